@@ -44,7 +44,12 @@ export function advance<State extends string, Event extends string>(
   const next = row[event];
   if (next === illegal) {
     const legal = Object.entries(row).filter(([, target]) => target !== illegal);
-    throw new LifecycleError(subject, state, event, legal.map(([name]) => name));
+    throw new LifecycleError(
+      subject,
+      state,
+      event,
+      legal.map(([name]) => name),
+    );
   }
   return next;
 }

@@ -1,0 +1,99 @@
+/** Reads every import of `src/` and fails on an arrow that runs the wrong way, and on the bans of the design ("Four rooms"). */
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, normalize } from 'node:path';
+import { test } from 'node:test';
+
+const files = globSync('src/**/*.ts').map((file) => file.replaceAll('\\', '/'));
+const text = new Map(files.map((file) => [file, readFileSync(file, 'utf8')]));
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function importsOf(file: string): Import[] {
+  const source = text.get(file) ?? '';
+  const found = source.matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g);
+  return [...found].map(([, path]) => ({ from: file, to: normalize(`${dirname(file)}/${path ?? ''}`).replaceAll('\\', '/') }));
+}
+
+const imports = files.flatMap(importsOf);
+const room = (file: string) => file.split('/')[1] ?? '';
+
+/** The rooms that each room may import. `main.ts` is the entry and may import the http room and the store. */
+const ALLOWED: Record<string, readonly string[]> = {
+  streams: ['streams'],
+  store: ['store'],
+  codecs: ['codecs', 'streams'],
+  http: ['http', 'codecs', 'store', 'streams'],
+  'main.ts': ['http', 'store', 'streams', 'codecs'],
+};
+
+test('imports run in one direction: streams <- codecs <- http -> store', () => {
+  const wrong = imports.filter(({ from, to }) => !(ALLOWED[room(from)] ?? []).includes(room(to)));
+  assert.deepEqual(wrong, []);
+});
+
+const DIALECTS = ['chat', 'responses', 'messages', 'gemini', 'completions', 'embeddings', 'images', 'videos'];
+const dialectOf = (file: string) => DIALECTS.find((name) => file.startsWith(`src/codecs/${name}/`));
+
+test('no codec imports another codec: they meet in codecs/canonical', () => {
+  const wrong = imports.filter(({ from, to }) => {
+    const [source, target] = [dialectOf(from), dialectOf(to)];
+    return source !== undefined && target !== undefined && source !== target;
+  });
+  assert.deepEqual(wrong, []);
+});
+
+test('only codecs/registry.ts names every protocol', () => {
+  const wrong = imports.filter(
+    ({ from, to }) =>
+      dialectOf(to) !== undefined &&
+      dialectOf(from) === undefined &&
+      from.startsWith('src/codecs/') &&
+      from !== 'src/codecs/registry.ts',
+  );
+  assert.deepEqual(wrong, []);
+});
+
+test('the simulator writes literal wire bytes: it may not import codecs', () => {
+  const wrong = imports.filter(({ from, to }) => from.startsWith('src/http/simulator/') && room(to) === 'codecs');
+  assert.deepEqual(wrong, []);
+});
+
+test('no drawer for odds and ends', () => {
+  const banned = /(^|\/)(utils?|helpers?|common|types|misc)(\.ts|\/)/;
+  assert.deepEqual(
+    files.filter((file) => banned.test(file)),
+    [],
+  );
+});
+
+/** A source without comments and string contents, so that prose cannot trip a ban. */
+function code(file: string): string {
+  return (text.get(file) ?? '').replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
+}
+
+const BANS: readonly { readonly what: string; readonly pattern: RegExp; readonly where: (file: string) => boolean }[] = [
+  { what: 'default export', pattern: /^export default/m, where: () => true },
+  { what: 'any', pattern: /(:\s*any\b|\bas any\b|<any>)/, where: () => true },
+  { what: 'type forced open', pattern: /as unknown as|@ts-ignore|@ts-expect-error|@ts-nocheck/, where: () => true },
+  { what: 'empty catch', pattern: /catch\s*(\([^)]*\))?\s*\{\s*\}/, where: () => true },
+  { what: 'environment or argv outside the entry', pattern: /process\.(env|argv)\b/, where: (file) => file !== 'src/main.ts' },
+  { what: 'Readable.toWeb', pattern: /Readable\.toWeb|\bfetch\(/, where: () => true },
+  {
+    what: 'unsettled randomness or time',
+    pattern: /Math\.random|Date\.now|new Date\(\)/,
+    where: (file) => /^src\/(streams|codecs|store)\//.test(file),
+  },
+];
+
+for (const { what, pattern, where } of BANS) {
+  test(`banned in src: ${what}`, () => {
+    assert.deepEqual(
+      files.filter((file) => where(file) && pattern.test(code(file))),
+      [],
+    );
+  });
+}
