@@ -81,7 +81,9 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
   }
 
   /** Called when everything in `out` is whole, with the step that may throw next. A plain chain has nothing to cut. */
-  protected whole(_out: readonly C[], _next: 'first' | 'second'): void {}
+  protected whole(_out: readonly C[], _next: 'first' | 'second'): void {
+    // What a plain step said before it threw is good output.
+  }
 }
 
 class SealedChain<A, B, C, F> extends Chain<A, B, C, SealingStage<B, C, F>> implements SealingStage<A, C, F> {

@@ -2,16 +2,16 @@
 import type { Stage } from './stage.ts';
 import { StreamError } from './stream-error.ts';
 
-/** Passes the first `limitBytes` bytes and throws reason `too_many_bytes` on the first byte after them. */
-export function limitBytes(limitBytes: number): Stage<Uint8Array, Uint8Array> {
-  let left = limitBytes;
+/** Passes the first `maxBytes` bytes and throws reason `too_many_bytes` on the first byte after them. */
+export function limitBytes(maxBytes: number): Stage<Uint8Array, Uint8Array> {
+  let left = maxBytes;
   return {
     ended: false,
     push(bytes, out) {
       if (bytes.length > left) {
         if (left > 0) out.push(bytes.subarray(0, left));
         left = 0;
-        throw new StreamError('too_many_bytes', `more than ${limitBytes} bytes`);
+        throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
       }
       left -= bytes.length;
       out.push(bytes);
