@@ -3,6 +3,8 @@
  * client's codec; endpoints without one use the shape that OpenAI clients read.
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
+import { isObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../codecs/upstream-error.ts';
 import { StoreError } from '../store/store-error.ts';
 import { StreamError, type StreamErrorReason } from '../streams/stream-error.ts';
 
@@ -29,6 +31,8 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError || thrown instanceof StoreError) return toGatewayError(thrown);
   if (thrown instanceof StreamError) {
     if (CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
+    const said = thrown.reason === 'not_event_stream' ? rawError(thrown.text ?? '') : undefined;
+    if (said !== undefined) return said;
     const { reason, message } = UPSTREAM[thrown.reason];
     const upstream: UpstreamFacts = { text: thrown.text ?? thrown.message };
     return new GatewayError('upstream_error', message, { reason, upstream, cause: thrown });
@@ -42,6 +46,20 @@ export function upstreamFailure(thrown: unknown): GatewayError {
     upstream: { text: `${code}: ${messageOf(thrown)}` },
     cause: thrown,
   });
+}
+
+/** An error object that an upstream wrote as it is into a stream. */
+function rawError(text: string): GatewayError | undefined {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch {
+    // Not JSON: the caller reports text that is no event stream.
+    return undefined;
+  }
+  if (!isObject(json) || (json['error'] == null && json['detail'] == null)) return undefined;
+  const members = readErrorMembers(json);
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }
 
 /** Anything thrown anywhere else. What nobody foresaw is an `internal_error` with the cause kept for the log. */
