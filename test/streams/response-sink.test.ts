@@ -79,7 +79,7 @@ test('a client that is gone before the first byte', async () => {
   await using _ = server;
   client.destroy();
   await until(() => response.destroyed, 'the server notices');
-  const source = batchSource([['a']]);
+  const source = batchSource(Array.from({ length: 10 }, () => ['a']));
   await assert.rejects(source.readable.pipeTo(sinkTo(response, options)), { reason: 'client_gone' });
   assert.equal(source.cancelled().length, 1);
 });
