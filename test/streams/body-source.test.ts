@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
 import { BATCH_BYTES, bodySource } from '../../src/streams/body-source.ts';
+import { systemClock } from '../../src/streams/clock.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { collect, settled } from '../support/batches.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
 import { serve, until } from '../support/loopback.ts';
 
 const text = (values: readonly Uint8Array[]): string => Buffer.concat(values).toString();
@@ -151,4 +153,47 @@ test('the end signal: what has arrived is delivered and the stream ends well', a
   silence.abort();
   assert.deepEqual([text((await got).values), (await got).failure], ['finish', undefined]);
   await until(() => closed, 'the upstream is let go');
+});
+
+const SAID = new StreamError('ended', 'everything was said');
+
+test('once everything was said, a body that ends by itself keeps its connection for the next request', async () => {
+  const sockets = new Set<unknown>();
+  await using upstream = await serve((request, response) => {
+    sockets.add(request.socket);
+    response.write('[DONE]');
+    setTimeout(() => response.end('ignored'), 5);
+  });
+  for (let i = 0; i < 3; i++) {
+    const { body } = await upstream.ask();
+    const reader = bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).getReader();
+    await reader.read();
+    await reader.cancel(SAID);
+    await until(() => body.closed, 'the end of the body');
+  }
+  assert.equal(sockets.size, 1);
+});
+
+test('a body that does not end by itself, or goes on talking, is destroyed', async () => {
+  const clock = createFakeClock();
+  const silent = new PassThrough();
+  silent.write('a');
+  await bodySource(silent, { drain: { clock, ms: 100 } }).cancel(SAID);
+  clock.advance(99);
+  assert.equal(silent.destroyed, false);
+  clock.advance(1);
+  assert.equal(silent.destroyed, true);
+
+  const talking = new PassThrough();
+  await bodySource(talking, { drain: { clock, ms: 100 } }).cancel(SAID);
+  talking.write(Buffer.alloc(BATCH_BYTES + 1));
+  await until(() => talking.closed, 'the body is destroyed');
+  assert.equal(clock.pending, 0);
+});
+
+test('a client that leaves is no end: nothing is drained', async () => {
+  const body = new PassThrough();
+  body.on('error', () => undefined);
+  await bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).cancel(new StreamError('client_gone', 'left'));
+  assert.equal(body.destroyed, true);
 });
