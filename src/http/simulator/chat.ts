@@ -29,7 +29,7 @@ function refuse(message: string, param: string | null, code: string | null = nul
 
 const ROLES = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
-function check({ body, model }: Turn): void {
+function check({ body, model, seals }: Turn): void {
   if (model === '') refuse('you must provide a model parameter', null);
   if (body.messages === undefined) refuse("Missing required parameter: 'messages'.", 'messages', 'missing_required_parameter');
   if (!isArray(body.messages)) {
@@ -46,7 +46,7 @@ function check({ body, model }: Turn): void {
       'empty_array',
     );
   }
-  checkMessages(body.messages, body, model);
+  checkMessages(body.messages, body, model, seals);
   checkTools(body);
   const top = body.top_logprobs;
   if (top !== undefined && top !== null && body.logprobs !== true) {
@@ -63,7 +63,7 @@ function check({ body, model }: Turn): void {
   }
 }
 
-function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: string): void {
+function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: string, seals: Turn['seals']): void {
   /** Calls of the last assistant message that have no result yet. */
   let open = new Set<string>();
   messages.forEach((message, index) => {
@@ -101,6 +101,7 @@ function checkMessages(messages: readonly JsonValue[], body: JsonObject, model: 
         );
     }
     checkContent(message, role, index);
+    checkReasoningDetails(message, index, seals);
   });
   refuseUnanswered(open, `messages.[${messages.length - 1}]`);
   if (model.startsWith('deepseek') && wantsReasoning(body)) checkReasoningReplay(messages);
@@ -156,6 +157,18 @@ function checkContent(message: JsonObject, role: string, index: number): void {
 }
 
 const PARTS = new Set(['text', 'image_url', 'input_audio', 'refusal', 'file', 'video_url']);
+
+/** A router hands these on to the vendor behind it, who accepts only its own. */
+function checkReasoningDetails(message: JsonObject, index: number, seals: Turn['seals']): void {
+  listOf(message.reasoning_details).forEach((detail, place) => {
+    const { type, data, text, signature } = objectOf(detail);
+    const at = `messages[${index}].reasoning_details[${place}]`;
+    const forged =
+      (type === 'reasoning.encrypted' && !seals.accepts('reasoning', '', stringOf(data))) ||
+      (type === 'reasoning.text' && typeof signature === 'string' && !seals.accepts('thinking', stringOf(text), signature));
+    if (forged) refuse(`The reasoning in ${at} could not be verified.`, at, 'invalid_encrypted_content');
+  });
+}
 
 /** DeepSeek: a turn with tool calls must come back with the reasoning that led to them. */
 function checkReasoningReplay(messages: readonly JsonValue[]): void {
@@ -242,7 +255,12 @@ function prompt({ body }: Turn): Prompt {
     seed: numberOf(body.seed),
     temperature: numberOf(body.temperature),
     topLogprobs: body.logprobs === true ? (numberOf(body.top_logprobs) ?? 0) : undefined,
-    reasoning: wantsReasoning(body),
+    // A router shows details for its own `reasoning` object; elsewhere raw text stands in `reasoning_content`.
+    reasoning: !wantsReasoning(body)
+      ? undefined
+      : isObject(body.reasoning)
+        ? { raw: false, summary: true, opaque: true }
+        : { raw: true, summary: false, opaque: false },
     answerSchema:
       format.type === 'json_schema'
         ? objectOf(objectOf(format.json_schema).schema)

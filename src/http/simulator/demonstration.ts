@@ -18,13 +18,19 @@ const LONGEST_THOUGHT = 60;
 export function demonstrate(prompt: Prompt, model: NgramModel, draw: Draw): Reply {
   const random = seededRandom(prompt.seed === undefined ? seedOf(prompt.text) : prompt.seed >>> 0);
   const input = Math.max(1, tokenize(prompt.text).length);
-  const thought = prompt.reasoning ? think(model, random) : [];
+  const faces = prompt.reasoning;
+  const thought = faces !== undefined ? think(model, random) : [];
   const pieces: Piece[] = [];
   // Vendors count reasoning into the output cap.
   const reasoning = Math.min(thought.length, prompt.maxTokens ?? Number.POSITIVE_INFINITY);
   if (reasoning > 0) {
     const text = thought.slice(0, reasoning).join('');
-    pieces.push({ type: 'reasoning', raw: text, summary: [text], opaque: true });
+    pieces.push({
+      type: 'reasoning',
+      ...(faces?.raw === true ? { raw: text } : {}),
+      ...(faces?.summary === true ? { summary: [text] } : {}),
+      ...(faces?.opaque === true ? { opaque: true } : {}),
+    });
   }
   const left = prompt.maxTokens === undefined ? LONGEST : prompt.maxTokens - reasoning;
   if (left <= 0) return { pieces, finish: 'length', usage: { input, output: reasoning, reasoning } };
@@ -43,7 +49,7 @@ export function demonstrate(prompt: Prompt, model: NgramModel, draw: Draw): Repl
     type: 'text',
     text: tokens.map(({ token }) => token),
     ...(prompt.topLogprobs === undefined ? {} : { logprobs: tokens }),
-    ...(prompt.reasoning ? { signature: true } : {}),
+    ...(faces?.opaque === true ? { signature: true } : {}),
   });
   return {
     pieces,
@@ -162,7 +168,7 @@ function callOf(
     type: 'tool',
     name: tool.name,
     arguments: JSON.stringify(value),
-    ...(prompt.reasoning ? { signature: true } : {}),
+    ...(prompt.reasoning?.opaque === true ? { signature: true } : {}),
     ...place,
   };
 }

@@ -15,6 +15,13 @@ export interface PromptTool {
   readonly schema: JsonObject;
 }
 
+/** Which faces of its reasoning a model shows: the text itself, a summary, an opaque value to send back. */
+export interface ReasoningFaces {
+  readonly raw: boolean;
+  readonly summary: boolean;
+  readonly opaque: boolean;
+}
+
 /** A request as the demonstration needs it, of no dialect. */
 export interface Prompt {
   /** All text of the request, for counting and seeding. */
@@ -31,7 +38,8 @@ export interface Prompt {
   readonly temperature?: number | undefined;
   /** Absent: no logprobs asked. 0: the chosen token only. */
   readonly topLogprobs?: number | undefined;
-  readonly reasoning: boolean;
+  /** The faces of reasoning that the caller is shown; absent: the model does not reason. */
+  readonly reasoning?: ReasoningFaces | undefined;
   /** The schema that the whole answer must fit. */
   readonly answerSchema?: JsonObject | undefined;
   readonly drawImage: boolean;

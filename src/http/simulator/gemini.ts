@@ -268,7 +268,9 @@ function prompt(turn: Turn): Prompt {
     seed: numberOf(config.seed),
     temperature: numberOf(config.temperature),
     topLogprobs: config.responseLogprobs === true ? (numberOf(config.logprobs) ?? 0) : undefined,
-    reasoning: thinks(turn),
+    reasoning: thinks(turn)
+      ? { raw: false, summary: objectOf(config.thinkingConfig).includeThoughts === true, opaque: true }
+      : undefined,
     answerSchema: answerSchema(config),
     drawImage: listOf(config.responseModalities).some((modality) => stringOf(modality).toUpperCase() === 'IMAGE'),
   };

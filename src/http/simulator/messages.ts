@@ -285,7 +285,7 @@ function prompt({ body }: Turn): Prompt {
     maxTokens: numberOf(body.max_tokens),
     stop: listOf(body.stop_sequences).map(stringOf),
     temperature: numberOf(body.temperature),
-    reasoning: thinking === 'enabled' || thinking === 'adaptive',
+    reasoning: thinking === 'enabled' || thinking === 'adaptive' ? { raw: false, summary: true, opaque: true } : undefined,
     answerSchema: format.type === 'json_schema' ? objectOf(format.schema) : undefined,
     drawImage: false,
   };

@@ -297,7 +297,13 @@ function prompt(turn: Turn): Prompt {
     stop: [],
     temperature: numberOf(body.temperature),
     topLogprobs: wantsLogprobs ? (numberOf(body.top_logprobs) ?? 0) : undefined,
-    reasoning: typeof reasoning.effort === 'string' ? reasoning.effort !== 'none' : typeof reasoning.summary === 'string',
+    reasoning: !(typeof reasoning.effort === 'string' ? reasoning.effort !== 'none' : typeof reasoning.summary === 'string')
+      ? undefined
+      : {
+          raw: false,
+          summary: typeof reasoning.summary === 'string',
+          opaque: listOf(body.include).includes('reasoning.encrypted_content'),
+        },
     answerSchema: format.type === 'json_schema' ? objectOf(format.schema) : format.type === 'json_object' ? {} : undefined,
     drawImage:
       listOf(body.tools).some((tool) => objectOf(tool).type === 'image_generation') &&
