@@ -243,7 +243,7 @@ export function lawOpaqueMeansOpaque(upstream: TwoSided, client: TwoSided): void
           }
         }
         for (const envelope of sent.matchAll(/mz2\.[\w-]+/g))
-          assert.ok(openForTests(envelope[0]) !== undefined, 'a cut envelope');
+          assert.ok(openForTests(envelope[0] ?? '') !== undefined, 'a cut envelope');
       }),
       { numRuns: RUNS },
     );
