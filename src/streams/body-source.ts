@@ -3,6 +3,7 @@
  * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver.
  */
 import type { Readable } from 'node:stream';
+import type { Clock } from './clock.ts';
 import { StreamError } from './stream-error.ts';
 
 /** A batch is closed once it holds this much. */
@@ -13,16 +14,26 @@ export interface BodyReader {
   take(): readonly Uint8Array[] | undefined | null;
   /** Settles when `take` may have something new to say. Never rejects. */
   wait(): Promise<void>;
-  /** Lets go of the body at once, and of what is buffered. Never throws. */
+  /** Lets go of the body and of what is buffered: `take` says the end. At once, but see {@link Drain}. Never throws. */
   cancel(reason?: unknown): void;
   /** Takes what is here as all there is: after it `take` says the end. The body is destroyed. */
   finish(): void;
 }
 
+/**
+ * How long a body may still end by itself once everything was said (a cancel with reason `ended`): a destroyed body costs its
+ * connection, and the end of a stream mostly comes just after its last event. At most 64 KiB are thrown away; then it is destroyed.
+ */
+export interface Drain {
+  readonly clock: Clock;
+  readonly ms: number;
+}
+
 /** Attaches to a body that nobody reads yet, and swallows its later `error` events: `take` reports them. */
-export function readBody(body: Readable): BodyReader {
+export function readBody(body: Readable, drain?: Drain): BodyReader {
   let wake: (() => void) | undefined;
   let finished = body.readableEnded;
+  let cancelled = false;
   const rouse = (): void => {
     wake?.();
     wake = undefined;
@@ -37,6 +48,7 @@ export function readBody(body: Readable): BodyReader {
 
   return {
     take() {
+      if (cancelled) return null;
       const batch: Uint8Array[] = [];
       for (let size = 0; size < BATCH_BYTES; ) {
         // One read() gives one buffer, so without the loop a hundred HTTP chunks of one packet would be a hundred batches.
@@ -59,7 +71,11 @@ export function readBody(body: Readable): BodyReader {
       });
     },
     cancel(reason) {
-      body.destroy(reason instanceof Error ? reason : undefined);
+      if (cancelled) return;
+      cancelled = true;
+      body.off('readable', rouse);
+      if (drain !== undefined && reason instanceof StreamError && reason.reason === 'ended') letEnd(body, drain);
+      else body.destroy(reason instanceof Error ? reason : undefined);
       rouse();
     },
     finish() {
@@ -71,6 +87,18 @@ export function readBody(body: Readable): BodyReader {
   };
 }
 
+function letEnd(body: Readable, drain: Drain): void {
+  if (body.destroyed || body.readableEnded) return;
+  let left = BATCH_BYTES;
+  const timer = drain.clock.setTimeout(() => body.destroy(), drain.ms);
+  body.once('close', () => timer.cancel());
+  body.on('data', (chunk: Uint8Array | string) => {
+    left -= chunk.length;
+    if (left < 0) body.destroy();
+  });
+  body.resume();
+}
+
 export interface BodySourceOptions {
   /** The reader asks and nothing is here. */
   readonly onWait?: () => void;
@@ -78,17 +106,21 @@ export interface BodySourceOptions {
   readonly onBytes?: () => void;
   /** When it is aborted, what has arrived is delivered and the stream ends as at a regular end. */
   readonly endSignal?: AbortSignal;
+  /** Absent: a body is destroyed at once when everything was said. */
+  readonly drain?: Drain;
 }
 
 /** {@link readBody} as a pull source: highWaterMark 0, one batch a chunk. Cancelling it destroys the body. */
 export function bodySource(body: Readable, options: BodySourceOptions = {}): ReadableStream<readonly Uint8Array[]> {
-  const reader = readBody(body);
+  const reader = readBody(body, options.drain);
+  let cancelled = false;
   const finish = (): void => reader.finish();
   options.endSignal?.addEventListener('abort', finish, { once: true });
   if (options.endSignal?.aborted) finish();
 
   /** True once the pull was answered. Throws the body's failure, which then is the stream's. */
   const deliver = (controller: ReadableStreamDefaultController<readonly Uint8Array[]>): boolean => {
+    if (cancelled) return true;
     const batch = reader.take();
     if (batch === undefined) {
       options.onWait?.();
@@ -109,6 +141,7 @@ export function bodySource(body: Readable, options: BodySourceOptions = {}): Rea
         while (!deliver(controller)) await reader.wait();
       },
       cancel(reason) {
+        cancelled = true;
         reader.cancel(reason);
       },
     },

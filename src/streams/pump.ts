@@ -25,7 +25,7 @@ export async function pump<F>(
   response: Writable,
   options: PumpOptions<F>,
 ): Promise<void> {
-  const source = readBody(body);
+  const source = readBody(body, options.drain);
   const step = sealed(stage, options.toFailure);
   const finish = (): void => source.finish();
   options.endSignal?.addEventListener('abort', finish, { once: true });

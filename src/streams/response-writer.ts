@@ -77,9 +77,9 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   const keepAlive = options.keepAlive && createKeepAlive(options.clock, () => put(keepAliveFrame), options.keepAlive.intervalMs);
 
   response.on('drain', () => {
+    if (response.writableEnded) return watchStall();
     stall.clear();
     keepAlive?.touch();
-    if (response.writableEnded) return;
     waiter?.resolve();
     waiter = undefined;
   });
