@@ -1,7 +1,7 @@
 /** The literal bytes of a generateContent answer, as Google writes them: CRLF frames, signatures on parts, cumulative usage. */
 import type { Turn } from './dialect.ts';
 import type { Frame, FramePart } from './frame.ts';
-import { isArray, isObject, type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
+import { isArray, isObject, type JsonObject, type JsonValue, parseJson } from './json.ts';
 import { finishOf, type Piece, type Reply, type TokenLogprob, type UsageFigures, usageOf, wholeOf, wordsOf } from './reply.ts';
 
 const FINISH = new Map([
@@ -67,7 +67,7 @@ function streamParts(piece: Piece, firstCall: boolean, turn: Turn): JsonObject[]
       return reasoningTexts(piece).map((text) => ({ text, thought: true }));
     case 'tool': {
       const text = wholeOf(piece.arguments);
-      const args = piece.custom === true ? { input: text } : objectOf(parseJson(text === '' ? '{}' : text));
+      const args = piece.custom === true ? { input: text } : argumentsOf(text);
       const call = { name: piece.name, args, ...(typeof piece.id === 'string' ? { id: piece.id } : {}) };
       if (piece.signature === undefined) return [{ functionCall: call }];
       const value =
@@ -83,6 +83,12 @@ function streamParts(piece: Piece, firstCall: boolean, turn: Turn): JsonObject[]
     case 'native':
       return [piece.value];
   }
+}
+
+function argumentsOf(text: string): JsonObject {
+  const args = parseJson(text === '' ? '{}' : text);
+  if (!isObject(args)) throw new Error('gemini arguments are an object: script a native part for others');
+  return args;
 }
 
 /** One thought part a summary part, as the vendor streams them. */

@@ -1,14 +1,15 @@
 /** The literal bytes of a messages answer, as Anthropic writes them: block order, pings, padded data lines. */
 import type { Turn } from './dialect.ts';
 import { type Frame, type FramePart, namedFrame } from './frame.ts';
-import { type JsonObject, type JsonValue, objectOf, parseJson } from './json.ts';
+import { type JsonObject, objectOf, parseJson } from './json.ts';
 import { finishOf, morselsOf, type Piece, type Reply, type UsageFigures, usageOf, wholeOf, wordsOf } from './reply.ts';
 
 /** A content block: how it starts, what is added to it, and the whole. */
 interface Block {
   readonly start: JsonObject;
   readonly deltas: readonly JsonObject[];
-  readonly whole: JsonObject;
+  /** Absent where the arguments are no JSON: such a call can only be streamed. */
+  readonly whole: JsonObject | undefined;
 }
 
 const STOP_REASONS = new Map([
@@ -31,7 +32,12 @@ export function messagesWhole(reply: Reply, turn: Turn): string {
     id: reply.id ?? turn.mint('msg_'),
     type: 'message',
     role: 'assistant',
-    content: reply.pieces.flatMap((piece) => blocksOf(piece, turn)).map((block) => block.whole),
+    content: reply.pieces
+      .flatMap((piece) => blocksOf(piece, turn))
+      .map(({ whole }) => {
+        if (whole === undefined) throw new Error('arguments that are no JSON can only be streamed');
+        return whole;
+      }),
     stop_reason: stopReason(reply),
     stop_sequence: reply.stopSequence ?? null,
     stop_details: null,
@@ -94,7 +100,7 @@ function blocksOf(piece: Piece, turn: Turn): Block[] {
     case 'native':
       return [{ start: piece.value, deltas: [], whole: piece.value }];
     case 'image':
-      return [];
+      throw new Error('a messages upstream sends no images: script a native block instead');
   }
 }
 
@@ -140,12 +146,12 @@ function callBlock(piece: Extract<Piece, { type: 'tool' }>, turn: Turn): Block {
   const head = { type: 'tool_use', ...(piece.id === null ? {} : { id: piece.id ?? turn.mint('toolu_') }), name: piece.name };
   const text = wholeOf(piece.arguments);
   // A custom tool has no free text here: its input is wrapped, as a schema of one string would have it.
-  const input: JsonValue = piece.custom === true ? { input: text } : (parseJson(text === '' ? '{}' : text) ?? {});
+  const input = piece.custom === true ? { input: text } : parseJson(text === '' ? '{}' : text);
   const sent = piece.custom === true ? morselsOf(JSON.stringify(input)) : morselsOf(piece.arguments);
   return {
     start: { ...head, input: {} },
     deltas: ['', ...sent].map((partial_json) => ({ type: 'input_json_delta', partial_json })),
-    whole: { ...head, input },
+    whole: input === undefined ? undefined : { ...head, input },
   };
 }
 

@@ -108,7 +108,7 @@ function checkBlock(block: JsonObject, at: string, role: string, turn: Turn): vo
     case 'text':
       if (typeof block.text !== 'string') refuse(`${at}.text.text: Field required`);
       if (block.text === '') refuse('messages: text content blocks must be non-empty');
-      if (block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
+      if (role === 'user' && block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
       return;
     case 'thinking': {
       if (role !== 'assistant') refuse(`${at}: \`thinking\` blocks may only be in \`assistant\` messages`);
@@ -243,7 +243,8 @@ function checkThinking(body: JsonObject, cap: number): void {
     if (budget >= cap) refuse('`max_tokens` must be greater than `thinking.budget_tokens`. Please consult our documentation.');
   }
   const choice = objectOf(body.tool_choice).type;
-  if (choice === 'any' || choice === 'tool') refuse('Thinking may not be enabled when tool_choice forces tool use.');
+  if (type === 'enabled' && (choice === 'any' || choice === 'tool'))
+    refuse('Thinking may not be enabled when tool_choice forces tool use.');
   const temperature = numberOf(body.temperature);
   if (temperature !== undefined && temperature !== 1)
     refuse('`temperature` may only be set to 1 when thinking is enabled or in adaptive mode.');

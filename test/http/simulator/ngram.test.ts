@@ -1,7 +1,10 @@
 /** The n-gram model is a probability distribution, and the demonstration says its true numbers. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import { proseOf } from '../../../src/http/simulator/corpus.ts';
+import { lazyModel, proseOf } from '../../../src/http/simulator/corpus.ts';
 import { demonstrate, limit } from '../../../src/http/simulator/demonstration.ts';
 import type { Prompt } from '../../../src/http/simulator/dialect.ts';
 import { type Context, PARAGRAPH_START, tokenize, trainNgram } from '../../../src/http/simulator/ngram.ts';
@@ -125,4 +128,15 @@ test('prose is learnt from documents: no code, headings, tables', () => {
     '# Title\n\nThis is a `paragraph` with a [link](x), long enough to be\nlearnt from.\n\n```sh\nnpm start and more of it.\n```\n\n| a | b |\n',
   );
   assert.deepEqual(paragraphs, ['This is a paragraph with a link, long enough to be learnt from.']);
+});
+
+test('a folder’s documents are what the model says', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'simulator-docs-'));
+  const sentences = ['Otters', 'Badgers', 'Herons', 'Lynxes'].map(
+    (name) => `${name} sleep beside the quiet river until the moon is up.`,
+  );
+  writeFileSync(join(folder, 'README.md'), `# Title\n\n${sentences.join('\n\n')}\n`);
+  const taught = lazyModel(folder)();
+  rmSync(folder, { recursive: true });
+  assert.ok(taught.vocabulary.includes('Otters') && !taught.vocabulary.includes(' gateway'));
 });
