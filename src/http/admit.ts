@@ -51,7 +51,8 @@ export async function reserve(
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`, { param: 'model' });
   }
   const health = store.health();
-  if (!health.healthy) throw new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { retryAfterMs: 5000 });
+  if (!health.healthy)
+    throw new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { retryAfterMs: 5000 });
   const admitted = await store.admission.admit(principal, estimateNanos(estimate, rates), nowMs);
   if (admitted.ok) return { principal, model, rates, reservation: admitted.value };
   if (admitted.refusal.reason === 'insufficient_balance') {

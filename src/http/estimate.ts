@@ -76,7 +76,11 @@ type CountTokens = (text: string) => number;
 let tokenizer: Promise<CountTokens> | undefined;
 
 function loadTokenizer(): Promise<CountTokens> {
-  tokenizer ??= import('gpt-tokenizer').then(({ countTokens }) => (text) => countTokens(text, { disallowedSpecial: new Set() }));
+  tokenizer ??= import('gpt-tokenizer').then(
+    ({ countTokens }) =>
+      (text) =>
+        countTokens(text, { disallowedSpecial: new Set() }),
+  );
   return tokenizer;
 }
 

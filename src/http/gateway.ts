@@ -3,7 +3,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Mint } from '../codecs/codec.ts';
 import type { Envelopes } from '../codecs/envelope.ts';
-import type { Charge, ChargeFor } from '../store/charge.ts';
+import type { CodecSet } from '../codecs/codec-set.ts';
+import type { ChargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
@@ -18,6 +19,7 @@ export interface Gateway {
   readonly store: Store;
   readonly clock: Clock;
   readonly mint: Mint;
+  readonly codecs: CodecSet;
   readonly chargeFor: ChargeFor;
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
@@ -51,5 +53,3 @@ export interface Call {
 
 /** Answers the call, or throws what `errors.ts` turns into an answer. */
 export type Handler = (call: Call) => Promise<void>;
-
-export type { Charge };

@@ -35,7 +35,8 @@ export function eligibleChannels(config: Config, need: Need): Channel[] {
   const capable = capability === undefined ? typed : typed.filter((channel) => capability.has(channel));
   if (capable.length === 0) throw unfit(`No upstream of the model ${need.model} is capable of ${capability?.name ?? 'this'}.`);
   const bound = boundTo === undefined ? capable : capable.filter(({ type }) => boundTo.types.has(type));
-  if (bound.length === 0) throw notConvertible(boundTo?.at, `No upstream of the model ${need.model} supports ${boundTo?.at ?? 'this'}.`);
+  if (bound.length === 0)
+    throw notConvertible(boundTo?.at, `No upstream of the model ${need.model} supports ${boundTo?.at ?? 'this'}.`);
   if (referenceAt !== undefined) checkFileScope(bound, referenceAt);
   return bound;
 }

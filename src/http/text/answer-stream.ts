@@ -14,6 +14,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
+import { StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFailure } from '../errors.ts';
 
@@ -27,9 +28,8 @@ export interface AnswerStreamOptions {
 /** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
 
-/** How long, and for how much, a finished upstream is waited for. */
-const LEAVE_MS = 200;
-const MAX_REST_BATCHES = 16;
+/** How long a finished upstream may take to end its response, so that its connection can be used again. */
+const DRAIN_MS = 250;
 
 export interface AnswerSource {
   /** What has been said so far. */
@@ -60,7 +60,7 @@ export class AnswerStream implements AnswerSource {
   #over = false;
 
   constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {
-    this.#reader = readBody(body);
+    this.#reader = readBody(body, { clock: options.clock, ms: DRAIN_MS });
     this.#decoder = decoder;
     this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
     this.#timers = options.timers;
@@ -93,7 +93,7 @@ export class AnswerStream implements AnswerSource {
     } finally {
       this.#watch(out, before);
     }
-    if (this.#over) this.#leave();
+    if (this.#over) this.cancel(new StreamError('ended', 'the answer is whole'));
     return true;
   }
 
@@ -114,29 +114,6 @@ export class AnswerStream implements AnswerSource {
     this.#timers.stop();
     this.#silence.stop();
     this.#reader.cancel(reason);
-  }
-
-  /**
-   * The answer is whole. What an upstream sends after that is ignored, but its last bytes are waited for a moment: a connection whose
-   * response was read to its end can be used again.
-   */
-  #leave(): void {
-    this.#timers.stop();
-    this.#silence.in(LEAVE_MS);
-    void this.#readRest().finally(() => this.cancel());
-  }
-
-  async #readRest(): Promise<void> {
-    try {
-      for (let batches = 0; batches < MAX_REST_BATCHES; batches++) {
-        const batch = this.#reader.take();
-        if (batch === null) return;
-        if (batch === undefined) await this.#reader.wait();
-      }
-    } catch {
-      // The answer was complete before the connection broke.
-      return;
-    }
   }
 
   /** Comments and pings carry no canonical event: they are signs of life and no data. */

@@ -10,6 +10,7 @@ import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { Order } from '../../codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
+import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
@@ -23,7 +24,7 @@ export interface TextAttemptOptions {
   readonly model: Model;
   readonly config: Config;
   readonly upstreams: Upstreams;
-  readonly upstreamOf: (target: Target) => UpstreamCodec;
+  readonly codecs: CodecSet;
   readonly clientHeaders: IncomingHttpHeaders;
   readonly clock: Clock;
   readonly mint: Mint;
@@ -89,7 +90,8 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
 
 async function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel, note } = target;
-  const codec = options.upstreamOf(target);
+  const codec = options.codecs.upstream(channel.type);
+  if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
   const encoded = codec.encodeRequest(options.request, {
