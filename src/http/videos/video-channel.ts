@@ -11,8 +11,6 @@ import { channelsOfModel } from '../dispatch/candidates.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 
-export const VIDEO_CHANNEL_TYPES = new Set(['ark_video', 'minimax_video'] as const);
-
 /** Answers of video upstreams are small: more is not one. */
 const MAX_ANSWER_BYTES = 1024 * 1024;
 
@@ -86,12 +84,20 @@ export async function callVideoUpstream(route: VideoRoute, call: VideoCall, opti
 }
 
 /** Failures of connecting: not one byte of the request left this machine. */
-const BEFORE_SENDING = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+const BEFORE_SENDING = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 
 function neverSent(thrown: unknown): boolean {
   if (!(thrown instanceof Error)) return false;
   const code = 'code' in thrown ? thrown.code : undefined;
-  if (typeof code === 'string' && (BEFORE_SENDING.has(code) || code.startsWith('ERR_TLS') || code.startsWith('CERT_'))) return true;
+  if (typeof code === 'string' && (BEFORE_SENDING.has(code) || code.startsWith('ERR_TLS') || code.startsWith('CERT_')))
+    return true;
   if (thrown instanceof AggregateError) return thrown.errors.length > 0 && thrown.errors.every(neverSent);
   return thrown.cause !== undefined && neverSent(thrown.cause);
 }

@@ -133,7 +133,8 @@ class Worker implements VideoWorker {
     this.#held = { token, lost: new AbortController() };
     this.#renewAtMs = now + LEASE_RENEW_MS;
     const lost = await store.videos.loseAbandoned(token, now);
-    if (lost.length > 0) log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
+    if (lost.length > 0)
+      log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
     return token;
   }
 
@@ -165,17 +166,29 @@ class Worker implements VideoWorker {
     for (const channel of order) {
       const route = routes.find((each) => each.channel === channel);
       if (route === undefined) continue;
-      const started = await this.#change(task.id, { event: begun ? 'retry' : 'submit', channelId: channel.id, upstreamModel: route.upstreamModel }, token);
+      const started = await this.#change(
+        task.id,
+        { event: begun ? 'retry' : 'submit', channelId: channel.id, upstreamModel: route.upstreamModel },
+        token,
+      );
       // A cancel came first, or the lease is gone: nothing was sent.
       if (started === undefined) return;
       begun = true;
-      const change = this.#submitted(await this.#call(route, route.codec.submit(request, route.upstreamModel), SUBMIT_TIMEOUT_MS), route, request);
+      const change = this.#submitted(
+        await this.#call(route, route.codec.submit(request, route.upstreamModel), SUBMIT_TIMEOUT_MS),
+        route,
+        request,
+      );
       if (change === undefined) continue;
       await this.#change(task.id, change, token);
       return;
     }
     log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
-    await this.#change(task.id, { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } }, token);
+    await this.#change(
+      task.id,
+      { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } },
+      token,
+    );
   }
 
   /** Undefined when this Channel certainly took nothing, and the next may be tried. */
@@ -225,13 +238,16 @@ class Worker implements VideoWorker {
 
   #polled(task: VideoTaskIn<'running' | 'unknown'>, progress: Progress, intervalMs: number): VideoChange {
     const nowMs = this.#options.clock.now();
-    if (progress.said === 'succeeded') return { event: 'succeed', outputUrl: progress.url, detailsJson: JSON.stringify(progress.report) };
+    if (progress.said === 'succeeded')
+      return { event: 'succeed', outputUrl: progress.url, detailsJson: JSON.stringify(progress.report) };
     if (progress.said === 'failed') return { event: 'fail', error: progress.error };
-    if (progress.said === 'queryError') this.#options.log.warn({ task: task.id, reason: progress.reason }, 'video query failed: the hold stays');
+    if (progress.said === 'queryError')
+      this.#options.log.warn({ task: task.id, reason: progress.reason }, 'video query failed: the hold stays');
     if (task.state === 'running' && task.deadlineAtMs !== undefined && nowMs >= task.deadlineAtMs) {
       return { event: 'lose', why: 'no outcome before the deadline', dueAtMs: nowMs + this.#jitter(UNKNOWN_INTERVAL_MS) };
     }
-    const [base, most] = task.state === 'running' ? [intervalMs, MAX_INTERVAL_MS] : [UNKNOWN_INTERVAL_MS, MAX_UNKNOWN_INTERVAL_MS];
+    const [base, most] =
+      task.state === 'running' ? [intervalMs, MAX_INTERVAL_MS] : [UNKNOWN_INTERVAL_MS, MAX_UNKNOWN_INTERVAL_MS];
     const backoff = Math.min(Math.max(base, most), base * 1.2 ** Math.min(task.polls, 40));
     return { event: 'poll', dueAtMs: nowMs + this.#jitter(backoff) };
   }
