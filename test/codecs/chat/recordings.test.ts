@@ -46,6 +46,7 @@ function accepts(frames: readonly string[]): void {
 
 /** A chunk without what the gateway owns in it. */
 function foreign(data: string): unknown {
+  if (data === '[DONE]') return data;
   const json = parseJson(data);
   if (!isObject(json)) return data;
   const { id: _id, model: _model, usage: _usage, ...rest } = json;
