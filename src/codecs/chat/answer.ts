@@ -56,7 +56,7 @@ export class Answer {
 
   /** A delta, or with `whole` a complete message. `choice` carries the logprobs of its tokens. */
   push(delta: JsonObject, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
-    this.#pushReasoning(delta, whole, out);
+    this.#pushReasoning(delta, out);
     this.#pushContent(delta['content'], choice, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, refusalLogprobs(choice), out);
@@ -114,9 +114,8 @@ export class Answer {
   /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
   close(cut: boolean, out: CanonicalEvent[]): void {
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
-    if (this.#citations.length > 0 && this.#text?.kind !== 'text') {
-      if (this.#content === '') this.#open('text', out);
-    }
+    // Sources without any text to stand in are kept in an empty one.
+    if (this.#citations.length > 0 && this.#text?.kind !== 'text') this.#open('text', out);
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
     this.#closeText(this.#text?.index === last && cut ? 'incomplete' : 'completed', out);
@@ -128,13 +127,13 @@ export class Answer {
     return this.#items++;
   }
 
-  #pushReasoning(delta: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
+  #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
     const details = list(delta['reasoning_details'], 'reasoning_details');
     const scalar = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = details.length > 0 ? this.#reasoning.speaks(details) : this.#reasoning.unsaidRaw(scalar) !== '';
-    if (!whole && speaks) this.#closeText('completed', out);
+    if (speaks) this.#closeText('completed', out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     else if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
