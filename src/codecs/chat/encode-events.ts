@@ -14,10 +14,9 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
+import { annotation, codePoints } from './annotations.ts';
 import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
-  annotation,
-  codePoints,
   mediaMember,
   reasoningId,
   refuseSeveralLegacyCalls,
@@ -199,7 +198,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     switch (item.kind) {
       case 'text': {
         const rest = item.text.slice(open.said.length);
-        if (rest !== '') this.#say(rest, undefined, out);
+        // Logprobs describe the whole text: they fit only where nothing of it was said before.
+        if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
         for (const citation of item.citations) {
           const said = annotation(citation, open.at);
           if (said !== undefined && out !== undefined) this.#annotations.push(said);

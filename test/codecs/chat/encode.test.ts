@@ -6,9 +6,10 @@ import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
+import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { chunk, decode, encode, frame, owner, requestOf, responseContext, seal } from './fixtures.ts';
+import { chunk, decode, encode, frame, owner, requestOf, responseContext, seal, target } from './fixtures.ts';
 
 const user = { role: 'user', content: 'x' };
 const asking = requestOf({ model: 'm', messages: [user], stream: true, stream_options: { include_usage: true } });
@@ -203,6 +204,42 @@ describe('chat streams of a chat upstream', () => {
     const item = order.fold.whole({ status: 'completed', stop: 'end' }).items[0]?.item;
     assert.ok(item?.kind === 'reasoning' && item.opaque !== undefined);
     assert.deepEqual(first, { reasoning_details: [{ ...entry, signature: seal(item.opaque) }] });
+  });
+
+  it('seal the fragments of a scalar payload once, as one value', () => {
+    const { steps, order } = decode([
+      chunk({ reasoning_content: 'r', reasoning_opaque: 'AB' }),
+      chunk({ content: 'a' }),
+      chunk({ reasoning_opaque: 'CD' }),
+      chunk({}, 'stop'),
+    ]);
+    const item = order.fold.whole({ status: 'completed', stop: 'end' }).items[0]?.item;
+    assert.ok(item?.kind === 'reasoning' && item.raw === 'r' && item.opaque?.value === 'ABCD');
+    assert.deepEqual(deltas(encode(steps)), [
+      { reasoning_content: 'r' },
+      { content: 'a' },
+      {},
+      { reasoning_opaque: seal(item.opaque) },
+      { finish_reason: 'stop' },
+    ]);
+    const request = requestOf({
+      model: 'm',
+      messages: [user, { role: 'assistant', content: 'a', reasoning_content: 'r', reasoning_opaque: seal(item.opaque) }],
+    });
+    const body = JSON.parse(chatUpstream.encodeRequest(request, target()).body);
+    assert.equal(body.messages[1].reasoning_opaque, 'ABCD');
+    const again: CanonicalRequest = { ...request, dialect: 'messages' };
+    assert.equal(JSON.parse(chatUpstream.encodeRequest(again, target()).body).messages[1].reasoning_opaque, 'ABCD');
+  });
+
+  it('drop pings and other candidates', () => {
+    const steps = decode([
+      frame({ type: 'ping' }),
+      frame({ choices: [{ index: 1, delta: { content: 'no' } }] }),
+      chunk({ content: 'a' }),
+      chunk({}, 'stop'),
+    ]).steps;
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, { finish_reason: 'stop' }]);
   });
 
   it('break off with an error frame', () => {
