@@ -65,6 +65,15 @@ test('encodeRequest: reasoning of another owner, tampered, stored elsewhere or f
   );
 });
 
+test('encodeRequest: what the vendor ran behind dropped reasoning goes with it, results end the group', () => {
+  const text =
+    '{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"web_search_call","id":"ws_1","status":"completed"},{"type":"message","id":"msg_1","role":"assistant","content":"x"},{"role":"user","content":"y"},{"type":"web_search_call","id":"ws_2"},{"type":"message","id":"msg_2","role":"assistant","content":"z"}]}';
+  assert.equal(
+    forward(text),
+    '{"model":"upstream-model","input":[{"type":"message","role":"assistant","content":"x"},{"role":"user","content":"y"},{"type":"web_search_call","id":"ws_2"},{"type":"message","id":"msg_2","role":"assistant","content":"z"}]}',
+  );
+});
+
 test('encodeRequest: raw reasoning, raw vendor values and items that this Channel stored stay as they are', () => {
   for (const reasoning of [
     '{"type":"reasoning","id":"a","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":null}',
