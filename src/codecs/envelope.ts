@@ -85,7 +85,8 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
         decipher.setAAD(additionalData(bytes.subarray(0, HEADER_BYTES), accountId));
         decipher.setAuthTag(bytes.subarray(-TAG_BYTES));
         const content = Buffer.concat([decipher.update(bytes.subarray(nonceEnd, -TAG_BYTES)), decipher.final()]);
-        return decodeContent(content);
+        const opaque = decodeContent(content);
+        return opaque === undefined ? undefined : { ...opaque, sealed };
       } catch {
         // Tampered, truncated or of another account: one answer for all, so that nothing can be learnt from it.
         return undefined;
