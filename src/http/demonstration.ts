@@ -28,7 +28,7 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
       channel('demo-messages', 'messages', ['demo-messages']),
       channel('demo-gemini', 'gemini', ['demo-gemini']),
       channel('demo-image', 'openai_image', ['demo-image']),
-      channel('demo-video', 'ark_video', ['demo-video']),
+      { ...channel('demo-video', 'ark_video', ['demo-video'], { poll_interval_ms: 500 }), base_url: `${upstreamUrl}/api/v3` },
     ],
     models: {
       'demo-chat': { price: PRICE },

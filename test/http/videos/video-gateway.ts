@@ -10,6 +10,7 @@ import { fixedConfig } from '../../../src/http/config/source.ts';
 import { createLogger } from '../../../src/http/logs.ts';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/http/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../../src/http/start.ts';
+import type { Verb } from '../../../src/http/verbs/verb.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import { USD } from '../../../src/store/money.ts';
@@ -132,6 +133,23 @@ export class VideoGateway {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
     throw new Error(`the task never became ${states.join(' or ')}`);
+  }
+
+  /** Runs a verb of the command line on the open store. */
+  verb(verb: Verb, args: readonly string[], options: Record<string, string> = {}): Promise<number> {
+    return verb({
+      args,
+      options,
+      json: true,
+      clock: systemClock,
+      mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
+      print: () => undefined,
+      config: () => {
+        throw new Error('no configuration is needed');
+      },
+      store: () => Promise.resolve(this.store),
+      signal: new AbortController().signal,
+    });
   }
 
   async balance(name: string): Promise<bigint> {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { videos as videosVerb } from '../../../src/http/verbs/videos.ts';
 import { USD } from '../../../src/store/money.ts';
 import { VideoGateway } from './video-gateway.ts';
 
@@ -235,4 +236,19 @@ test('videos have no alias, and never enter the request log', async (t) => {
   await gateway.store.settlements.flush();
   const rows = await gateway.store.requestLog.list();
   assert.equal(rows.length, 0);
+});
+
+test('an operator resolves a task whose outcome nobody knows, once', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue({ faults: [{ type: 'cut', at: 0 }] }, { faults: [{ type: 'cut', at: 0 }] });
+  const good = await gateway.create(BODY, 'good');
+  await gateway.until(good.body.id, 'unknown');
+  const bad = await gateway.create(BODY, 'bad');
+  await gateway.until(bad.body.id, 'unknown');
+  assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
+  assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
+  assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
+  assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.billing.status, 'refunded');
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+  await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { failed: 'again' }), /succeeded/);
 });
