@@ -30,15 +30,13 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
 
 /** The process died with it open: free, and journaled as such. */
 export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
-  const { exchangeId, accountId, keyId } = exchange;
+  const { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs } = exchange;
   if (loggedExchange(work.tables, exchangeId) !== undefined) return;
   work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
   work.addUsage(keyId, nowMs, { requests: 1 });
-  appendLog(
-    work,
-    { ...exchange, status: 'interrupted', durationMs: Math.max(0, nowMs - exchange.startedAtMs), attempts: [] },
-    nowMs,
-  );
+  const known = { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
+  const durationMs = Math.max(0, nowMs - startedAtMs);
+  appendLog(work, { ...known, status: 'interrupted', durationMs, attempts: [] }, nowMs);
 }
 
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
