@@ -50,9 +50,10 @@ class Load {
   }
 
   async kill(): Promise<void> {
-    const closed = once(this.#lines, 'close');
+    // Until it is reaped its pid still answers, so its end is awaited, not only the end of its output.
+    const ended = Promise.all([once(this.#lines, 'close'), once(this.#child, 'exit')]);
     this.#child.kill('SIGKILL');
-    await closed;
+    await ended;
   }
 }
 

@@ -29,13 +29,26 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
 
 /** The process died with it open: free, and journaled as such. */
 export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
-  const { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs } = exchange;
+  const { exchangeId, accountId, keyId, startedAtMs } = exchange;
   if (loggedExchange(work.tables, exchangeId) !== undefined) return;
   work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
   work.addUsage(keyId, nowMs, { requests: 1 });
-  const known = { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
   const durationMs = Math.max(0, nowMs - startedAtMs);
-  appendLog(work, { ...known, status: 'interrupted', durationMs, attempts: [] }, nowMs);
+  appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
+}
+
+/** What is kept of an open exchange, whatever else the caller's object holds. */
+export function openFields({
+  exchangeId,
+  requestId,
+  accountId,
+  keyId,
+  endpoint,
+  model,
+  stream,
+  startedAtMs,
+}: OpenExchange): OpenExchange {
+  return { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
 }
 
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
