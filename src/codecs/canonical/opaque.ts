@@ -22,6 +22,8 @@ export interface Opaque {
   readonly itemId?: string;
   /** A label of the owner's codec (for example `redacted`, or the type and format of a reasoning detail); nobody else reads it. */
   readonly form?: string;
+  /** Request values: the envelope that held it, so that a same-dialect splice finds it in the client's text. Never sealed itself. */
+  readonly sealed?: string;
 }
 
 /** Where a request is about to go. */

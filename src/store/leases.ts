@@ -1,0 +1,25 @@
+/** Leases: at most one process does a job. The token rises with every new holder and fences every write made under it. */
+import type { Result } from './result.ts';
+
+export interface Lease {
+  readonly name: string;
+  readonly holder: string;
+  /** Rises with every new holder, never repeats. */
+  readonly token: number;
+  readonly expiresAtMs: number;
+}
+
+export interface Leases {
+  /** Takes a lease that is free, expired, or already this holder's (then it keeps its token). */
+  acquire(
+    name: string,
+    holder: string,
+    ttlMs: number,
+    nowMs: number,
+  ): Promise<Result<Lease, { readonly reason: 'held'; readonly lease: Lease }>>;
+  renew(name: string, token: number, ttlMs: number, nowMs: number): Promise<Result<Lease, { readonly reason: 'lost' }>>;
+  release(name: string, token: number): Promise<void>;
+}
+
+/** The lease of the one process that works on video tasks. */
+export const VIDEO_WORKER = 'video-worker';

@@ -1,0 +1,105 @@
+/**
+ * The journal: every change of money is one row that moves a positive amount from one ledger account to another (both legs
+ * in one row, so that a half-entry cannot exist) or explains why nothing moved (amount 0). Rows are numbered without gaps
+ * and each carries the hash of the one before. Balances are derived from it and kept beside it.
+ */
+import type { Cause } from './accounts.ts';
+import { illegal as no, type Transitions } from './transitions.ts';
+
+export const JOURNAL_KINDS = [
+  'credit',
+  'admin_adjustment',
+  'sub_account_transfer_out',
+  'sub_account_transfer_in',
+  'sub_account_refund',
+  'sub_account_debt_transfer',
+  'charge',
+  'interrupted',
+  'hold',
+  'settle',
+  'refund',
+  'keep',
+  'account_created',
+  'account_changed',
+  'key_created',
+  'key_changed',
+  'secret_rotated',
+] as const;
+export type JournalKind = (typeof JOURNAL_KINDS)[number];
+
+/** A hold is closed at most once; `keep` says that an unclear outcome left it open. */
+export const HOLD = {
+  held: { settle: 'settled', refund: 'refunded', keep: 'held' },
+  settled: { settle: no, refund: no, keep: no },
+  refunded: { settle: no, refund: no, keep: no },
+} as const satisfies Transitions<'held' | 'settled' | 'refunded', 'settle' | 'refund' | 'keep'>;
+export type HoldState = keyof typeof HOLD;
+export type HoldEvent = keyof (typeof HOLD)['held'];
+
+export interface Hold {
+  /** The id of the record that caused it (a video task). */
+  readonly id: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly state: HoldState;
+  readonly nanos: bigint;
+  readonly openedAtMs: number;
+  readonly closedAtMs?: number;
+}
+
+/** Where money can be. `external` and `revenue` close the circle, so that the sum over all is always zero. */
+export type LedgerAccount =
+  | 'external'
+  | 'revenue'
+  | 'transit'
+  | `wallet:${string}`
+  | `sub:${string}`
+  | `house:${string}`
+  | `hold:${string}`;
+
+export interface JournalRow {
+  /** From 1, without gaps. */
+  readonly seq: number;
+  readonly atMs: number;
+  readonly kind: JournalKind;
+  /** The exchange, task or operator's action that caused it; unique together with `kind`. */
+  readonly ref: string;
+  readonly from: LedgerAccount;
+  readonly to: LedgerAccount;
+  /** Nano-dollars, ≥ 0. */
+  readonly nanos: bigint;
+  readonly accountId?: string;
+  readonly keyId?: string;
+  readonly by?: string;
+  readonly note?: string;
+  /** SHA-256 over the hash before and this row, hex. */
+  readonly hash: string;
+}
+
+/** One difference that `verify` found, in words. */
+export interface Difference {
+  readonly what: 'balance' | 'chain' | 'hold' | 'spend' | 'unique' | 'sum' | 'exchange' | 'task' | 'key';
+  readonly subject: string;
+  readonly expected: string;
+  readonly found: string;
+}
+
+export interface Verification {
+  readonly rows: number;
+  readonly differences: readonly Difference[];
+}
+
+export interface Ledger {
+  /** Recomputes everything from the journal over one snapshot. No differences: the ledger is sound. */
+  verify(): Promise<Verification>;
+  /** Rows after `after` (a seq), oldest first; with `account`, only those that touch it. */
+  journal(query?: {
+    readonly after?: number;
+    readonly limit?: number;
+    readonly accountId?: string;
+    readonly ref?: string;
+  }): Promise<JournalRow[]>;
+  holds(query?: { readonly state?: HoldState; readonly keyId?: string }): Promise<Hold[]>;
+}
+
+export type { Cause };

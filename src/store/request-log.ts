@@ -1,0 +1,87 @@
+/** The request log: one row an exchange, written when it ends. Holds the upstream's full words, so it never reaches a client. Video tasks never enter it. */
+import type { BillableUsage, Charge } from './charge.ts';
+
+/** `success` also when the client left after the answer had begun; `interrupted` when the gateway died with it open. */
+export type RequestStatus = 'success' | 'error' | 'interrupted';
+
+/** One try of an upstream. */
+export interface AttemptEntry {
+  readonly channelId: string;
+  readonly channelType: string;
+  readonly upstreamModel: string;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly upstreamStatus?: number;
+  /** The upstream's request id. */
+  readonly upstreamRequestId?: string;
+  readonly errorCode?: string;
+  /** Full text, not sanitised. */
+  readonly errorText?: string;
+}
+
+export interface RequestLogEntry {
+  /** The gateway's own id of the exchange: the ledger's identity. */
+  readonly exchangeId: string;
+  /** What the answer carried as its request id. */
+  readonly requestId: string;
+  /** What the client sent as its own, when it did. */
+  readonly clientRequestId?: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  /** The route's name: `chat`, `responses`, … */
+  readonly endpoint: string;
+  readonly model: string;
+  readonly upstreamModel?: string;
+  readonly channelId?: string;
+  readonly channelType?: string;
+  readonly stream: boolean;
+  readonly status: RequestStatus;
+  readonly httpStatus?: number;
+  readonly errorCode?: string;
+  /** Full text, not sanitised. */
+  readonly errorText?: string;
+  readonly clientGone?: boolean;
+  readonly startedAtMs: number;
+  readonly durationMs: number;
+  readonly firstByteMs?: number;
+  readonly firstOutputMs?: number;
+  readonly lastOutputMs?: number;
+  readonly ip?: string;
+  readonly effort?: string;
+  readonly usage?: BillableUsage;
+  /** The upstream's own usage object, as JSON text. */
+  readonly usageJson?: string;
+  readonly charge?: Charge;
+  readonly attempts: readonly AttemptEntry[];
+  readonly affinity?: { readonly hit: boolean; readonly target: string };
+}
+
+/** A row as it is stored: `seq` rises with the time of logging and is the cursor. */
+export interface RequestLogRow extends RequestLogEntry {
+  readonly seq: number;
+  readonly loggedAtMs: number;
+}
+
+export interface RequestLogQuery {
+  readonly keyId?: string;
+  readonly accountId?: string;
+  readonly status?: RequestStatus;
+  readonly sinceMs?: number;
+  readonly untilMs?: number;
+  /** Only rows with a greater seq (oldest first): for following. */
+  readonly after?: number;
+  /** Only rows with a smaller seq (newest first, the default direction): for paging. */
+  readonly before?: number;
+  /** 1 to 1000, default 100. */
+  readonly limit?: number;
+}
+
+export interface RequestLog {
+  /** By exchange id, request id or the client's own request id; newest first. */
+  find(id: string): Promise<RequestLogRow[]>;
+  list(query?: RequestLogQuery): Promise<RequestLogRow[]>;
+  /** The cursor from which a follower starts: the newest seq. */
+  head(): Promise<number>;
+  /** Removes rows logged before `beforeMs`; returns how many. */
+  prune(beforeMs: number): Promise<number>;
+}

@@ -1,0 +1,52 @@
+/**
+ * The life of a synchronous exchange in the store: opened when it is dispatched, settled once whatever ends it. Both join one
+ * queue that is flushed every few milliseconds in one transaction, so no byte to a client waits for the disk.
+ */
+import type { RequestLogEntry } from './request-log.ts';
+import type { Reservation } from './reservations.ts';
+import { illegal as no, type Transitions } from './transitions.ts';
+
+/** An interrupted exchange whose process turns out to have lived (it was only stopped) may still settle; nothing settles twice. */
+export const EXCHANGE = {
+  open: { settle: 'settled', interrupt: 'interrupted' },
+  interrupted: { settle: 'settled', interrupt: no },
+  settled: { settle: no, interrupt: no },
+} as const satisfies Transitions<'open' | 'interrupted' | 'settled', 'settle' | 'interrupt'>;
+
+/** What must be known of an exchange to close it after a crash. */
+export interface OpenExchange {
+  readonly exchangeId: string;
+  readonly requestId: string;
+  readonly accountId: string;
+  readonly keyId: string;
+  readonly endpoint: string;
+  readonly model: string;
+  readonly stream: boolean;
+  readonly startedAtMs: number;
+}
+
+export interface Settlement {
+  /** `entry.charge.total` is what is charged; without `charge` the exchange is free. */
+  readonly entry: RequestLogEntry;
+  /** Released when the settlement is on disk (or has failed for good). */
+  readonly reservation?: Reservation;
+}
+
+export type Settled =
+  | { readonly settled: true; readonly chargedNanos: bigint }
+  | { readonly settled: false; readonly reason: 'already_settled' };
+
+/**
+ * Both promises resolve when the row is on disk. The hot path ignores them (they never reject unhandled: a failure is also
+ * told to `onSettlementFailure`); with durability `strict` the exchange awaits them.
+ */
+export interface Settlements {
+  open(exchange: OpenExchange): Promise<void>;
+  settle(settlement: Settlement): Promise<Settled>;
+  /** Writes everything that waits; resolves when it is on disk. */
+  flush(): Promise<void>;
+  /** Rows that wait for the next flush. */
+  readonly pending: number;
+  /** Closes, free of charge, what dead processes left open. Runs at start by itself. Returns what was closed. */
+  closeInterrupted(): Promise<OpenExchange[]>;
+}
