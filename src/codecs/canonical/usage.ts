@@ -18,6 +18,8 @@ export interface Usage {
   readonly imageOutput?: number;
   readonly audioInput?: number;
   readonly audioOutput?: number;
+  /** Pictures that were made, where a model is priced by the piece. */
+  readonly images?: number;
   /** Work on top of the main generation (messages compaction and advisor passes): billed in addition (spec rule 9). */
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
@@ -54,5 +56,5 @@ export function totalCacheWrite(usage: Usage): number {
 
 /** True when the report holds no positive figure: placeholder zeros are not usage. */
 export function isPlaceholder(usage: Usage): boolean {
-  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0;
+  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0 && (usage.images ?? 0) === 0;
 }
