@@ -25,10 +25,15 @@ function typeOf(status: number): string {
   }
 }
 
+const CREDENTIAL = /\b(incorrect|invalid|missing)\b.*\bapi[ _-]?key\b/i;
+
 /** An HTTP error of an upstream: `{error: {…}}`, xAI's `{code, error: "text"}`, or any other body as text. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const { status, headers, text } = answer;
-  return refusal(status, readErrorMembers(parsed(text)), {
+  const { headers, text } = answer;
+  const members = readErrorMembers(parsed(text));
+  // xAI answers 400 for a wrong key: ours to answer for, not the client's.
+  const status = answer.status === 400 && CREDENTIAL.test(members.message ?? '') ? 401 : answer.status;
+  return refusal(status, members, {
     reason: 'http_status',
     text,
     retryAfterMs: retryAfterMs(headers, serverTime(headers['date'])),
