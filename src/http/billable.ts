@@ -26,6 +26,7 @@ export function billableUsage(usage: Usage): BillableUsage {
     ['reasoning', reasoning],
     ['imageInput', imageInput],
     ['imageOutput', imageOutput],
+    ['images', usage.images ?? 0],
   ];
   return {
     ...Object.fromEntries(classes.filter(([, count]) => count !== 0)),

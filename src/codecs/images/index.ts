@@ -11,7 +11,7 @@ export { DONE, encodeImageAnswer, encodeImageEvents, encodeImageFailure } from '
 export { decodeModelList, ROUTER_MODELS_PATH } from './model-list.ts';
 export { readImageForm } from './read-form.ts';
 export { readImageJson } from './read-json.ts';
-export type { ImageRequest } from './request.ts';
+export type { ImageOperation, ImageRequest } from './request.ts';
 export { firstReference } from './request.ts';
 export type { ImageUpstream, ImageUpstreamRequest } from './upstream.ts';
 export { rejectsStreaming } from './upstream.ts';

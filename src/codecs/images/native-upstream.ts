@@ -12,7 +12,7 @@ import { nativeEvents } from './native-events.ts';
 import { UNSAID } from './fields.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
-import { type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
+import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
 import { imagesApiUsage } from './usage.ts';
 
 export const nativeImages: ImageUpstream = {
@@ -68,13 +68,6 @@ function encodeForm(request: ImageRequest, target: ImageTarget): Encoded {
 
 function fileOf(image: InlineImage, stem: string): FormEntry[1] {
   return { filename: filenameOf(image, stem), mime: image.mime, content: bytesOf(image) };
-}
-
-/** The Channel's defaults for what the client does not say: the request beats them. */
-export function defaultsOf(request: ImageRequest, { defaults }: Pick<ImageTarget, 'defaults'>): [string, string][] {
-  return Object.entries(defaults).flatMap(([name, value]) =>
-    value === undefined || request.parameters.has(name) ? [] : [[name, value] as [string, string]],
-  );
 }
 
 /** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */

@@ -10,9 +10,9 @@ import { checkedData, type ImageAnswer } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
-import { defaultsOf, readObject } from './native-upstream.ts';
+import { readObject } from './native-upstream.ts';
 import { type ImageRequest, isInline } from './request.ts';
-import { type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
+import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
 import { routerUsage } from './usage.ts';
 
 /** What the router's own document names; it refuses every other member. */

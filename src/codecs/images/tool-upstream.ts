@@ -10,7 +10,7 @@ import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { type ImageInput, type ImageRequest, isInline } from './request.ts';
 import { decodeToolAnswer, toolEvents } from './tool-answer.ts';
-import type { ImageChannel, ImageTarget, ImageUpstream, ImageUpstreamRequest } from './upstream.ts';
+import { defaultsOf, type ImageChannel, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest } from './upstream.ts';
 
 /** What configures the tool. `background` here is the picture's; the responses boolean of that name is another thing. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -56,9 +56,7 @@ function encode(request: ImageRequest, target: ImageTarget): ImageUpstreamReques
   const slots = createSlots(target.mint('slot'));
   const losses: string[] = [];
   const tool = new Map<string, JsonValue>([['type', 'image_generation']]);
-  for (const [name, value] of Object.entries(target.defaults)) {
-    if (value !== undefined && TOOL_MEMBERS.has(name)) tool.set(name, value);
-  }
+  for (const [name, value] of defaultsOf(request, target)) tool.set(name, value);
   const shared: [string, JsonValue][] = [];
   for (const [name, value] of request.parameters) {
     if (TOOL_MEMBERS.has(name)) tool.set(name, value);

@@ -3,18 +3,22 @@ import type { Stage } from '../../streams/stage.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
 import type { GatewayError } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
 import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { ImageAnswer } from './answer.ts';
 import type { ImageRequest } from './request.ts';
 
+/** What a Channel may say for a client that does not. */
+export const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
+export type ImageDefaults = { readonly [Name in (typeof IMAGE_DEFAULTS)[number]]?: string };
+
 /** Facts of the Channel that an image route reads. */
 export interface ImageChannel {
   /** `image_enable_openai_generation_tool`. */
   readonly generationTool: boolean;
-  /** `image_defaults`: what the client does not say itself. */
-  readonly defaults: Readonly<Record<string, string | undefined>>;
+  /** `image_defaults`. */
+  readonly defaults: ImageDefaults;
 }
 
 export interface ImageTarget extends ImageChannel {
@@ -79,4 +83,12 @@ export function saidError(json: JsonObject, text: string): GatewayError | undefi
   if (!isObject(error) && typeof error !== 'string') return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** The Channel's defaults for what the client does not say: the request beats them (spec, image rule 5). */
+export function defaultsOf(request: ImageRequest, { defaults }: Pick<ImageChannel, 'defaults'>): [string, string][] {
+  return IMAGE_DEFAULTS.flatMap((name) => {
+    const value = defaults[name];
+    return value === undefined || request.parameters.has(name) ? [] : [[name, value] as [string, string]];
+  });
 }
