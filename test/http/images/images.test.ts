@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
 import { readPng } from '../../../src/http/simulator/png.ts';
 import { eventually } from '../../support/test-gateway.ts';
-import { blob, dataUrl, file, png, readSse, type Studio, studio } from './studio.ts';
+import { blob, dataUrl, file, png, readSse, sentBody, type Studio, studio } from './studio.ts';
 
 let place: Studio;
 before(async () => {
@@ -54,16 +54,10 @@ for (const model of ['native', 'router', 'tool']) {
 
 test('the SDK reads a streamed picture', async () => {
   const types: string[] = [];
-  const stream = await place.client.images.generate({
-    model: 'native',
-    prompt: 'x',
-    stream: true,
-    size: '64x64',
-    partial_images: 2,
-  } as never);
-  for await (const event of stream as unknown as AsyncIterable<{ type: string }>) types.push(event.type);
+  const asked = { model: 'native', prompt: 'x', stream: true, size: '1024x1024', partial_images: 2 } as const;
+  for await (const event of await place.client.images.generate(asked)) types.push(event.type);
   assert.deepEqual(types, ['image_generation.completed']);
-  assert.equal((place.sim.requests[0]?.body as { partial_images?: number }).partial_images, undefined);
+  assert.equal(sentBody(place.sim)['partial_images'], undefined);
 });
 
 test('I1 edit: one file as image, several as image[], with a mask, all bytes untouched', async () => {
@@ -174,7 +168,7 @@ test('the tool: forced, request beats defaults, the mask beside its image', asyn
     ['mask', blob(png(40, 30, true)), 'm.png'],
   ]);
   assert.equal(response.status, 200, await response.clone().text());
-  const { model, input, tools, tool_choice, user, background } = place.sim.requests[0]?.body as Record<string, unknown>;
+  const { model, input, tools, tool_choice, user, background } = sentBody(place.sim);
   assert.equal(model, 'up-tool');
   assert.equal(user, '12345', 'a user that looks like a number stays text');
   assert.equal(background, undefined);
@@ -258,7 +252,7 @@ test('metadata: lifted only when all agree, absent stays absent (I10)', async ()
   const body = (await response.json()) as Record<string, unknown>;
   assert.deepEqual(Object.keys(body), ['created', 'background', 'data']);
   assert.deepEqual((body['data'] as { quality: string }[]).map(({ quality }) => quality).sort(), ['high', 'low']);
-  const sent = place.sim.requests[0]?.body as Record<string, unknown>;
+  const sent = sentBody(place.sim);
   assert.deepEqual(Object.keys(sent).sort(), ['model', 'n', 'prompt'], 'nothing is made up');
 });
 

@@ -77,6 +77,13 @@ export const file = (bytes: Buffer = png(), name = 'a.png') => toFile(bytes, nam
 export const blob = (bytes: Buffer = png(), type = 'image/png'): Blob => new Blob([Uint8Array.from(bytes)], { type });
 export const dataUrl = (bytes: Buffer = png()): string => `data:image/png;base64,${bytes.toString('base64')}`;
 
+/** The JSON body of the upstream's `index`th request. */
+export function sentBody(sim: Simulator, index = 0): Record<string, unknown> {
+  const body = sim.requests[index]?.body;
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new Error(`request ${index} has no JSON object`);
+  return { ...body };
+}
+
 export interface SseEvent {
   readonly event: string | undefined;
   readonly data: string;
