@@ -4,6 +4,7 @@
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.ts';
 import type { UpstreamRequest } from '../../codecs/codec.ts';
@@ -84,7 +85,21 @@ export class Upstreams {
 
 function bodyOf({ body }: Outgoing): string | Uint8Array | Readable | null {
   if (body === undefined) return null;
-  return isPieces(body) ? Readable.from(bodyBytes(body.pieces), { objectMode: false }) : body;
+  return isPieces(body) ? Readable.from(paced(bodyBytes(body.pieces)), { objectMode: false }) : body;
+}
+
+/** After this much the event loop has a turn: a fast reader must not keep everybody else waiting. */
+const TURN_BYTES = 512 * 1024;
+
+async function* paced(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let size = 0;
+  for (const chunk of bytes) {
+    yield chunk;
+    size += chunk.length;
+    if (size < TURN_BYTES) continue;
+    size = 0;
+    await setImmediate();
+  }
 }
 
 function isPieces(body: string | Uint8Array | OutgoingPieces): body is OutgoingPieces {
