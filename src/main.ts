@@ -30,7 +30,7 @@ import { systemClock } from './streams/clock.ts';
 const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, check, channels };
 
 const USAGE = `usage: mizu VERB [--config FILE] [--json]
-  serve [--demo]                                run the gateway
+  serve [--demo] [--workers N]                  run the gateway
   check                                         validate the configuration
   accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD
   keys create --account NAME [--name N] [--expires DATE] [--models A,B] [--ips CIDR,…]
@@ -46,6 +46,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
   help: { type: 'boolean' },
   demo: { type: 'boolean' },
+  workers: { type: 'string' },
   class: { type: 'string' },
   credit: { type: 'string' },
   unlimited: { type: 'boolean' },
@@ -79,6 +80,7 @@ async function main(): Promise<number> {
       load,
       configPath,
       demo: values.demo === true,
+      workers: workersOf(values.workers),
       cwd: process.cwd(),
       root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
       codecs,
@@ -130,6 +132,12 @@ function readArguments() {
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
   }
+}
+
+function workersOf(text: string | undefined): number {
+  const count = Number(text ?? 1);
+  if (!Number.isInteger(count) || count < 1 || count > 256) throw new UsageError('--workers must be 1 to 256');
+  return count;
 }
 
 function loadOptions(): LoadOptions {

@@ -22,6 +22,7 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
   });
   return JSON.stringify({
     store: { path: storePath },
+    operations: null,
     channels: [
       channel('demo-chat', 'chat_completion', ['demo-chat', 'demo-embedding']),
       channel('demo-responses', 'responses', ['demo-responses'], { image_enable_openai_generation_tool: true }),

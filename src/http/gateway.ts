@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Mint } from '../codecs/codec.ts';
 import type { Envelopes } from '../codecs/envelope.ts';
 import type { CodecSet } from '../codecs/codec-set.ts';
-import type { ChargeFor } from '../store/charge.ts';
+import type { chargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
@@ -20,7 +20,7 @@ export interface Gateway {
   readonly clock: Clock;
   readonly mint: Mint;
   readonly codecs: CodecSet;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: typeof chargeFor;
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;

@@ -2,7 +2,6 @@
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
-import type { ChargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Logger } from 'pino';
@@ -26,9 +25,11 @@ export interface StartOptions {
   readonly mint: Mint;
   /** Uniform in [0, 1): weights and jitter. */
   readonly random: () => number;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** False in a worker: its primary listens for operators. Default true. */
+  readonly operations?: boolean;
 }
 
 export interface RunningGateway {
@@ -47,7 +48,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const gateway = createGateway(options, () => draining);
   const stopFollowing = options.config.onChange((config) => follow(gateway, config));
   const server = createGatewayServer(gateway, HANDLERS);
-  const { listen, operations } = options.config.current();
+  const { listen, ...rest } = options.config.current();
+  const operations = options.operations === false ? undefined : rest.operations;
   const operationsServer = operations === undefined ? undefined : createOperationsServer(gateway);
   let operationsPort: number | undefined;
   let port: number;
