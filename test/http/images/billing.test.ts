@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ImageAnswer, ImageRequest } from '../../../src/codecs/images/index.ts';
+import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
 import { billableUsage } from '../../../src/http/billable.ts';
 import { imageUsage } from '../../../src/http/images/billing.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
@@ -59,4 +60,25 @@ test('no report: counted for a model that is priced by token, and flagged', () =
   assert.equal(usage.estimated, true);
   assert.equal(usage.input, 10);
   assert.ok((usage.imageOutput ?? 0) > 0);
+});
+
+test('I8 a picture made in a responses conversation is billed: by its piece, and by the tool’s own tokens', () => {
+  const usage = readUsage({
+    output: [
+      { type: 'image_generation_call', result: 'iVBORw0KGgo=' },
+      { type: 'image_generation_call', result: null },
+    ],
+    usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+    tool_usage: {
+      image_gen: { input_tokens: 50, input_tokens_details: { image_tokens: 40 }, output_tokens: 200, total_tokens: 250 },
+    },
+  });
+  if (usage === undefined) throw new Error('no usage');
+  assert.deepEqual(billableUsage(usage), { input: 110, output: 10, imageInput: 40, imageOutput: 200, images: 1 });
+  const quiet = readUsage({
+    output: [],
+    usage: { input_tokens: 1 },
+    tool_usage: { image_gen: { input_tokens: 0, output_tokens: 0 } },
+  });
+  assert.deepEqual(quiet, { input: 1 });
 });
