@@ -34,10 +34,24 @@ export interface ImageUsage {
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
 export function checkedData(data: JsonValue | undefined): string {
   if (typeof data !== 'string' || data === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
-  if (/[^A-Za-z0-9+/=]/.test(data) || data.replace(/=+$/, '').length % 4 === 1) {
+  if (!isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }
   return data;
+}
+
+/** Padding may be missing, but stands nowhere else than at the end. */
+function isBase64(data: string): boolean {
+  const padding = data.indexOf('=');
+  const end = padding === -1 ? data.length : padding;
+  const tail = data.slice(end, end + 3);
+  return (
+    end > 0 &&
+    end % 4 !== 1 &&
+    data.length - end === tail.length &&
+    /^={0,2}$/.test(tail) &&
+    !/[^A-Za-z0-9+/]/.test(data.slice(0, end))
+  );
 }
 
 /** The same picture told twice (a finished item and the final snapshot) is one picture. */
