@@ -20,6 +20,7 @@ import { balance, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
 import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { videos } from './http/verbs/videos.ts';
 import { chargeFor } from './store/charge.ts';
 import { openLmdbStore } from './store/lmdb/open.ts';
 import { parsePrice } from './store/prices.ts';
@@ -27,7 +28,7 @@ import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
 
-const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, check, channels };
+const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, videos, check, channels };
 
 const USAGE = `usage: mizu VERB [--config FILE] [--json]
   serve [--demo] [--workers N]                  run the gateway
@@ -39,6 +40,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]
   balance [NAME]
   ledger verify
   logs [--follow] [--request ID] [--limit N]
+  videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]`;
 
 const OPTIONS = {
@@ -62,6 +64,9 @@ const OPTIONS = {
   follow: { type: 'boolean' },
   request: { type: 'string' },
   limit: { type: 'string' },
+  state: { type: 'string' },
+  succeeded: { type: 'string' },
+  failed: { type: 'string' },
 } as const;
 
 type Options = ReturnType<typeof readArguments>['values'];

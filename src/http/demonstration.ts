@@ -30,7 +30,7 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
       channel('demo-gemini', 'gemini', ['demo-gemini']),
       channel('demo-image', 'openai_image', ['demo-image']),
       channel('demo-image-router', 'openrouter_image', ['demo-image-router']),
-      channel('demo-video', 'ark_video', ['demo-video']),
+      { ...channel('demo-video', 'ark_video', ['demo-video'], { poll_interval_ms: 500 }), base_url: `${upstreamUrl}/api/v3` },
     ],
     models: {
       'demo-chat': { price: PRICE },

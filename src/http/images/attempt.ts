@@ -11,6 +11,7 @@ import {
   type ImageAnswer,
   type ImageRequest,
   type ImageUpstream,
+  type ImageUpstreamRequest,
   rejectsStreaming,
 } from '../../codecs/images/index.ts';
 import { readBody } from '../../streams/body-source.ts';
@@ -49,50 +50,55 @@ export function imageAttempts(options: ImageAttemptOptions): (target: Target) =>
   let streaming = options.request.stream;
   return async (target) => {
     const upstream = imageUpstream(target.channel);
+    const encoded = encode(target, upstream, streaming, options);
     try {
-      return await attempt(target, upstream, streaming, options);
+      return await send(target, upstream, encoded, options);
     } catch (thrown) {
-      if (!streaming || !(thrown instanceof GatewayError) || !rejectsStreaming(thrown)) throw thrown;
+      if (!encoded.stream || !(thrown instanceof GatewayError) || !rejectsStreaming(thrown)) throw thrown;
       streaming = false;
-      return await attempt(target, upstream, false, options);
+      return await send(target, upstream, encode(target, upstream, false, options), options);
     }
   };
 }
 
-export function imageUpstream(channel: Channel): ImageUpstream {
+function imageUpstream(channel: Channel): ImageUpstream {
   const upstream = IMAGE_UPSTREAMS.get(channel.type);
   if (upstream === undefined) throw new Error(`no image codec speaks to channels of type ${channel.type}`);
   return upstream;
 }
 
-async function attempt(
-  target: Target,
-  upstream: ImageUpstream,
-  stream: boolean,
-  options: ImageAttemptOptions,
-): Promise<MadeAnswer> {
+function encode(target: Target, upstream: ImageUpstream, stream: boolean, options: ImageAttemptOptions): ImageUpstreamRequest {
   const { channel, upstreamModel } = target;
-  const encoded = upstream.encode(options.request, {
+  return upstream.encode(options.request, {
     upstreamModel,
     stream,
     ...channel.image,
     override: (json) => applyParameters(json, channel),
     mint: options.mint,
   });
-  const { path, contentType, body, losses } = encoded;
+}
+
+async function send(
+  target: Target,
+  upstream: ImageUpstream,
+  encoded: ImageUpstreamRequest,
+  options: ImageAttemptOptions,
+): Promise<MadeAnswer> {
+  const { path, contentType, body, stream, losses } = encoded;
   const answer = await callUpstream(
     target,
     { path, headers: {}, contentType, body: { pieces: body } },
-    { ...options, stream: encoded.stream, decodeError: (refused) => upstream.decodeError(refused) },
-    (head, timers) => readAnswer(head, timers, upstream, options),
+    { ...options, stream, decodeError: (refused) => upstream.decodeError(refused) },
+    (head, timers) => readAnswer(head, timers, stream, upstream, options),
   );
   return { answer, losses };
 }
 
-/** A stream or JSON, whichever came: JSON instead of a stream is an answer too. */
+/** A stream or JSON, whichever came: JSON instead of a stream is an answer too. Without a telling type it is what was asked for. */
 async function readAnswer(
   head: UpstreamHead,
   timers: IdleTimers,
+  stream: boolean,
   upstream: ImageUpstream,
   options: ImageAttemptOptions,
 ): Promise<ImageAnswer> {
@@ -101,7 +107,8 @@ async function readAnswer(
     const text = await readErrorText(head.body);
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
-  if (type !== 'text/event-stream') return upstream.decodeWhole(await readWhole(head.body, options.limits.answerBytes));
+  const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');
+  if (!isStream) return upstream.decodeWhole(await readWhole(head.body, options.limits.answerBytes));
   const frames = chain(
     sseDecode({ maxEventBytes: options.limits.eventBytes }),
     tap<Frame>(() => timers.data()),

@@ -8,6 +8,7 @@ import { models } from './models.ts';
 import { readyz } from './readyz.ts';
 import { chatCompletions, completions, messages, responses } from './text.ts';
 import { usage } from './usage.ts';
+import { video, videoCancel, videos } from './videos.ts';
 
 export const HANDLERS: { readonly [Name in RouteName]?: Handler } = {
   chat_completions: chatCompletions,
@@ -22,4 +23,7 @@ export const HANDLERS: { readonly [Name in RouteName]?: Handler } = {
   user_balance: userBalance,
   coding_balance: codingBalance,
   readyz,
+  videos,
+  video,
+  video_cancel: videoCancel,
 };
