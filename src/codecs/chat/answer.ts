@@ -133,7 +133,8 @@ export class Answer {
     const scalar = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
-    if (!whole && (scalar !== '' || this.#reasoning.speaks(details))) this.#closeText('completed', out);
+    const speaks = details.length > 0 ? this.#reasoning.speaks(details) : this.#reasoning.unsaidRaw(scalar) !== '';
+    if (!whole && speaks) this.#closeText('completed', out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     else if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);

@@ -64,13 +64,16 @@ export class ReasoningItems {
     return !this.#snapshot && entries.some((entry) => (readDetail(entry)?.text ?? '') !== '');
   }
 
+  /** What a scalar says: within a snapshot only the suffix that was not said; the display copy of details says nothing. */
+  unsaidRaw(piece: string): string {
+    if (!this.#snapshot) return piece;
+    if (this.#raw === '' && this.#said.length + this.#open.length > 0) return '';
+    return piece.startsWith(this.#raw) ? piece.slice(this.#raw.length) : '';
+  }
+
   pushRaw(piece: string, out: CanonicalEvent[]): void {
-    let fresh = piece;
-    if (this.#snapshot) {
-      if (this.#raw === '' && this.#said.length + this.#open.length > 0) return;
-      fresh = piece.startsWith(this.#raw) ? piece.slice(this.#raw.length) : '';
-      if (fresh === '') return;
-    }
+    const fresh = this.unsaidRaw(piece);
+    if (fresh === '') return;
     this.#raw += fresh;
     const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
     open.raw += fresh;
