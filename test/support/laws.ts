@@ -33,8 +33,8 @@ export interface TwoSided {
   readonly features: ResponseFeatures;
   /** The dialect's own order over frames; throws when they break it. Returns how the stream ended. */
   readonly check: (frames: readonly Frame[]) => StreamEnding;
-  /** Declared losses of law 5: what a round trip may change, applied to both sides before they are compared. */
-  readonly normalise?: (whole: Whole) => Whole;
+  /** Declared losses of laws 4 and 5: what is compared of an answer in this dialect, where it cannot say all of it. */
+  readonly comparable?: (whole: Whole) => unknown;
 }
 export type StreamEnding = 'success' | 'failure';
 
@@ -170,18 +170,23 @@ export function lawWholeIsFold(upstream: TwoSided, client: TwoSided): void {
           mint: () => 'x',
         };
         const whole = fold(client.upstream.decodeResponse(body, context).events);
-        assert.deepEqual(comparable(whole), comparable(fold(streamed.events)));
+        const compare = comparison(upstream, client);
+        assert.deepEqual(compare(whole), compare(fold(streamed.events)));
       }),
       { numRuns: RUNS },
     );
   });
 }
 
-function comparable(whole: Whole): unknown {
+/** Of a pair, what the dialect that says less can say. */
+function comparison(upstream: TwoSided, client: TwoSided): (whole: Whole) => unknown {
+  const compare = client.comparable ?? upstream.comparable ?? meaning;
+  return (whole) => plain(compare(whole));
+}
+
+function plain(value: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(meaning(whole), (key, value: unknown) =>
-      key === 'owner' || (key === 'itemId' && typeof value === 'string') ? undefined : value,
-    ),
+    JSON.stringify(value, (key, member: unknown) => (key === 'owner' || key === 'itemId' || key === 'form' ? undefined : member)),
   );
 }
 
@@ -192,9 +197,8 @@ export function lawRoundTrip(dialect: TwoSided): void {
       fc.property(arbitraryAnswer(dialect), fractions, (said, cuts) => {
         const decoded = decodeBytes(dialect.upstream, [upstreamBytes(dialect, said, cuts, false)]);
         assert.equal(decoded.failure?.message, undefined);
-        const normalise = dialect.normalise ?? ((whole: Whole) => whole);
-        const expected = normalise(fold(eventsOf(said)));
-        assert.deepEqual(comparable(normalise(fold(decoded.events))), comparable(expected));
+        const compare = comparison(dialect, dialect);
+        assert.deepEqual(compare(fold(decoded.events)), compare(fold(eventsOf(said))));
       }),
       { numRuns: RUNS },
     );
@@ -233,12 +237,15 @@ export function lawOpaqueMeansOpaque(upstream: TwoSided, client: TwoSided): void
             return sealForTests(opaque);
           },
         });
-        const sent = sseText(encodeSteps(client.client, decoded.steps, context));
+        const frames = encodeSteps(client.client, decoded.steps, context);
+        const sent = sseText(frames);
+        const ended = client.check(frames);
         for (const step of decoded.steps) {
           for (const event of step.events) {
             if (event.type !== 'item.end' || !('opaque' in event.item) || event.item.opaque === undefined) continue;
             const { value } = event.item.opaque;
-            assert.ok(sealed.includes(value), `lost: ${value}`);
+            // What the client's dialect refuses ends the stream: later items are never said.
+            if (ended === 'success') assert.ok(sealed.includes(value), `lost: ${value}`);
             assert.ok(!sent.includes(value), `a raw opaque value reached the client: ${value}`);
           }
         }

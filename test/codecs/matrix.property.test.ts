@@ -1,0 +1,23 @@
+/** Every law over every dialect and every pair of dialects. */
+import { DIALECTS } from '../support/dialects.ts';
+import {
+  lawAlwaysSealed,
+  lawCutsDoNotMatter,
+  lawInterleavingDoesNotMatter,
+  lawNoSuccessFromFailure,
+  lawOpaqueMeansOpaque,
+  lawRoundTrip,
+  lawWholeIsFold,
+} from '../support/laws.ts';
+
+for (const upstream of DIALECTS) {
+  lawCutsDoNotMatter(upstream);
+  lawRoundTrip(upstream);
+  for (const client of DIALECTS) {
+    lawAlwaysSealed(upstream, client);
+    lawNoSuccessFromFailure(upstream, client);
+    lawWholeIsFold(upstream, client);
+    lawOpaqueMeansOpaque(upstream, client);
+    lawInterleavingDoesNotMatter(upstream, client);
+  }
+}
