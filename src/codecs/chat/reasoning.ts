@@ -96,11 +96,12 @@ export class ReasoningItems {
     }
   }
 
-  /** Something else is being said: items that need nothing more end. */
+  /** Something else is being said: items that need nothing more end. A scalar payload may always go on. */
   pause(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined && awaitsPayload(open.identity?.format)) kept.push(open);
+      const isPartial = open.opaque?.form === SCALAR_FORM;
+      if (isPartial || (open.opaque === undefined && awaitsPayload(open.identity?.format))) kept.push(open);
       else this.#end(open, 'completed', out);
     }
     this.#open = kept;
@@ -164,7 +165,7 @@ export class ReasoningItems {
   #endPaid(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined) kept.push(open);
+      if (open.opaque === undefined || open.opaque.form === SCALAR_FORM) kept.push(open);
       else this.#end(open, 'completed', out);
     }
     this.#open = kept;
