@@ -12,8 +12,9 @@ import type { TwoSided } from './laws.ts';
 import { meaning, withoutFacts } from './wire.ts';
 
 /**
- * A whole chat message keeps one content, one refusal, its calls and its reasoning, but not their order among each other; reasoning
- * details win over raw text that came with them (ARCHITECTURE.md, loss tables).
+ * A whole chat message keeps one content, one refusal, its calls and its reasoning, but not their order among each other; texts
+ * that something parted and the parts of a summary are joined by an empty line (loss table: 'several texts', 'reasoning: summary'),
+ * so line breaks of these are not compared; details win over raw text that came with them in one message.
  */
 function chatFacts(whole: Whole): unknown {
   const items = whole.items.map(({ item }) => item);
@@ -22,9 +23,12 @@ function chatFacts(whole: Whole): unknown {
   const texts = items.flatMap((item) => (item.kind === 'text' ? [item] : []));
   return {
     raw: summaries === '' ? reasoning.map(({ raw = '' }) => raw).join('') : undefined,
-    summaries,
+    summaries: summaries.replaceAll('\n', ''),
     opaque: reasoning.flatMap(({ opaque }) => (opaque === undefined ? [] : [opaque.value])).sort(),
-    text: texts.map(({ text }) => text).join(''),
+    text: texts
+      .map(({ text }) => text)
+      .join('')
+      .replaceAll('\n', ''),
     cited: texts.flatMap(({ citations }) => citations.map((citation) => (citation.kind === 'url' ? citation.url : ''))),
     refusal: items.map((item) => (item.kind === 'refusal' ? item.text : '')).join(''),
     calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.flavour, item.input]] : [])),

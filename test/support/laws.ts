@@ -38,7 +38,7 @@ export interface TwoSided {
 }
 export type StreamEnding = 'success' | 'failure';
 
-const RUNS = 150;
+const RUNS = Number(process.env["RUNS"] ?? 150);
 
 /** The bytes that an upstream of this dialect sends for an answer. Opaque values are written raw, as a vendor would. */
 export function upstreamBytes(dialect: TwoSided, said: Answer, cuts: readonly number[], interleave: boolean): Uint8Array {
