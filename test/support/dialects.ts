@@ -8,7 +8,9 @@ import { checkClientStream } from '../../src/codecs/messages/lifecycle.ts';
 import { responsesClient, responsesUpstream } from '../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../src/codecs/responses/lifecycle.ts';
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
-import type { TwoSided } from './laws.ts';
+import { type TwoSided, type UpstreamSide, writtenBy } from './laws.ts';
+import { geminiUpstream } from '../../src/codecs/gemini/index.ts';
+import { writeGemini } from './gemini-wire.ts';
 import { meaning, withoutFacts } from './wire.ts';
 
 /**
@@ -63,6 +65,8 @@ function responsesFacts(whole: Whole): unknown {
 export const chat: TwoSided = {
   client: chatClient,
   upstream: chatUpstream,
+  write: writtenBy(chatClient, chatUpstream),
+  terminal: /data: [^\n]*"finish_reason":"/g,
   features: {
     refusal: true,
     custom: true,
@@ -85,6 +89,8 @@ export const chat: TwoSided = {
 export const responses: TwoSided = {
   client: responsesClient,
   upstream: responsesUpstream,
+  write: writtenBy(responsesClient, responsesUpstream),
+  terminal: /event: response\.(completed|incomplete|failed)\n/g,
   features: {
     refusal: true,
     custom: true,
@@ -97,8 +103,8 @@ export const responses: TwoSided = {
     images: true,
   },
   comparable: responsesFacts,
-  check(frames) {
-    checkResponsesStream(frames);
+  check(frames, isNative) {
+    checkResponsesStream(frames, isNative);
     return endsWith(frames, 'response.completed') || endsWith(frames, 'response.incomplete') ? 'success' : 'failure';
   },
 };
@@ -106,6 +112,8 @@ export const responses: TwoSided = {
 export const messages: TwoSided = {
   client: messagesClient,
   upstream: messagesUpstream,
+  write: writtenBy(messagesClient, messagesUpstream),
+  terminal: /event: message_stop\n/g,
   features: { summary: true, opaque: true },
   comparable: messagesFacts,
   check(frames) {
@@ -114,7 +122,41 @@ export const messages: TwoSided = {
   },
 };
 
+/**
+ * Arguments are objects there: their spelling is the sender's. Neighbouring texts and thoughts are one. Sources that come after
+ * their signed text has ended stand in an empty one.
+ */
+function geminiFacts(whole: Whole): unknown {
+  const items = whole.items
+    .map(({ item }) => item)
+    .filter((item) => item.kind !== 'text' || item.text !== '' || item.citations.length === 0);
+  return {
+    said: items.map(({ kind }) => kind).filter((kind, index, all) => kind !== all[index - 1]),
+    text: items.map((item) => (item.kind === 'text' ? item.text : '')).join(''),
+    thought: items.map((item) => (item.kind === 'reasoning' ? (item.summary ?? []).join('') : '')).join(''),
+    // Without positions one citation of a source says all.
+    cited: new Set(
+      whole.items.flatMap(({ item }) =>
+        item.kind === 'text' ? item.citations.flatMap((one) => (one.kind === 'url' ? [one.url] : [])) : [],
+      ),
+    ).size,
+    calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.tool.name, JSON.parse(item.input)]] : [])),
+    media: items.flatMap((item) => (item.kind === 'media' ? [item.media.source] : [])),
+    opaque: items.flatMap((item) => ('opaque' in item && item.opaque !== undefined ? [item.opaque.value] : [])),
+    ...endFacts(whole),
+  };
+}
+
+export const gemini: UpstreamSide = {
+  upstream: geminiUpstream,
+  write: writeGemini,
+  terminal: /"finishReason"/g,
+  features: { citations: true, summary: true, opaque: true, images: true, toolSignature: true, textSignature: true },
+  comparable: geminiFacts,
+};
+
 export const DIALECTS: readonly TwoSided[] = [chat, responses, messages];
+export const UPSTREAMS: readonly UpstreamSide[] = [...DIALECTS, gemini];
 
 function endsWith(frames: readonly Frame[], event: string): boolean {
   return frames.at(-1)?.event === event;
