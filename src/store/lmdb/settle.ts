@@ -1,0 +1,95 @@
+/** What one settlement writes, inside a transaction: the charge, the spend, the day's usage and the row of the request log. */
+import type { BillableUsage } from '../charge.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import type { OpenExchange, Settled } from '../settlement.ts';
+import { StoreError } from '../store-error.ts';
+import { payerOf } from './money-moves.ts';
+import type { DayRow, Tables } from './tables.ts';
+import type { Work } from './work.ts';
+
+/** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
+export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number): Settled {
+  const known = loggedExchange(work.tables, entry.exchangeId);
+  if (known !== undefined && known.status !== 'interrupted') return { settled: false, reason: 'already_settled' };
+  const chargedNanos = entry.charge?.total ?? 0n;
+  if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
+  const { key, unlimited } = work.payer(entry.keyId);
+  if (key.accountId !== entry.accountId) throw new StoreError('corrupt', `key ${entry.keyId} is not of ${entry.accountId}`);
+  const { exchangeId, accountId, keyId } = entry;
+  if (chargedNanos > 0n) {
+    const from = payerOf(key, unlimited);
+    work.move({ kind: 'charge', ref: exchangeId, from, to: 'revenue', nanos: chargedNanos, accountId, keyId, atMs: nowMs });
+    work.addSpend(keyId, chargedNanos, nowMs);
+  }
+  work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && dayUsage(entry.usage)) });
+  if (known === undefined) appendLog(work, entry, nowMs);
+  else work.put(work.tables.log, known.seq, { ...entry, seq: known.seq, loggedAtMs: known.loggedAtMs });
+  return { settled: true, chargedNanos };
+}
+
+/** The process died with it open: free, and journaled as such. */
+export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
+  const { exchangeId, accountId, keyId, startedAtMs } = exchange;
+  if (loggedExchange(work.tables, exchangeId) !== undefined) return;
+  work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
+  work.addUsage(keyId, nowMs, { requests: 1 });
+  const durationMs = Math.max(0, nowMs - startedAtMs);
+  appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
+}
+
+/** What is kept of an open exchange, whatever else the caller's object holds. */
+export function openFields({
+  exchangeId,
+  requestId,
+  accountId,
+  keyId,
+  endpoint,
+  model,
+  stream,
+  startedAtMs,
+}: OpenExchange): OpenExchange {
+  return { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
+}
+
+export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
+  const seq = tables.logExchanges.get(exchangeId);
+  return seq === undefined ? undefined : tables.log.get(seq);
+}
+
+/** A client may send any words as its request id; this much of them is an index. */
+const MAX_NAME = 256;
+
+/** The other names under which a row can be found. */
+export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): Set<string> {
+  const names = new Set([requestId]);
+  if (clientRequestId !== undefined) names.add(clientRequestId.slice(0, MAX_NAME));
+  names.delete(exchangeId);
+  names.delete('');
+  return names;
+}
+
+function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
+  const { tables } = work;
+  const { seq, atMs } = work.nextLogRow(nowMs);
+  work.put(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
+  work.put(tables.logExchanges, entry.exchangeId, seq);
+  for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
+  work.put(tables.logKeys, [entry.keyId, seq], true);
+}
+
+function dayUsage(usage: BillableUsage): Partial<DayRow> {
+  const { cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, reasoning = 0 } = usage;
+  return {
+    inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
+    cachedInputTokens: sane(usage.cachedInput ?? 0),
+    cacheWriteTokens: sane(cacheWrite5m + cacheWrite1h + cacheWriteUnsplit),
+    outputTokens: sane((usage.output ?? 0) + (usage.imageOutput ?? 0)),
+    reasoningTokens: sane(reasoning),
+    images: sane(usage.images ?? 0),
+  };
+}
+
+/** Counts come from upstreams: nonsense is not added up. The row of the log keeps it. */
+function sane(count: number): number {
+  return Number.isSafeInteger(count) && count > 0 ? count : 0;
+}
