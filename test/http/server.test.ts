@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../support/fake-upstream.ts';
-import { ask, channel, eventually, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+import { ask, channel, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
 
 const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
 const file = { channels: [channel(upstream.url)], models: MODELS };
