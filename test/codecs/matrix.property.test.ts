@@ -9,6 +9,7 @@ import {
   lawRoundTrip,
   lawWholeIsFold,
 } from '../support/laws.ts';
+import { lawSameDialectIsLossless, lawWiringDoesNotMatter } from '../support/pipeline-laws.ts';
 
 for (const upstream of UPSTREAMS) {
   lawCutsDoNotMatter(upstream);
@@ -19,5 +20,8 @@ for (const upstream of UPSTREAMS) {
     lawWholeIsFold(upstream, client);
     lawOpaqueMeansOpaque(upstream, client);
     lawInterleavingDoesNotMatter(upstream, client);
+    lawWiringDoesNotMatter(upstream, client);
   }
 }
+
+for (const dialect of DIALECTS) lawSameDialectIsLossless(dialect);

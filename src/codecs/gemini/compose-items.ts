@@ -98,7 +98,7 @@ export class ItemComposer {
   /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
   signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined && !(open.kind === 'text' && thought)) {
+    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || !thought)) {
       if (open.kind === 'call') {
         open.signature = value;
       } else {
