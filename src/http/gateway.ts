@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Mint } from '../codecs/codec.ts';
 import type { Envelopes } from '../codecs/envelope.ts';
 import type { CodecSet } from '../codecs/codec-set.ts';
-import type { ChargeFor } from '../store/charge.ts';
+import type { chargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
@@ -20,12 +20,14 @@ export interface Gateway {
   readonly clock: Clock;
   readonly mint: Mint;
   readonly codecs: CodecSet;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: typeof chargeFor;
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** A video task was created: the worker of this process looks at once. */
+  readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
   readonly unready: () => readonly string[];
 }
