@@ -28,7 +28,8 @@ function blocksOf(events: readonly Json[]): Json[] {
   for (const event of events) {
     if (event.type === 'content_block_start') blocks[event.index] = { ...event.content_block, said: '' };
     const { delta: piece } = event;
-    if (event.type === 'content_block_delta') blocks[event.index].said += piece.text ?? piece.thinking ?? piece.partial_json ?? '';
+    if (event.type === 'content_block_delta')
+      blocks[event.index].said += piece.text ?? piece.thinking ?? piece.partial_json ?? '';
   }
   return blocks;
 }
@@ -122,7 +123,11 @@ describe('messages client over a chat upstream', () => {
     ]);
     assert.equal(back.body.choices[0].message.tool_calls[0].function.arguments, '{}');
     const asked = convert('chat', 'messages', {
-      messages: [hi, { ...chatCalls('a'), tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] }, result('a')],
+      messages: [
+        hi,
+        { ...chatCalls('a'), tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
+        result('a'),
+      ],
     });
     assert.deepEqual(asked.messages[1].content[0].input, {});
   });
@@ -150,7 +155,9 @@ describe('messages client over a chat upstream', () => {
   });
 
   test('M10: a repeated result counts once, the last payload in the first place', () => {
-    const { messages } = convert('chat', 'messages', { messages: [hi, chatCalls('a', 'b'), result('a', 'old'), result('b'), result('a', 'new')] });
+    const { messages } = convert('chat', 'messages', {
+      messages: [hi, chatCalls('a', 'b'), result('a', 'old'), result('b'), result('a', 'new')],
+    });
     const results = messages[2].content.map((one: Json) => [one.tool_use_id, JSON.stringify(one.content)]);
     assert.deepEqual(
       results.map(([id]: Json) => id),
@@ -167,7 +174,9 @@ describe('messages client over a chat upstream', () => {
       ...block(2, { type: 'tool_use', id: 'b', name: 'f', input: {} }, { type: 'input_json_delta', partial_json: '{}' }),
       ...messageEnd('tool_use'),
     ]);
-    const starts = heard.events.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []).filter(({ id }: Json) => id !== undefined);
+    const starts = heard.events
+      .flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? [])
+      .filter(({ id }: Json) => id !== undefined);
     assert.deepEqual(
       starts.map(({ index, id }: Json) => [index, id]),
       [
@@ -178,12 +187,23 @@ describe('messages client over a chat upstream', () => {
   });
 
   test('M12: the first chunk carries the role', () => {
-    const heard = through('messages', 'chat', [messageStart(), ...block(0, { type: 'text', text: '' }, say('x')), ...messageEnd('end_turn')]);
+    const heard = through('messages', 'chat', [
+      messageStart(),
+      ...block(0, { type: 'text', text: '' }, say('x')),
+      ...messageEnd('end_turn'),
+    ]);
     assert.equal(heard.events[0].choices[0].delta.role, 'assistant');
   });
 
   test('M13: several text blocks all survive, in order', () => {
-    const body = { id: 'm', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn', usage: { input_tokens: 1, output_tokens: 1 } };
+    const body = {
+      id: 'm',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      stop_reason: 'end_turn',
+      usage: { input_tokens: 1, output_tokens: 1 },
+    };
     const content = ['a', 'b', 'c'].map((text) => ({ type: 'text', text }));
     assert.match(wholeThrough('messages', 'chat', { ...body, content }).choices[0].message.content, /^a\s*b\s*c$/);
   });
@@ -209,7 +229,12 @@ describe('messages client over a chat upstream', () => {
   test('M16: a second message_start of another id is an error, of the same id nothing', () => {
     const other = through('messages', 'chat', [messageStart(), messageStart('msg_2'), ...messageEnd('end_turn')]);
     assert.equal(other.failure?.details.reason, 'illegal_lifecycle');
-    const same = through('messages', 'chat', [messageStart(), messageStart(), ...block(0, { type: 'text', text: '' }, say('x')), ...messageEnd('end_turn')]);
+    const same = through('messages', 'chat', [
+      messageStart(),
+      messageStart(),
+      ...block(0, { type: 'text', text: '' }, say('x')),
+      ...messageEnd('end_turn'),
+    ]);
     assert.equal(same.failure, undefined);
   });
 
@@ -221,16 +246,27 @@ describe('messages client over a chat upstream', () => {
   });
 
   test('M18 E5: nothing follows a terminal event', () => {
-    const heard = through('chat', 'messages', [delta({ content: 'x' }), finish('stop'), DONE, { error: { message: 'late', code: 500 } }]);
+    const heard = through('chat', 'messages', [
+      delta({ content: 'x' }),
+      finish('stop'),
+      DONE,
+      { error: { message: 'late', code: 500 } },
+    ]);
     assert.equal(heard.names.at(-1), 'message_stop');
-    const failed = through('messages', 'messages', [messageStart(), { type: 'error', error: { type: 'api_error', message: 'x' } }, ...messageEnd('end_turn')]);
+    const failed = through('messages', 'messages', [
+      messageStart(),
+      { type: 'error', error: { type: 'api_error', message: 'x' } },
+      ...messageEnd('end_turn'),
+    ]);
     assert.equal(failed.names.at(-1), 'error');
     assert.equal(failed.names.filter((name) => name === 'error').length, 1);
   });
 
   test('M19: gemini arguments reach a messages client as deltas, and ids hold no signature', () => {
     const part = { functionCall: { name: 'f', args: { a: 1 } }, thoughtSignature: 'SIG'.repeat(200) };
-    const heard = through('gemini', 'messages', [{ candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP' }] }]);
+    const heard = through('gemini', 'messages', [
+      { candidates: [{ content: { role: 'model', parts: [part] }, finishReason: 'STOP' }] },
+    ]);
     const [call] = blocksOf(heard.events);
     assert.equal(call.said, '{"a":1}');
     assert.match(call.id, /^[a-zA-Z0-9_-]{1,64}$/);
@@ -238,15 +274,26 @@ describe('messages client over a chat upstream', () => {
 
   test('M20: refusal and content_filter mean each other', () => {
     assert.equal(stopOf(toMessages(delta({ content: 'x' }), finish('content_filter')).events), 'refusal');
-    const heard = through('messages', 'chat', [messageStart(), ...block(0, { type: 'text', text: '' }, say('no')), ...messageEnd('refusal')]);
+    const heard = through('messages', 'chat', [
+      messageStart(),
+      ...block(0, { type: 'text', text: '' }, say('no')),
+      ...messageEnd('refusal'),
+    ]);
     assert.equal(heard.body.choices[0].finish_reason, 'content_filter');
   });
 
   test('M21: text behind a call of one turn stays in one assistant message', () => {
-    const content = [{ type: 'tool_use', id: 'a', name: 'f', input: {} }, { type: 'text', text: 'after' }];
+    const content = [
+      { type: 'tool_use', id: 'a', name: 'f', input: {} },
+      { type: 'text', text: 'after' },
+    ];
     const { messages } = convert('messages', 'chat', {
       max_tokens: 10,
-      messages: [hi, { role: 'assistant', content }, { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] }],
+      messages: [
+        hi,
+        { role: 'assistant', content },
+        { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] },
+      ],
     });
     assert.deepEqual(
       messages.map(({ role }: Json) => role),
@@ -281,7 +328,10 @@ describe('messages client over a chat upstream', () => {
     const body = { max_tokens: 10, messages: [hi], output_config: { format } };
     assert.deepEqual(convert('messages', 'chat', body).response_format.json_schema.schema, format.schema);
     assert.deepEqual(convert('messages', 'responses', body).text.format.schema, format.schema);
-    assert.deepEqual(convert('messages', 'chat', { max_tokens: 10, messages: [hi], output_format: format }).response_format.type, 'json_schema');
+    assert.deepEqual(
+      convert('messages', 'chat', { max_tokens: 10, messages: [hi], output_format: format }).response_format.type,
+      'json_schema',
+    );
   });
 
   test('M26: a data URI becomes a base64 source with its own MIME type', () => {
@@ -298,18 +348,25 @@ describe('messages client over a chat upstream', () => {
   });
 
   test('M28: a server tool among the tools is no crash: left out and named, refused where it is required', () => {
-    const tools = [{ type: 'web_search_20250305', name: 'web_search' }, { name: 'f', input_schema: { type: 'object' } }];
+    const tools = [
+      { type: 'web_search_20250305', name: 'web_search' },
+      { name: 'f', input_schema: { type: 'object' } },
+    ];
     const out = sent('messages', 'chat', { max_tokens: 10, messages: [hi], tools });
     assert.equal(JSON.parse(out.body).tools.length, 1);
     assert.ok(out.losses.includes('native tool'));
     assert.throws(
-      () => sent('messages', 'chat', { max_tokens: 10, messages: [hi], tools, tool_choice: { type: 'tool', name: 'web_search' } }),
+      () =>
+        sent('messages', 'chat', { max_tokens: 10, messages: [hi], tools, tool_choice: { type: 'tool', name: 'web_search' } }),
       gatewayError({ status: 400, code: 'unsupported_conversion' }),
     );
   });
 
   test('M29: empty text in history is left out and never made', () => {
-    const content = [{ type: 'text', text: '' }, { type: 'text', text: 'x' }];
+    const content = [
+      { type: 'text', text: '' },
+      { type: 'text', text: 'x' },
+    ];
     const { messages } = convert('chat', 'messages', { messages: [{ role: 'user', content }, chatCalls('a'), result('a')] });
     assert.doesNotMatch(JSON.stringify(messages), /"text":""/);
     const heard = toMessages(callDelta(0, 'a', 'f', '{}'), finish('tool_calls'));

@@ -92,12 +92,20 @@ export function through(
 }
 
 /** A whole JSON answer to a client that does not stream. */
-export function wholeThrough(upstreamName: UpstreamName, clientName: ClientName, body: object | string, changes: Changes = {}): Json {
+export function wholeThrough(
+  upstreamName: UpstreamName,
+  clientName: ClientName,
+  body: object | string,
+  changes: Changes = {},
+): Json {
   const upstream = upstreamOf(upstreamName);
   const client = clientOf(clientName);
   const text = typeof body === 'string' ? body : JSON.stringify(body);
   const request = requestOf(client.dialect, changes.request);
-  const context = decodeContext(ownerOf(upstream), { request, ...(changes.options === undefined ? {} : { options: changes.options }) });
+  const context = decodeContext(ownerOf(upstream), {
+    request,
+    ...(changes.options === undefined ? {} : { options: changes.options }),
+  });
   const step = upstream.decodeResponse(text, context);
   return JSON.parse(
     client.encodeResponse(fold(step.events), step.native, responseContext(client, ownerOf(upstream), { request })),
@@ -198,7 +206,11 @@ export function messageItem(index: number, id: string, text: string): object[] {
   const at = { item_id: id, output_index: index, content_index: 0 };
   const part = { type: 'output_text', text, annotations: [] };
   return [
-    { type: 'response.output_item.added', output_index: index, item: { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] } },
+    {
+      type: 'response.output_item.added',
+      output_index: index,
+      item: { id, type: 'message', status: 'in_progress', role: 'assistant', content: [] },
+    },
     { type: 'response.content_part.added', ...at, part: { ...part, text: '' } },
     { type: 'response.output_text.delta', ...at, delta: text },
     { type: 'response.output_text.done', ...at, text },
