@@ -100,6 +100,13 @@ export interface Config {
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
   readonly log: { readonly level: string; readonly retentionDays: number };
+  /** Undefined: no traces. */
+  readonly tracing?: {
+    readonly endpoint: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly sample: number;
+    readonly serviceName: string;
+  };
   readonly limits: Limits;
   readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
   readonly health: {

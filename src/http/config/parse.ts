@@ -137,6 +137,16 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',
     log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
+    ...(file.tracing === undefined
+      ? {}
+      : {
+          tracing: {
+            endpoint: file.tracing.endpoint,
+            headers: file.tracing.headers ?? {},
+            sample: file.tracing.sample ?? 1,
+            serviceName: file.tracing.service_name ?? 'mizu',
+          },
+        }),
     limits: {
       jsonBytes: limits.json_bytes ?? 32 * 1024 * 1024,
       multipartBytes: limits.multipart_bytes ?? 64 * 1024 * 1024,

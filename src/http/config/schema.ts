@@ -205,6 +205,22 @@ export const CONFIG_SCHEMA = Type.Object(
         closed,
       ),
     ),
+    tracing: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.String({
+            pattern: '^https?://',
+            description: 'An OTLP/HTTP collector; `/v1/traces` is appended. Spans hold names and counts, no content.',
+          }),
+          headers: Type.Optional(Type.Record(Type.String({ pattern: HeaderName }), Type.String())),
+          sample: Type.Optional(
+            Type.Number({ minimum: 0, maximum: 1, default: 1, description: 'Share of traces that begin here.' }),
+          ),
+          service_name: Type.Optional(Text('`service.name`. Default: mizu.')),
+        },
+        { ...closed, description: 'OpenTelemetry traces; absent: off. Read at start.' },
+      ),
+    ),
     limits: Type.Optional(
       Type.Object(
         {

@@ -54,6 +54,9 @@ interface Circuit {
   results: { readonly at: number; readonly good: boolean }[];
 }
 
+/** `model` is absent for the Channel as a whole. */
+export type CircuitWatch = (channelId: string, model: string | undefined, state: CircuitState) => void;
+
 /** The longest that a Retry-After can keep a Channel out. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
 /** Enough to judge by; a busy Channel does not need more. */
@@ -62,11 +65,14 @@ const MAX_RESULTS = 200;
 export class Health {
   readonly #clock: Clock;
   readonly #settings: () => HealthSettings;
+  readonly #onMove: CircuitWatch;
   readonly #circuits = new Map<string, Circuit>();
 
-  constructor(clock: Clock, settings: () => HealthSettings) {
+  /** `onMove` hears every change of a circuit's state. */
+  constructor(clock: Clock, settings: () => HealthSettings, onMove: CircuitWatch = () => undefined) {
     this.#clock = clock;
     this.#settings = settings;
+    this.#onMove = onMove;
   }
 
   /** Whether an attempt would be let through now. Takes nothing. */
@@ -80,7 +86,7 @@ export class Health {
     if (!this.isFit(channelId, model)) return undefined;
     const whole = this.#circuits.get(channelId);
     const one = this.#circuits.get(keyOf(channelId, model));
-    for (const circuit of [whole, one]) if (circuit?.state === 'open') circuit.state = CIRCUIT.open.try;
+    for (const circuit of [whole, one]) if (circuit?.state === 'open') this.#move(circuit, CIRCUIT.open.try);
     return this.#permit(channelId, model);
   }
 
@@ -115,7 +121,7 @@ export class Health {
     const release = (): void => {
       for (const key of [channelId, keyOf(channelId, model)]) {
         const circuit = this.#circuits.get(key);
-        if (circuit !== undefined) circuit.state = CIRCUIT[circuit.state].release;
+        if (circuit !== undefined) this.#move(circuit, CIRCUIT[circuit.state].release);
       }
     };
     return {
@@ -160,12 +166,21 @@ export class Health {
 
   #open(channelId: string, model: string | undefined, until: number): void {
     const circuit = this.#circuit(channelId, model);
-    circuit.state = CIRCUIT[circuit.state].open;
+    this.#move(circuit, CIRCUIT[circuit.state].open);
     circuit.openUntil = until;
   }
 
   #close(key: string): void {
+    const circuit = this.#circuits.get(key);
+    if (circuit === undefined) return;
     this.#circuits.delete(key);
+    this.#move(circuit, CIRCUIT[circuit.state].close);
+  }
+
+  #move(circuit: Circuit, state: CircuitState): void {
+    if (circuit.state === state) return;
+    circuit.state = state;
+    this.#onMove(circuit.channelId, circuit.model, state);
   }
 
   #circuit(channelId: string, model: string | undefined): Circuit {

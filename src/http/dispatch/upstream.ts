@@ -8,6 +8,7 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import type { UpstreamRequest } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
+import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 
 export interface UpstreamHead {
   readonly status: number;
@@ -22,6 +23,8 @@ export interface SendOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   readonly upstreamModel: string;
   readonly method?: 'GET' | 'POST';
+  /** The context of our own span; absent: the client's is passed on. */
+  readonly traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /** What an endpoint sends: a text codec's request, or the same without tools. `contentType` defaults to JSON. */
@@ -110,12 +113,18 @@ function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOpti
     const value = options.clientHeaders[name];
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
   }
-  Object.assign(headers, outgoing.headers, credentials(channel));
+  Object.assign(headers, options.traceHeaders ?? passedOn(options.clientHeaders), outgoing.headers, credentials(channel));
   for (const [name, value] of channel.options.headers) {
     if (value === null) delete headers[name];
     else headers[name] = value;
   }
   return headers;
+}
+
+/** Without traces of our own the client's trace goes on unbroken: its context is passed as it came. */
+function passedOn(clientHeaders: IncomingHttpHeaders): Record<string, string> {
+  const context = readTraceContext(clientHeaders);
+  return context === undefined ? {} : traceHeaders(context);
 }
 
 function credentials(channel: Channel): Record<string, string> {
