@@ -10,6 +10,8 @@ import type { ConfigSource } from './config/source.ts';
 import { Affinity } from './dispatch/affinity.ts';
 import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
+import { startProbes } from './dispatch/probes.ts';
+import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
 import { createMetrics } from './metrics.ts';
@@ -65,6 +67,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     await operationsServer?.close();
     throw error;
   }
+  const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
   const stopRetention = startRetention({ ...options, config: options.config });
   worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
   return {
@@ -73,6 +76,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     operationsPort,
     async stop() {
       draining = true;
+      stopProbes();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await close(operationsServer, gateway);
       stopFollowing();
@@ -122,6 +126,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       health,
       affinity: new Affinity(clock, affinity),
       concurrency: new Concurrency(clock),
+      retries: new RetryBudget(),
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
@@ -150,6 +155,8 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
 /** A new configuration touches no open stream: pools that are not wanted close when their requests are over. */
 function follow(gateway: Gateway, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);
-  gateway.dispatcher.health.keepOnly(new Set(config.channels.map(({ id }) => id)));
+  const ids = new Set(config.channels.map(({ id }) => id));
+  gateway.dispatcher.health.keepOnly(ids);
+  gateway.dispatcher.retries.keepOnly(ids);
   gateway.log.level = config.log.level;
 }

@@ -31,6 +31,8 @@ export interface ChannelOptions {
   readonly maxConcurrency?: number;
   readonly maxQueue: number;
   readonly queueMs: number;
+  /** Repeats of this Channel in one exchange, when all others have failed too. */
+  readonly retries: number;
 }
 
 export interface ImageDefaults {
@@ -115,6 +117,8 @@ export interface Config {
     readonly cooldownMs: number;
     readonly rateLimitCooldownMs: number;
     readonly refusedCooldownMs: number;
+    /** Between two active probes; undefined: none. */
+    readonly probeMs?: number;
   };
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;

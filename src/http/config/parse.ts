@@ -162,6 +162,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       cooldownMs: file.health?.cooldown_ms ?? 30_000,
       rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
       refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
+      ...(file.health?.probe_ms === undefined ? {} : { probeMs: file.health.probe_ms }),
     },
     affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
     writeStallMs: timeouts.writeStallMs,

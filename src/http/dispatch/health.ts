@@ -59,6 +59,7 @@ export type CircuitWatch = (channelId: string, model: string | undefined, state:
 
 /** The longest that a Retry-After can keep a Channel out. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
+const PROBE_FAILURES = 2;
 /** Enough to judge by; a busy Channel does not need more. */
 const MAX_RESULTS = 200;
 
@@ -67,6 +68,10 @@ export class Health {
   readonly #settings: () => HealthSettings;
   readonly #onMove: CircuitWatch;
   readonly #circuits = new Map<string, Circuit>();
+  /** Probes that failed in a row. */
+  readonly #probeFailures = new Map<string, number>();
+  /** Channels that probes took out, and a good probe brings back. */
+  readonly #outByProbe = new Set<string>();
 
   /** `onMove` hears every change of a circuit's state. */
   constructor(clock: Clock, settings: () => HealthSettings, onMove: CircuitWatch = () => undefined) {
@@ -90,6 +95,24 @@ export class Health {
     return this.#permit(channelId, model);
   }
 
+  /**
+   * What an active probe found. Two failures in a row take the Channel out until a probe is good again or the cooldown is over; what
+   * requests found out themselves is theirs to heal.
+   */
+  probed(channelId: string, good: boolean): void {
+    if (good) {
+      this.#probeFailures.delete(channelId);
+      if (this.#outByProbe.delete(channelId)) this.#close(channelId);
+      return;
+    }
+    const failures = (this.#probeFailures.get(channelId) ?? 0) + 1;
+    this.#probeFailures.set(channelId, failures);
+    const alreadyOut = (this.#circuits.get(channelId)?.state ?? 'closed') !== 'closed' && !this.#outByProbe.has(channelId);
+    if (failures < PROBE_FAILURES || alreadyOut) return;
+    this.#outByProbe.add(channelId);
+    this.#open(channelId, undefined, this.#clock.monotonic() + this.#settings().cooldownMs);
+  }
+
   /** Everything that is not in order, for operators. */
   report(): CircuitReport[] {
     const now = this.#clock.monotonic();
@@ -105,6 +128,7 @@ export class Health {
   /** Forgets Channels that the configuration no longer has. */
   keepOnly(channelIds: ReadonlySet<string>): void {
     for (const [key, { channelId }] of this.#circuits) if (!channelIds.has(channelId)) this.#circuits.delete(key);
+    for (const channelId of this.#probeFailures.keys()) if (!channelIds.has(channelId)) this.#probeFailures.delete(channelId);
   }
 
   #passes(circuit: Circuit | undefined, now: number): boolean {
