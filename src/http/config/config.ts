@@ -31,6 +31,8 @@ export interface ChannelOptions {
   readonly maxConcurrency?: number;
   readonly maxQueue: number;
   readonly queueMs: number;
+  /** Repeats of this Channel in one exchange, when all others have failed too. */
+  readonly retries: number;
 }
 
 export interface ImageDefaults {
@@ -101,6 +103,13 @@ export interface Config {
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
   readonly log: { readonly level: string; readonly retentionDays: number };
+  /** Undefined: no traces. */
+  readonly tracing?: {
+    readonly endpoint: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly sample: number;
+    readonly serviceName: string;
+  };
   readonly limits: Limits;
   readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
   readonly health: {
@@ -109,6 +118,8 @@ export interface Config {
     readonly cooldownMs: number;
     readonly rateLimitCooldownMs: number;
     readonly refusedCooldownMs: number;
+    /** Between two active probes; undefined: none. */
+    readonly probeMs?: number;
   };
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;
