@@ -1,11 +1,10 @@
 /** How the coding agents and libraries are pointed at the gateway, as seen to work. Text uses the placeholders of examples.ts. */
 import { BASE_URL, MODEL } from './examples.ts';
 
-export interface AgentSnippet {
-  /** A file to write, or the shell. */
-  readonly where: string;
-  readonly text: string;
-}
+/** `where`: a file to write, the shell, or a language. Its text is here, or in a file of `static/examples/`. */
+export type AgentSnippet =
+  | { readonly where: string; readonly text: string; readonly file?: never }
+  | { readonly where: string; readonly file: string; readonly text?: never };
 
 export interface AgentReference {
   readonly id: string;
@@ -132,12 +131,7 @@ qwen --auth-type openai`,
     snippets: [
       {
         where: 'TypeScript',
-        text: `import { ChatAnthropic } from '@langchain/anthropic';
-import { ChatOpenAI } from '@langchain/openai';
-
-const apiKey = process.env.MIZU_API_KEY;
-const chat = new ChatOpenAI({ model: '${MODEL}', apiKey, configuration: { baseURL: '${BASE_URL}/v1' } });
-const messages = new ChatAnthropic({ model: '${MODEL}', apiKey, anthropicApiUrl: '${BASE_URL}' });`,
+        file: 'langchain.ts',
       },
     ],
   },
@@ -149,17 +143,7 @@ const messages = new ChatAnthropic({ model: '${MODEL}', apiKey, anthropicApiUrl:
     snippets: [
       {
         where: 'TypeScript',
-        text: `import { createAnthropic } from '@ai-sdk/anthropic';
-import { createOpenAI } from '@ai-sdk/openai';
-import { streamText } from 'ai';
-
-const apiKey = process.env.MIZU_API_KEY;
-const openai = createOpenAI({ apiKey, baseURL: '${BASE_URL}/v1' });
-const anthropic = createAnthropic({ apiKey, baseURL: '${BASE_URL}/v1' });
-
-// openai(…) speaks responses, openai.chat(…) chat completions, anthropic(…) messages.
-const { textStream } = streamText({ model: openai('${MODEL}'), prompt: 'Say hello' });
-for await (const text of textStream) process.stdout.write(text);`,
+        file: 'ai-sdk.ts',
       },
     ],
   },
@@ -170,13 +154,7 @@ for await (const text of textStream) process.stdout.write(text);`,
     snippets: [
       {
         where: 'TypeScript',
-        text: `import { Agent, OpenAIResponsesModel, run, setTracingDisabled } from '@openai/agents';
-import OpenAI from 'openai';
-
-setTracingDisabled(true);
-const client = new OpenAI({ apiKey: process.env.MIZU_API_KEY, baseURL: '${BASE_URL}/v1' });
-const agent = new Agent({ name: 'Pilot', model: new OpenAIResponsesModel(client, '${MODEL}') });
-console.log((await run(agent, 'Say hello')).finalOutput);`,
+        file: 'openai-agents.ts',
       },
     ],
   },

@@ -3,7 +3,7 @@ import { AGENTS, type AgentReference } from '../api-reference/agents.ts';
 import { aliasesOf, type EndpointReference } from '../api-reference/endpoint.ts';
 import { ERROR_CODES, type ErrorCode } from '../api-reference/errors.ts';
 import { LANGUAGES, PROTOCOL_EXAMPLES } from '../api-reference/examples.ts';
-import { codeOf, exampleBlock, exampleText, radios, UNKNOWN_BASE_URL, UNKNOWN_MODEL } from './examples.ts';
+import { codeOf, exampleBlock, exampleText, fileText, radios, UNKNOWN_BASE_URL, UNKNOWN_MODEL } from './examples.ts';
 import { fieldTable, prose } from './field-table.ts';
 import { baseMeta } from './home-page.ts';
 import { fillTemplate, html, type Markup } from './html.ts';
@@ -34,7 +34,10 @@ export function createApiDocs({ template, exampleDirectory, baseUrl, reference }
   const agent = ({ id, title, protocols, note, snippets }: AgentReference) => html`<article class="entry" id="${id}">
 <h3><a class="anchor" href="#${id}">${title}</a></h3>
 <p>Speaks ${prose(protocols)}.${note === undefined ? '' : html` ${prose(note)}`}</p>
-${snippets.map(({ where, text }) => exampleBlock({ protocol: id, language: 'any', title: `${title}, ${where}`, code: codeOf(text, values) }))}</article>
+${snippets.map(({ where, text, file }) => {
+  const code = codeOf(file === undefined ? text : fileText(exampleDirectory, file), values);
+  return exampleBlock({ protocol: id, language: 'any', title: `${title}, ${where}`, code });
+})}</article>
 `;
 
   return fillTemplate(template, {

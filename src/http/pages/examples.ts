@@ -10,11 +10,15 @@ export const UNKNOWN_MODEL = 'your-model';
 /** The text with its placeholders. Throws where neither a file nor a request says it. */
 export function exampleText(directory: URL, example: ProtocolExample, language: Language): string {
   const { extension } = LANGUAGES.find(({ id }) => id === language) ?? LANGUAGES[0];
-  const file = new URL(`${example.id}.${extension}`, directory);
-  if (existsSync(file)) return readFileSync(file, 'utf8').trimEnd();
+  const file = `${example.id}.${extension}`;
+  if (existsSync(new URL(file, directory))) return fileText(directory, file);
   if (example.request !== undefined && language === 'curl') return curlOf(example.request);
   if (example.request !== undefined && language === 'go') return goOf(example.request);
   throw new Error(`no ${language} example of ${example.id}`);
+}
+
+export function fileText(directory: URL, file: string): string {
+  return readFileSync(new URL(file, directory), 'utf8').trimEnd();
 }
 
 export interface ReaderValues {
