@@ -131,8 +131,8 @@ test('/openapi.json: 3.1, every reference resolves, ids are unique, path paramet
       assert.ok(description.length > 0, `${operation.operationId} ${status}`);
     }
   }
-  for (const [, pointer] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
-    const target = (pointer ?? '').split('/').reduce((node, name) => node?.[name], document);
+  for (const [, pointer = ''] of JSON.stringify(document).matchAll(/"\$ref":"#\/([^"]+)"/g)) {
+    const target = pointer.split('/').reduce((node, name) => node?.[name], document);
     assert.ok(target, pointer);
   }
 });
