@@ -55,7 +55,7 @@ claude`,
     id: 'opencode',
     title: 'opencode',
     protocols: 'chat completions, responses or messages, by provider package',
-    note: 'For responses name the package @ai-sdk/openai, for messages @ai-sdk/anthropic.',
+    note: 'For responses name the package `@ai-sdk/openai`, for messages `@ai-sdk/anthropic`.',
     snippets: [
       {
         where: 'opencode.json',
@@ -77,7 +77,7 @@ claude`,
     id: 'pi',
     title: 'pi',
     protocols: 'chat completions, responses or messages, by `api`',
-    note: 'With "openai-responses" keep the /v1; with "anthropic-messages" leave it out.',
+    note: 'With `openai-responses` keep the /v1; with `anthropic-messages` leave it out.',
     snippets: [
       {
         where: '~/.pi/agent/models.json',
@@ -99,7 +99,7 @@ claude`,
     id: 'copilot',
     title: 'GitHub Copilot CLI',
     protocols: 'chat completions, responses or messages',
-    note: 'COPILOT_PROVIDER_WIRE_API=responses chooses responses, with COPILOT_PROVIDER_TRANSPORT=websockets over WebSocket. COPILOT_PROVIDER_TYPE=anthropic chooses messages and takes the base URL without /v1.',
+    note: '`COPILOT_PROVIDER_WIRE_API=responses` chooses responses, with `COPILOT_PROVIDER_TRANSPORT=websockets` over WebSocket. `COPILOT_PROVIDER_TYPE=anthropic` chooses messages and takes the base URL without /v1.',
     snippets: [
       {
         where: 'shell',

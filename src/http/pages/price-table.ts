@@ -106,7 +106,7 @@ export function slides(models: readonly PricedModel[]): Markup {
 
 function slide({ id, kind, prices }: PricedModel): Markup {
   const figures = Object.entries(prices).slice(0, 3);
-  return html`<h3 class="id">${id}</h3><p class="kind">${kind}</p><dl>${figures.map(
+  return html`<p class="id">${id}</p><p class="kind">${kind}</p><dl>${figures.map(
     ([key, price]) =>
       html`<div class="d${depthOf(price)}"><dt>${labelOf(key)}</dt><dd>${sounding(price)}</dd><dd class="unit">${UNIT_WORDS[unitOf(key)]}</dd></div>`,
   )}</dl>`;
