@@ -20,9 +20,10 @@ export function safeBaseUrl() {
 /** Names the base URL everywhere (`.base`) and brings the copy buttons (`.copy`) to life, or says why not. */
 export function startCopying() {
   const base = safeBaseUrl();
-  const reason = document.getElementById('copy-reason');
   if ('reason' in base) {
-    reason.textContent = `Copying is off: ${base.reason}, so its address is not safe to paste. Ask the operator for the base URL.`;
+    for (const place of document.querySelectorAll('.copy-reason')) {
+      place.textContent = `Copying is off: ${base.reason}, so its address is not safe to paste. Ask the operator for the base URL.`;
+    }
     return;
   }
   for (const place of document.querySelectorAll('.base')) place.textContent = base.url;

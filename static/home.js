@@ -46,7 +46,7 @@ const refresh = startRefresh({
     warn('');
   },
   onFailure(reason) {
-    warn(`Prices may be out of date since ${clock(confirmed)}: ${reason}. They are asked for again every 30 seconds.`);
+    warn(`Prices may be out of date since ${clock(confirmed)}: ${reason}. Trying again every 30 seconds.`);
   },
   onIdle: warnOffline,
 });

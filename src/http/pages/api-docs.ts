@@ -3,7 +3,7 @@ import { AGENTS, type AgentReference } from '../api-reference/agents.ts';
 import { aliasesOf, type EndpointReference } from '../api-reference/endpoint.ts';
 import { ERROR_CODES, type ErrorCode } from '../api-reference/errors.ts';
 import { LANGUAGES, PROTOCOL_EXAMPLES } from '../api-reference/examples.ts';
-import { codeOf, exampleBlock, exampleText, fileText, radios, UNKNOWN_BASE_URL, UNKNOWN_MODEL } from './examples.ts';
+import { codeOf, exampleBlock, exampleText, fileText, radios, UNKNOWN_MODEL } from './examples.ts';
 import { fieldTable, prose } from './field-table.ts';
 import { baseMeta } from './home-page.ts';
 import { fillTemplate, html, type Markup } from './html.ts';
@@ -42,7 +42,7 @@ ${snippets.map(({ where, text, file }) => {
 
   return fillTemplate(template, {
     'base-meta': baseMeta(baseUrl),
-    base: baseUrl ?? UNKNOWN_BASE_URL,
+    base: baseUrl ?? 'ask the operator',
     languages: radios('language', LANGUAGES),
     contents: html`${[...groups].map(
       ([group, endpoints]) =>

@@ -4,7 +4,7 @@ import { BASE_URL, curlOf, goOf, LANGUAGES, type Language, MODEL, type ProtocolE
 import { type Fragment, html, type Markup } from './html.ts';
 
 /** Shown until the page knows better. */
-export const UNKNOWN_BASE_URL = 'https://gateway.example';
+const UNKNOWN_BASE_URL = 'https://gateway.example';
 export const UNKNOWN_MODEL = 'your-model';
 
 /** The text with its placeholders. Throws where neither a file nor a request says it. */

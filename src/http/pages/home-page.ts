@@ -1,7 +1,7 @@
 /** The home page as text: its template filled with a price list. First paint needs no script. */
 import { LANGUAGES, PROTOCOL_EXAMPLES } from '../api-reference/examples.ts';
 import { isPlainModelId } from './base-url.ts';
-import { codeOf, exampleBlock, exampleText, radios, UNKNOWN_BASE_URL, UNKNOWN_MODEL } from './examples.ts';
+import { codeOf, exampleBlock, exampleText, radios, UNKNOWN_MODEL } from './examples.ts';
 import { fillTemplate, html, type Markup } from './html.ts';
 import type { PriceList } from './price-list.ts';
 import { priceTable, slides } from './price-table.ts';
@@ -29,7 +29,7 @@ export function createHomePage({
     const model = callable[0] ?? UNKNOWN_MODEL;
     return fillTemplate(template, {
       'base-meta': baseMeta(baseUrl),
-      base: baseUrl ?? UNKNOWN_BASE_URL,
+      base: baseUrl ?? 'ask the operator',
       slides: slides(list.models),
       updated: html`<time id="updated" datetime="${list.updatedAt}" data-version="${version}">${spoken(list.updatedAt)}</time>`,
       table: priceTable(list.models),
