@@ -6,25 +6,28 @@ const STEP_MS = 6_000;
 
 /** @param {{ root: HTMLElement, rotation: HTMLButtonElement, previous: HTMLButtonElement, next: HTMLButtonElement, view: HTMLElement }} parts */
 export function startCarousel({ root, rotation, previous, next, view }) {
-  const slides = [...view.querySelectorAll('.slide')];
-  if (slides.length === 0) {
-    root.hidden = true;
-    return;
-  }
+  let slides = [...view.querySelectorAll('.slide')];
   let current = 0;
-  let rotating = slides.length > 1 && !matchMedia('(prefers-reduced-motion: reduce)').matches;
+  let rotating = !matchMedia('(prefers-reduced-motion: reduce)').matches;
   let hovered = false;
   let timer = 0;
 
   function show(index) {
-    slides[current].classList.remove('current');
-    current = (index + slides.length) % slides.length;
-    slides[current].classList.add('current');
+    slides[current]?.classList.remove('current');
+    current = slides.length === 0 ? 0 : (index + slides.length) % slides.length;
+    slides[current]?.classList.add('current');
+  }
+
+  /** Nothing to show: no carousel; one slide: nothing to turn. */
+  function fit() {
+    root.hidden = slides.length === 0;
+    for (const button of [rotation, previous, next]) button.hidden = slides.length < 2;
+    settle();
   }
 
   function settle() {
     clearInterval(timer);
-    const moves = rotating && !hovered && document.visibilityState === 'visible';
+    const moves = rotating && slides.length > 1 && !hovered && document.visibilityState === 'visible';
     timer = moves ? setInterval(() => show(current + 1), STEP_MS) : 0;
     rotation.textContent = rotating ? 'Stop rotation' : 'Start rotation';
     view.setAttribute('aria-live', rotating ? 'off' : 'polite');
@@ -51,7 +54,19 @@ export function startCarousel({ root, rotation, previous, next, view }) {
     settle();
   });
   document.addEventListener('visibilitychange', settle);
-  if (slides.length === 1) for (const button of [rotation, previous, next]) button.hidden = true;
-  settle();
+  fit();
   root.classList.add('ready');
+
+  return {
+    /** Takes the place of all slides; the model that was seen stays in sight if it is still there. @param {HTMLElement[]} made */
+    replace(made) {
+      const seen = slides[current]?.querySelector('.id').textContent;
+      const place = made.findIndex((slide) => slide.querySelector('.id').textContent === seen);
+      slides = made;
+      current = 0;
+      show(Math.max(place, 0));
+      view.replaceChildren(...made);
+      fit();
+    },
+  };
 }

@@ -1,6 +1,7 @@
 /** The home page: connects the refresh of prices, the table, the carousel and the examples with what is on the page. */
 import { startCarousel } from './carousel.js';
 import { startCopying } from './copy.js';
+import { priceSlides } from './price-rows.js';
 import { createPriceTable } from './price-table.js';
 import { startRefresh } from './refresh.js';
 
@@ -13,7 +14,7 @@ const table = createPriceTable({
   shown: part('shown'),
   empty: part('empty'),
 });
-startCarousel({
+const carousel = startCarousel({
   root: document.querySelector('.carousel'),
   rotation: part('rotation'),
   previous: part('previous'),
@@ -42,7 +43,10 @@ const refresh = startRefresh({
       updated.dateTime = list.updated_at;
       updated.textContent = utc(new Date(list.updated_at));
     }
-    if (changed) table.show(list.models);
+    if (changed) {
+      table.show(list.models);
+      carousel.replace(priceSlides(list.models));
+    }
     warn('');
   },
   onFailure(reason) {

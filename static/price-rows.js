@@ -1,5 +1,5 @@
 /**
- * Rows of the price table from a price list. The server makes the same rows for the first paint (src/http/pages/price-table.ts), and a
+ * Rows of the price table, and slides of the carousel, from a price list. The server makes the same for the first paint (src/http/pages/price-table.ts), and a
  * browser test holds the two against each other. Text enters the page as text only.
  */
 export const MAIN_COLUMNS = ['input', 'cached_input', 'output'];
@@ -75,6 +75,41 @@ function also({ prices, long_context: long, service_tiers: tiers }) {
 function list(prices) {
   const items = prices.map(([key, price]) => element('li', {}, [`${labelOf(key)} `, element('b', {}, sounding(price))]));
   return element('ul', {}, items);
+}
+
+const SLIDES = 8;
+const UNIT_WORDS = new Map([
+  ['image', 'USD / image'],
+  ['video', 'USD / video'],
+]);
+
+export function priceSlides(models) {
+  const shown = models.filter(({ prices }) => Object.keys(prices).length > 0).slice(0, SLIDES);
+  return shown.map((model, index) =>
+    element(
+      'div',
+      {
+        class: 'slide',
+        role: 'group',
+        'aria-roledescription': 'slide',
+        'aria-label': `${index + 1} of ${shown.length}`,
+      },
+      slide(model),
+    ),
+  );
+}
+
+function slide({ id, kind, prices }) {
+  const figures = Object.entries(prices)
+    .slice(0, 3)
+    .map(([key, price]) =>
+      element('div', { class: `d${depthOf(price)}` }, [
+        element('dt', {}, [labelOf(key)]),
+        element('dd', {}, sounding(price)),
+        element('dd', { class: 'unit' }, [UNIT_WORDS.get(key) ?? (LABELS.has(key) ? 'USD / 1M tokens' : 'USD / 1k calls')]),
+      ]),
+    );
+  return [element('p', { class: 'id' }, [id]), element('p', { class: 'kind' }, [kind]), element('dl', {}, figures)];
 }
 
 const labelOf = (key) => LABELS.get(key) ?? `${key.replaceAll('_', ' ')}, 1k calls`;

@@ -1,5 +1,5 @@
 /**
- * The rows of the price table and the slides of the carousel. `static/price-rows.js` makes the same rows in the browser after a
+ * The rows of the price table and the slides of the carousel. `static/price-rows.js` makes the same in the browser after a
  * refresh; a browser test holds the two against each other.
  */
 import { type Fragment, html, type Markup } from './html.ts';

@@ -83,17 +83,17 @@ test('prices, examples and base URL are there without JavaScript', options, asyn
   await context.close();
 });
 
-test('rows made in the browser are the rows that the server makes', options, async () => {
+test('rows and slides made in the browser are those that the server makes', options, async () => {
   for (const list of [SAMPLE, HOSTILE]) {
     await using opened = await open(EMPTY);
     const { page, setList, server } = opened;
     setList({ ...list, updatedAt: '2026-11-20T12:00:10.000Z' });
     await page.clock.runFor(31_000);
     await page.waitForSelector('#rows tr');
-    const drawn = await page.locator('#rows').evaluate((body) => body.innerHTML);
+    const markup = (part: string) => page.locator(part).evaluate((element) => element.innerHTML.replace(/>\n\s*/g, '>').trim());
+    const drawn = [await markup('#rows'), await markup('#slides')];
     await page.goto(`${server.origin}/`);
-    const served = await page.locator('#rows').evaluate((body) => body.innerHTML.replaceAll('</tr>\n', '</tr>'));
-    assert.equal(drawn, served);
+    assert.deepEqual(drawn, [await markup('#rows'), await markup('#slides')]);
     assert.equal(await page.title(), 'Mizu: one address for every model');
   }
 });
@@ -105,7 +105,9 @@ test('refreshes every 30 seconds while visible and online, not while hidden, off
   assert.equal(asked(server), 0);
   setList(changed);
   await page.clock.runFor(1_500);
-  await page.getByText('fresh-model').first().waitFor();
+  await page.locator('#rows').getByText('fresh-model').waitFor();
+  assert.equal(await page.locator('.slide .id').first().textContent(), 'fresh-model', 'the carousel has the new prices too');
+  assert.equal(await page.locator('.slide.current .id').textContent(), 'gpt-5.5', 'and keeps its place');
   assert.equal(asked(server), 1);
   assert.match((await page.locator('#updated').textContent()) ?? '', /12:00:10 UTC/);
 
