@@ -14,6 +14,8 @@ export function billableUsage(usage: Usage): BillableUsage {
     output += pass.output;
   }
   const imageInput = Math.min(usage.imageInput ?? 0, input);
+  // More reasoning than output was counted beside it, not in it (known failure U14).
+  if ((usage.reasoning ?? 0) > output) output += usage.reasoning ?? 0;
   const imageOutput = Math.min(usage.imageOutput ?? 0, output);
   const reasoning = Math.min(usage.reasoning ?? 0, output - imageOutput);
   const classes: [keyof BillableUsage, number][] = [

@@ -98,7 +98,7 @@ export class Meter {
   #entry(ending: Ending): RequestLogEntry {
     const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
     const { principal, model, rates } = this.#admitted;
-    const usage = ending.usage === undefined || isPlaceholder(ending.usage) ? undefined : ending.usage;
+    const usage = isReport(ending.usage) ? ending.usage : undefined;
     const billable = usage === undefined ? undefined : billableUsage(usage);
     const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
     const flagged =
@@ -174,6 +174,11 @@ export class Meter {
       'exchange',
     );
   }
+}
+
+/** Placeholder zeros are no report; calls of metered tools are one, whatever the tokens say. */
+function isReport(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && (!isPlaceholder(usage) || (usage.meters?.size ?? 0) > 0);
 }
 
 /** The upstream's own words with ours, for the request log only. */
