@@ -40,7 +40,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #finish: string | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
   /** The shape of the chunk before, when that was one more piece of an open text and nothing else. */
-  #plain: JsonShape | undefined;
+  #plain: { readonly shape: JsonShape; readonly name: string } | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -69,7 +69,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
     const events: CanonicalEvent[] = [];
-    if (repeat !== undefined && repeat.shape === this.#plain && this.#continues(repeat, events)) {
+    const plain = this.#plain;
+    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name && this.#continues(repeat, events)) {
       out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
       return;
     }
@@ -84,7 +85,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
       out.pop();
       throw error;
     }
-    if (this.#state === 'open' && isPlainText(events)) this.#plain = native.repeat?.shape;
+    const shape = native.repeat?.shape;
+    if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
   }
 
   /** One more piece of the open text, like the chunk before: the same order, the same meaning, other words. False where it is more. */

@@ -22,8 +22,7 @@ export class NativeStream {
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
   /** The shape of chunks into which nothing but id and model is spliced, and its text around the holes after that. */
-  #shape: JsonShape | undefined;
-  #literals: readonly string[] | undefined;
+  #spliced: { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[] } | undefined;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -31,8 +30,9 @@ export class NativeStream {
 
   push(native: Native, out: Frame[]): void {
     const { repeat } = native;
-    if (repeat !== undefined && repeat.shape === this.#shape && this.#literals !== undefined && this.#finish === undefined) {
-      out.push({ event: undefined, data: fill(this.#literals, repeat.raws) });
+    const spliced = this.#spliced;
+    if (repeat !== undefined && repeat.shape === spliced?.shape && native.name === spliced.name && this.#finish === undefined) {
+      out.push({ event: undefined, data: fill(spliced.literals, repeat.raws) });
       return;
     }
     const chunk = native.json;
@@ -71,8 +71,8 @@ export class NativeStream {
       return;
     out.push({ event: undefined, data: text });
     if (repeat === undefined || this.#finish !== undefined || edits.length !== OWN_MEMBERS) return;
-    this.#shape = repeat.shape;
-    this.#literals = editShape(repeat.shape, edits);
+    const literals = editShape(repeat.shape, edits);
+    this.#spliced = literals === undefined ? undefined : { shape: repeat.shape, name: native.name, literals };
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
