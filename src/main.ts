@@ -219,8 +219,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
+const ID_DIGITS = 32;
+/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
+let digits = '';
+
 function mint(prefix: string): string {
-  return prefix + randomBytes(16).toString('hex');
+  if (digits.length < ID_DIGITS) digits = randomBytes(4096).toString('hex');
+  const id = prefix + digits.slice(0, ID_DIGITS);
+  digits = digits.slice(ID_DIGITS);
+  return id;
 }
 
 function readNamedFile(path: string): string {
