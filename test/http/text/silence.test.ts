@@ -6,6 +6,7 @@ import { PassThrough } from 'node:stream';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import type { DecodeContext } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
+import { verbatimNames } from '../../../src/codecs/tool-names.ts';
 import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -56,7 +57,7 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
       const context: DecodeContext = {
         owner,
         request,
-        toolNames: new Map(),
+        toolNames: verbatimNames,
         options: {},
         mint: (prefix: string) => `${prefix}1`,
       };
