@@ -61,7 +61,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let operationsPort: number | undefined;
   let port: number;
   try {
-    if (operations !== undefined) operationsPort = await operationsServer?.listen(operations.host, operations.port);
+    if (operations !== undefined && operationsServer !== undefined)
+      operationsPort = await openOperations(operationsServer, operations, options.log);
     port = await server.listen(listen.host, listen.port);
   } catch (error) {
     await operationsServer?.close();
@@ -83,6 +84,24 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     },
     cut: () => server.cut(),
   };
+}
+
+/** A port that the operator chose must open; the default one may be taken by another gateway. */
+async function openOperations(
+  server: OperationsServer,
+  { host, port, chosen }: NonNullable<Config['operations']>,
+  log: Logger,
+): Promise<number | undefined> {
+  try {
+    return await server.listen(host, port);
+  } catch (error) {
+    if (chosen) throw error;
+    log.warn(
+      { host, port, err: error },
+      'the default operations port is taken: no metrics; set "operations" in the configuration',
+    );
+    return undefined;
+  }
 }
 
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {

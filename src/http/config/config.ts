@@ -95,7 +95,8 @@ export interface Config {
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly operations?: { readonly host: string; readonly port: number };
+  /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
+  readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
   readonly publicBaseUrl?: string;
   readonly role: 'primary' | 'replica';
   readonly storePath: string;

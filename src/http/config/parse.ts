@@ -121,7 +121,10 @@ function build(file: ConfigFile, options: ParseOptions): Config {
   );
   if (problems.length > 0) throw new ConfigError(problems);
 
-  const operations = file.operations === null ? undefined : { host: '127.0.0.1', port: 8081, ...file.operations };
+  const operations =
+    file.operations === null
+      ? undefined
+      : { host: '127.0.0.1', port: 8081, ...file.operations, chosen: file.operations !== undefined };
   const limits = file.limits ?? {};
   return Object.freeze({
     revision: options.revision,

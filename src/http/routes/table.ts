@@ -2,6 +2,8 @@
 import type { Handler } from '../gateway.ts';
 import type { RouteName } from '../route-table.ts';
 import { codingBalance, userBalance } from './balance.ts';
+import { embeddings } from './embeddings.ts';
+import { imageEdits, imageGenerations } from './images.ts';
 import { models } from './models.ts';
 import { readyz } from './readyz.ts';
 import { chatCompletions, completions, messages, responses } from './text.ts';
@@ -13,6 +15,9 @@ export const HANDLERS: { readonly [Name in RouteName]?: Handler } = {
   responses,
   messages,
   completions,
+  embeddings,
+  image_generations: imageGenerations,
+  image_edits: imageEdits,
   models,
   usage,
   user_balance: userBalance,

@@ -87,10 +87,9 @@ async function create(call: Call, principal: Principal): Promise<void> {
   answer(call, 202, createdView(task), { location: `/v1/videos/${task.id}` });
 }
 
-/** SDKs send this endpoint as a form; here it is JSON. */
+/** SDKs send this endpoint as a form; here it is JSON. Any other type is taken for what the body is. */
 function checkContentType(request: IncomingMessage): void {
-  const type = request.headers['content-type'] ?? 'application/json';
-  if (/^multipart\//i.test(type) || /x-www-form-urlencoded/i.test(type)) {
+  if (/^\s*multipart\//i.test(request.headers['content-type'] ?? '')) {
     throw new GatewayError('unsupported_media_type', 'Send the request as JSON (content-type: application/json).');
   }
 }
