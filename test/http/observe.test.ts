@@ -185,3 +185,17 @@ test('canaries: no secret in logs, metrics, channel reports or answers, whatever
   assert.match(gateway.store.settled[0]?.errorText ?? '', /up-canary/, 'the request log alone has the upstream’s words');
   await leaky.close();
 });
+
+test('embeddings and pictures: refused requests have rows, and are counted', async () => {
+  await using gateway = await testGateway({ channels: [channel(well.url)], models: MODELS });
+  for (const [path, body] of [
+    ['/v1/embeddings', { model: 'nobody', input: 'hi' }],
+    ['/v1/images/generations', { model: 'nobody', prompt: 'a cat' }],
+  ] as const) {
+    assert.equal((await gateway.post(path, body)).status, 404);
+    const entry = gateway.store.settled.at(-1);
+    assert.equal(entry?.errorCode, 'model_not_found');
+    assert.equal(entry?.model, 'nobody');
+  }
+  assert.equal(gateway.store.settled.length, 2);
+});
