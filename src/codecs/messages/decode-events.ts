@@ -52,7 +52,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     const json = this.#parse(frame);
     if (json === undefined) return;
     const name = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
-    if (name === '') throw malformed('an event without type');
+    if (name === '' || (KNOWN.has(name) && json['type'] !== name)) throw malformed('an event without type');
     const events: CanonicalEvent[] = [];
     try {
       if (!this.#accept(name, json, frame.data, events)) return;

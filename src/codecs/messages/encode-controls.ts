@@ -34,7 +34,9 @@ export function encodeControls(request: CanonicalRequest, facts: ModelFacts, max
   const thinking = encodeThinking(reasoning, facts, maxTokens);
   // Thinking that this file generated may not forbid the choice that the client made (semantics 6.3.3).
   const forbidden = thinking !== undefined && thinking['type'] !== 'disabled' && requiredTool(request.toolChoice);
-  if (forbidden) losses.add('reasoning effort');
+  const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
+  if (forbidden || noRoom) losses.add('reasoning effort');
+  if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
   const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
   const format = encodeFormat(request, losses);
   const outputConfig = { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) };

@@ -22,7 +22,9 @@ export function mediaBlock(media: Media): JsonObject {
 /** An inline file keeps its own type, except that text is only taken as a plain text source (spec rule 6). */
 function inlineBlock(media: Media, essence: string, data: string, mime: string): JsonObject {
   if (media.type === 'image' || essence.startsWith('image/')) {
-    return { type: 'image', source: { type: 'base64', media_type: essence, data } };
+    // The vendor knows JPEG by its registered name only.
+    const type = essence === 'image/jpg' ? 'image/jpeg' : essence;
+    return { type: 'image', source: { type: 'base64', media_type: type, data } };
   }
   if (essence.startsWith('audio/') || essence.startsWith('video/')) {
     throw notConvertible(media.at, `${essence} cannot be sent to a messages upstream.`);

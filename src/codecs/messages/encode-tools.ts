@@ -25,12 +25,11 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, target:
       losses.add('native tool');
       continue;
     }
-    const block = encodeTool(tool, names, target, losses);
     if (toolChoice?.mode === 'allowed' && !toolChoice.tools.some((allowed) => sameTool(allowed, tool.tool))) {
       losses.add('tool choice: allowed tools');
       continue;
     }
-    blocks.push(block);
+    blocks.push(encodeTool(tool, names, target, losses));
   }
   return blocks;
 }

@@ -105,7 +105,7 @@ export type ClientVerb = 'start' | 'open' | 'delta' | 'sign' | 'close' | 'stop' 
 // biome-ignore format: a table is read by its columns
 export const CLIENT = {
   //         start             open             delta             sign             close             stop             end           error           other
-  idle:    { start: 'between', open: no,        delta: no,        sign: no,        close: no,        stop: no,        end: no,      error: 'ended', other: no },
+  idle:    { start: 'between', open: no,        delta: no,        sign: no,        close: no,        stop: no,        end: no,      error: 'ended', other: 'idle' },
   between: { start: no,        open: 'inBlock', delta: no,        sign: no,        close: no,        stop: 'stopped', end: 'ended', error: 'ended', other: 'between' },
   inBlock: { start: no,        open: no,        delta: 'inBlock', sign: 'signed',  close: 'between', stop: no,        end: no,      error: 'ended', other: 'inBlock' },
   signed:  { start: no,        open: no,        delta: no,        sign: no,        close: 'between', stop: no,        end: no,      error: 'ended', other: 'signed' },
@@ -124,17 +124,22 @@ export function checkClientStream(frames: Iterable<Frame>): void {
   let stopReason: JsonValue | undefined;
   for (const frame of frames) {
     const json: JsonValue = JSON.parse(frame.data);
-    if (!isObject(json) || json['type'] !== frame.event)
-      throw new LifecycleError('message', state, `${frame.event}: ${frame.data}`, []);
+    if (!isObject(json)) throw new LifecycleError('message', state, `${frame.event}: ${frame.data}`, []);
     const { verb, delta } = clientVerb(json);
-    if (verb === 'end' && state === 'between' && stopReason === null)
+    if (verb !== 'other' && json['type'] !== frame.event)
+      throw new LifecycleError('message', state, `event ${frame.event}: ${frame.data}`, []);
+    if (verb === 'end' && state === 'between' && typeof stopReason !== 'string')
       throw new LifecycleError('message', state, 'message_stop', []);
     state = advance('message', CLIENT, state, verb);
     const wanted = verb === 'open' ? blocks : blocks - 1;
     if ((verb === 'open' || verb === 'delta' || verb === 'sign' || verb === 'close') && json['index'] !== wanted) {
       throw new LifecycleError('content block', `index ${wanted}`, `${frame.event} of ${JSON.stringify(json['index'])}`, []);
     }
-    if (verb === 'start') stopReason = isObject(json['message']) ? json['message']['stop_reason'] : null;
+    if (verb === 'start') {
+      const message = isObject(json['message']) ? json['message'] : {};
+      stopReason = message['stop_reason'];
+      blocks = Array.isArray(message['content']) ? message['content'].length : 0;
+    }
     if (verb === 'open') {
       blocks += 1;
       kind = blockKind(isObject(json['content_block']) ? String(json['content_block']['type']) : '');

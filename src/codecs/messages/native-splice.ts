@@ -158,13 +158,19 @@ function failureOf(step: Step): GatewayError | undefined {
   return last?.type === 'response.end' && 'error' in last.outcome ? last.outcome.error : undefined;
 }
 
+/** Only the type and a readable message of an upstream's error are for clients; everything beside them may name accounts. */
 function errorEdits(json: JsonObject, error: GatewayError | undefined): JsonEdit[] {
   const message = JSON.stringify(error?.message ?? 'The upstream failed.');
-  const edits: JsonEdit[] = [{ path: ['request_id'], value: undefined }];
+  const edits: JsonEdit[] = Object.keys(json)
+    .filter((key) => key !== 'type' && key !== 'error')
+    .map((key) => ({ path: [key], value: undefined }));
   const said = json['error'];
   if (!isObject(said)) {
     edits.push({ path: ['error'], value: `{"type":"api_error","message":${message}}` });
     return edits;
+  }
+  for (const key of Object.keys(said)) {
+    if (key !== 'type' && key !== 'message') edits.push({ path: ['error', key], value: undefined });
   }
   edits.push({ path: ['error', 'message'], value: message });
   if (OUR_ERRORS.has(String(said['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });
