@@ -3,13 +3,11 @@
  * The order was checked before (`lifecycle.ts`). A final text extends what was streamed (only the missing suffix is said
  * again) or contradicts it, which is an error; of summaries the final one wins.
  */
-import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
-import type { Citation, ItemStatus, Logprobs, OutputItem, ReasoningItem, TokenLogprob } from '../canonical/item.ts';
+import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { fitCitations } from '../citations.ts';
 import type { DecodeContext } from '../codec.ts';
-import { logprobsOf, readLogprobs } from '../logprobs.ts';
+import { readLogprobs } from '../logprobs.ts';
 import {
   callHead,
   finalInput,
@@ -22,32 +20,18 @@ import {
   readPart,
   readReasoning,
 } from './read-items.ts';
+import {
+  contradiction,
+  finishedPart,
+  headOf,
+  reasoningHead,
+  type Slot,
+  spoken,
+  type TextPart,
+  textOf,
+  wholeHead,
+} from './slot.ts';
 import { listOf, malformed, wordOf } from './wire.ts';
-
-interface TextPart {
-  readonly index: number;
-  readonly kind: 'text' | 'refusal';
-  text: string;
-  readonly citations: Citation[];
-  readonly logprobs: TokenLogprob[];
-  /** `content_part.done`, once it came. */
-  done: JsonObject | undefined;
-  ended: boolean;
-}
-
-/** One output item. `index` is its canonical index once it has started (messages: each part has its own). */
-export interface Slot {
-  readonly outputIndex: number;
-  readonly type: string;
-  /** The latest form: as announced, then as finished. */
-  item: JsonObject;
-  index: number | undefined;
-  readonly parts: (TextPart | undefined)[];
-  readonly raw: string[];
-  readonly summary: string[];
-  input: string;
-  closed: boolean;
-}
 
 type Events = CanonicalEvent[];
 
@@ -358,65 +342,4 @@ export class Assembler {
     events.push({ type: 'item.start', index, head });
     return index;
   }
-}
-
-function textOf(text: string, logprobs: Logprobs | undefined) {
-  return { kind: 'text', text, ...(logprobs === undefined ? {} : { logprobs }) } as const;
-}
-
-function reasoningHead(slot: Slot): ItemHead {
-  const id = wordOf(slot.item, 'id');
-  return { kind: 'reasoning', ...(id === undefined ? {} : { id }) };
-}
-
-function headOf(call: ReturnType<typeof readCall>) {
-  const { flavour, callId, tool, id } = call;
-  return { flavour, callId, tool, ...(id === undefined ? {} : { id }) };
-}
-
-/** What is known of an item when it begins, of one that is known whole. */
-export function wholeHead(item: OutputItem): ItemHead {
-  const facts = item.id === undefined ? {} : { id: item.id };
-  switch (item.kind) {
-    case 'text':
-      return { kind: 'text', role: item.role, ...(item.phase === undefined ? {} : { phase: item.phase }), ...facts };
-    case 'refusal':
-    case 'reasoning':
-    case 'media':
-      return { kind: item.kind, ...facts };
-    case 'toolCall':
-      return { kind: 'toolCall', ...headOf(item) };
-    case 'native':
-      return { kind: 'native', dialect: item.dialect, ...facts };
-  }
-}
-
-/** The end of a part: its last form where there is one, with what only the stream said. */
-function finishedPart(slot: Slot, part: TextPart, said: OutputItem | undefined): OutputItem {
-  const id = wordOf(slot.item, 'id');
-  const facts = id === undefined ? {} : { id };
-  if (part.kind === 'refusal') return { kind: 'refusal', text: part.text, ...facts };
-  const final = said?.kind === 'text' ? said : undefined;
-  const cited = final !== undefined && final.citations.length > 0 ? final.citations : part.citations;
-  const logprobs = final?.logprobs ?? logprobsOf(part.text, part.logprobs);
-  const phase = wordOf(slot.item, 'phase');
-  return {
-    kind: 'text',
-    role: 'assistant',
-    text: part.text,
-    citations: fitCitations(part.text, [...cited]),
-    ...(logprobs === undefined ? {} : { logprobs }),
-    ...(phase === undefined ? {} : { phase }),
-    ...facts,
-  };
-}
-
-function spoken(message: JsonObject): string {
-  return listOf(message, 'content', 'message')
-    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
-    .join('');
-}
-
-function contradiction(type: string) {
-  return upstreamFault('illegal_lifecycle', `The upstream's final ${type} contradicts what it streamed.`);
 }

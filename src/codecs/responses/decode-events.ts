@@ -9,10 +9,11 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { Assembler, type Slot } from './assemble.ts';
+import { Assembler } from './assemble.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
+import type { Slot } from './slot.ts';
 import { repeatedItems } from './repeated.ts';
 import { malformed, stringOf, wordOf } from './wire.ts';
 

@@ -47,7 +47,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
   const [instructions, items] = splitInstructions(request);
   const tools = request.tools.flatMap((tool) => writeTool(tool, names, losses));
   const toolChoice =
-    request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, names, schemaTools, tools.length);
+    request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
   const text = writeText(request.format, request.verbosity);
   const reasoning = writeReasoning(request);
   return {

@@ -3,7 +3,7 @@
  * item type, so that no item borrows the identity of another (routers give new ids in the terminal, others leave items out).
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Slot } from './assemble.ts';
+import type { Slot } from './slot.ts';
 import { isKnownItem, malformed, stringOf, wordOf } from './wire.ts';
 
 export interface RepeatedItem {
@@ -23,7 +23,8 @@ export interface Repeated {
 type Rule = (entry: RepeatedItem, slot: Slot) => boolean;
 
 const RULES: readonly Rule[] = [
-  (entry, slot) => sameWord(entry.item, slot.item, 'call_id') || sameWord(entry.item, slot.item, 'id'),
+  (entry, slot) =>
+    sameWord(entry.item, slot.item, 'call_id') || (sameWord(entry.item, slot.item, 'id') && !otherCall(entry.item, slot.item)),
   (entry, slot) => entry.position === slot.outputIndex && !otherCall(entry.item, slot.item),
   (entry, slot) => !otherCall(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
 ];
