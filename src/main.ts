@@ -21,7 +21,7 @@ import { logs } from './http/verbs/logs.ts';
 import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { chargeFor } from './store/charge.ts';
-import { openStore as openLmdb } from './store/lmdb/open-store.ts';
+import { openLmdbStore } from './store/lmdb/open.ts';
 import { parsePrice } from './store/prices.ts';
 import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
@@ -148,7 +148,7 @@ function loadOptions(): LoadOptions {
 }
 
 function openStore(config: Config): Promise<Store> {
-  return openLmdb({
+  return openLmdbStore({
     path: config.storePath,
     clock: {
       now: systemClock.now,

@@ -42,7 +42,7 @@ const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'objec
 
 type Entries = Map<string, JsonValue>;
 
-/** The lowered schema; the order of keys is kept. Total: what cannot be read as a schema is left out, never an error. */
+/** The lowered schema; the order of keys is kept, and the root is no mere reference. Total: what cannot be read as a schema is left out, never an error. */
 export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObject {
   const references = new SchemaReferences(schema);
   const lower = (value: JsonValue | undefined, depth: number): JsonObject | undefined => {
@@ -71,24 +71,21 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
       }
       case '$defs':
       case 'definitions':
-        // Only the root's definitions stay where they are; nested ones are hoisted when something refers to them.
-        return undefined;
+        // All definitions end up in the root's place for them; nested ones only when something refers to them.
+        return depth === 0 ? ['$defs', {}] : undefined;
       case 'properties': {
         const properties = lowerEach(value, depth);
         return properties === undefined ? undefined : ['properties', Object.fromEntries(properties)];
       }
       case 'items':
-        if (Array.isArray(value)) return ['prefixItems', lowerList(value, depth)];
+        if (Array.isArray(value)) return listOf('prefixItems', value, depth);
         return pair('items', lower(value, depth + 1));
       case 'additionalItems':
         return Array.isArray(node['items']) ? pair('items', lower(value, depth + 1)) : undefined;
       case 'prefixItems':
       case 'anyOf':
-      case 'oneOf': {
-        if (!Array.isArray(value)) return undefined;
-        const list = lowerList(value, depth);
-        return list.length === 0 ? undefined : [key, list];
-      }
+      case 'oneOf':
+        return Array.isArray(value) ? listOf(key, value, depth) : undefined;
       case 'additionalProperties':
         return typeof value === 'boolean' ? [key, value] : pair(key, lower(value, depth + 1));
       case 'const':
@@ -112,8 +109,10 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
     return entries;
   };
 
-  const lowerList = (list: readonly JsonValue[], depth: number): JsonObject[] =>
-    list.map((child) => lower(child, depth + 1)).filter((child) => child !== undefined);
+  const listOf = (key: string, list: readonly JsonValue[], depth: number): [string, JsonValue] | undefined => {
+    const lowered = list.map((child) => lower(child, depth + 1)).filter((child) => child !== undefined);
+    return lowered.length === 0 ? undefined : [key, lowered];
+  };
 
   /** A conjunction has no word: its branches are merged, and where two disagree the first stays. */
   const mergeAllOf = (node: JsonObject, depth: number, out: Entries): void => {
@@ -125,12 +124,13 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
     }
   };
 
-  const root = lower(schema, 0) ?? {};
+  const root = lower(references.inlineRoot(), 0) ?? {};
   const definitions: [string, JsonValue][] = [];
   for (let entry = references.next(); entry !== undefined; entry = references.next()) {
     definitions.push([entry.name, lower(entry.schema, 1) ?? {}]);
   }
-  return definitions.length === 0 ? root : { ...root, $defs: Object.fromEntries(definitions) };
+  const { $defs: _place, ...bare } = root;
+  return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
 }
 
 function pair(key: string, value: JsonValue | undefined): [string, JsonValue] | undefined {
@@ -159,8 +159,7 @@ function finish(entries: Entries, target: SchemaTarget): JsonObject {
   const nullable = entries.get('nullable') === true;
   for (const key of [...entries.keys()]) if (!target.keywords.has(key)) entries.delete(key);
   fixRequired(entries);
-  const types = readTypes(entries.get('type'), nullable);
-  const allowsNull = fixEnum(entries, types);
+  const { types, allowsNull } = fixEnum(entries, readTypes(entries.get('type'), nullable));
   if (entries.has('$ref')) return besideReference(entries);
   if (types === undefined) {
     entries.delete('type');
@@ -186,23 +185,26 @@ function readTypes(value: JsonValue | undefined, nullable: boolean): string[] | 
   return [...types];
 }
 
-/** Only strings and numbers may be enumerated. Returns true when the enumeration also allowed null and no type says so. */
-function fixEnum(entries: Entries, types: string[] | undefined): boolean {
+interface TypesOfEnum {
+  readonly types: readonly string[] | undefined;
+  /** The enumeration also allowed null, and no type says so. */
+  readonly allowsNull: boolean;
+}
+
+/** Only strings and numbers may be enumerated; of other values their type can be said, when all share it. */
+function fixEnum(entries: Entries, types: readonly string[] | undefined): TypesOfEnum {
   const listed = entries.get('enum');
-  if (listed === undefined) return false;
+  if (listed === undefined) return { types, allowsNull: false };
   const values = Array.isArray(listed) ? listed : [];
   const kept = values.filter((value) => typeof value === 'string' || typeof value === 'number');
   const others = values.filter((value) => typeof value !== 'string' && typeof value !== 'number');
-  if (others.some((value) => value !== null) || kept.length === 0) {
-    // A boolean, an object or a list among the values: only their type can be said, and only when all share it.
-    entries.delete('enum');
-    const kinds = new Set(values.map(kindOf));
-    if (types === undefined && kinds.size === 1) entries.set('type', [...kinds][0] ?? 'null');
-    if (types === undefined && kinds.size === 1) types = readTypes(entries.get('type'), false);
-    return false;
+  if (kept.length > 0 && others.every((value) => value === null)) {
+    entries.set('enum', kept);
+    return { types, allowsNull: others.length > 0 && types === undefined };
   }
-  entries.set('enum', kept);
-  return others.length > 0 && types === undefined;
+  entries.delete('enum');
+  const [kind, ...kinds] = new Set(values.map(kindOf));
+  return { types: types ?? (kind === undefined || kinds.length > 0 ? undefined : [kind]), allowsNull: false };
 }
 
 function kindOf(value: JsonValue): string {

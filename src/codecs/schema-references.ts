@@ -27,6 +27,21 @@ export class SchemaReferences {
     }
   }
 
+  /** The root with the schema that it refers to in its own place; what leads nowhere, or in a circle, is left out. */
+  inlineRoot(): JsonObject {
+    let root = this.#root;
+    const followed = new Set<string>();
+    for (;;) {
+      const { $ref: reference, ...siblings } = root;
+      if (reference === undefined) return root;
+      const pointer = typeof reference === 'string' ? normalise(reference) : undefined;
+      const target = pointer?.startsWith('#/') === true && !followed.has(pointer) ? this.#at(pointer) : undefined;
+      if (!isObject(target) || pointer === undefined) return siblings;
+      followed.add(pointer);
+      root = { ...target, ...siblings };
+    }
+  }
+
   /** The definition that has not been given yet. References met while lowering it add further ones. */
   next(): Definition | undefined {
     return this.#waiting.shift();

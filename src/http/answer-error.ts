@@ -39,7 +39,7 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
   if (dialect === 'messages') response.setHeader('request-id', requestId);
   const retryAfter = retryAfterSeconds(error);
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
-  if (request.complete || isSmall(request)) {
+  if (request.complete || (error.code !== 'request_timeout' && isSmall(request))) {
     writeAnswer(response, { status: error.status, body, headers });
     return;
   }
@@ -79,10 +79,12 @@ function writeBeforeDrain(
     request.off('data', count);
     response.end();
   };
+  // A body that was too slow already will not come now.
+  const patience = answer.status === 408 ? 0 : DRAIN_MS;
   const timer = gateway.clock.setTimeout(() => {
     finish();
     request.destroy();
-  }, DRAIN_MS);
+  }, patience);
   let left = DRAIN_BYTES;
   const count = (chunk: Buffer): void => {
     left -= chunk.length;

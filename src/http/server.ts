@@ -53,7 +53,11 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     responses.add(response);
-    response.on('close', () => responses.delete(response));
+    response.on('close', () => {
+      responses.delete(response);
+      // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
+      if (draining) setImmediate(() => server.closeIdleConnections());
+    });
     if (draining) response.setHeader('connection', 'close');
     void serve(gateway, handlers, request, response);
   };

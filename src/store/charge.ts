@@ -3,7 +3,8 @@
  * the input and reasoning out of the output. Rounding: each line is exact in millionths of a nano-dollar, the sum is
  * truncated to nano-dollars once, toward zero.
  */
-import type { Rates } from './prices.ts';
+import { MAX_NANOS } from './money.ts';
+import type { PieceClass, Rates, RateTable, TokenClass } from './prices.ts';
 
 /** What a request used. Counts are non-negative integers; an absent field is zero. */
 export interface BillableUsage {
@@ -24,12 +25,12 @@ export interface BillableUsage {
   readonly images?: number;
   readonly videos?: number;
   /** Tool calls by meter name. */
-  readonly meters?: ReadonlyMap<string, number> | Readonly<Record<string, number>>;
+  readonly meters?: ReadonlyMap<string, number>;
   /** The tier that the upstream said it served. */
   readonly serviceTier?: string;
 }
 
-/** One line of a charge. `picos` is in millionths of a nano-dollar: quantity × rate, exact. */
+/** One line of a charge; `amount` is quantity × rate, exact, in millionths of a nano-dollar. */
 export interface ChargeLine {
   readonly item: string;
   /** The class whose rate was used, where it is not `item`'s own. */
@@ -49,4 +50,132 @@ export interface Charge {
   readonly flags: readonly string[];
 }
 
-export type ChargeFor = (usage: BillableUsage, rates: Rates) => Charge;
+/** Above this a count is not a measurement but a mistake (or an attack on the arithmetic): it is not billed, and flagged. */
+const LARGEST_COUNT = 1_000_000_000;
+
+type TokenField =
+  | 'input'
+  | 'cachedInput'
+  | 'cacheWrite5m'
+  | 'cacheWrite1h'
+  | 'cacheWriteUnsplit'
+  | 'output'
+  | 'reasoning'
+  | 'imageInput'
+  | 'imageOutput';
+
+/** Each token field, its own class first, then the classes whose rate stands in for a missing one. */
+const TOKEN_FIELDS: readonly (readonly [TokenField, readonly [TokenClass, ...TokenClass[]]])[] = [
+  ['input', ['input']],
+  ['cachedInput', ['cached_input', 'input']],
+  ['cacheWrite5m', ['cache_write_5m', 'input']],
+  ['cacheWrite1h', ['cache_write_1h', 'cache_write_5m', 'input']],
+  ['cacheWriteUnsplit', ['cache_write_5m', 'input']],
+  ['output', ['output']],
+  ['reasoning', ['reasoning', 'output']],
+  ['imageInput', ['image_input', 'input']],
+  ['imageOutput', ['image_output', 'output']],
+];
+
+const INPUT_FIELDS: readonly TokenField[] = [
+  'input',
+  'cachedInput',
+  'cacheWrite5m',
+  'cacheWrite1h',
+  'cacheWriteUnsplit',
+  'imageInput',
+];
+
+/** The names of tiers that mean "no tier". */
+const DEFAULT_TIERS: ReadonlySet<string> = new Set(['', 'default', 'standard', 'auto']);
+
+/**
+ * What a request costs. Never throws and never gives a negative amount: what cannot be billed is flagged instead
+ * (`invalid_usage:<field>`, `unpriced:<class>`), so that the caller can see it. The same usage and rates give the same charge.
+ */
+export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
+  const flags: string[] = [];
+  const lines: ChargeLine[] = [];
+  const count = (field: string, value: number | undefined): number => {
+    if (value === undefined || value === 0) return 0;
+    if (Number.isSafeInteger(value) && value > 0 && value <= LARGEST_COUNT) return value;
+    flags.push(`invalid_usage:${field}`);
+    return 0;
+  };
+
+  const counts = new Map<TokenField, number>(TOKEN_FIELDS.map(([field]) => [field, count(field, usage[field])]));
+  const totalInput = INPUT_FIELDS.reduce((sum, field) => sum + (counts.get(field) ?? 0), 0);
+  const tables = applicable(usage.serviceTier ?? '', totalInput, rates, flags);
+
+  for (const [field, classes] of TOKEN_FIELDS) {
+    const quantity = counts.get(field) ?? 0;
+    if (quantity === 0) continue;
+    if (field === 'cacheWriteUnsplit') flags.push('cache_write_unsplit');
+    const found = firstRate(classes, (name) => pick(tables, (table) => table.tokens.get(name)));
+    if (found === undefined) flags.push(`unpriced:${classes[0]}`);
+    else lines.push(line(classes[0], found.name, quantity, found.rate, 'million'));
+  }
+  pieces('image', count('images', usage.images));
+  pieces('video', count('videos', usage.videos));
+  for (const [meter, value] of usage.meters ?? []) {
+    const quantity = count(meter, value);
+    if (quantity === 0) continue;
+    const rate = pick(tables, (table) => table.meters.get(meter));
+    if (rate === undefined) flags.push(`unpriced:${meter}`);
+    else lines.push(line(meter, meter, quantity, rate, 'thousand'));
+  }
+  return { lines, total: total(lines, flags), flags };
+
+  /** A fee for each image exists only where it is configured; images are otherwise paid by their tokens. */
+  function pieces(name: PieceClass, quantity: number): void {
+    if (quantity === 0) return;
+    const rate = pick(tables, (table) => table.pieces.get(name));
+    if (rate !== undefined) lines.push(line(name, name, quantity, rate, 'piece'));
+    else if (name === 'video') flags.push('unpriced:video');
+  }
+}
+
+/** The tables that apply, those of equal standing together: the highest rate of the first group that has one counts. */
+type Tables = readonly (readonly RateTable[])[];
+
+function applicable(tierName: string, totalInput: number, rates: Rates, flags: string[]): Tables {
+  const long = rates.longContext !== undefined && totalInput > rates.longContext.above ? rates.longContext : undefined;
+  const tier = rates.serviceTiers.get(tierName);
+  if (tier === undefined && !DEFAULT_TIERS.has(tierName)) flags.push('unknown_service_tier');
+  const tierLong = tier?.longContext !== undefined && totalInput > tier.longContext.above ? tier.longContext : undefined;
+  if (long !== undefined || tierLong !== undefined) flags.push('long_context');
+  if (tier !== undefined) flags.push(`service_tier:${tierName}`);
+  // A tier that has no long-context rates of its own must not make a long request cheaper than its long-context price.
+  const second = [tier, long].filter((table) => table !== undefined);
+  return [tierLong === undefined ? [] : [tierLong], second, [rates]];
+}
+
+function pick(tables: Tables, rateOf: (table: RateTable) => bigint | undefined): bigint | undefined {
+  for (const group of tables) {
+    const found = group.map(rateOf).filter((rate) => rate !== undefined);
+    if (found.length > 0) return found.reduce((highest, rate) => (rate > highest ? rate : highest));
+  }
+  return undefined;
+}
+
+function firstRate(classes: readonly TokenClass[], rateOf: (name: TokenClass) => bigint | undefined) {
+  for (const name of classes) {
+    const rate = rateOf(name);
+    if (rate !== undefined) return { name, rate };
+  }
+  return undefined;
+}
+
+const TO_MILLIONTHS = { million: 1n, thousand: 1_000n, piece: 1_000_000n } as const;
+
+function line(item: string, billedAs: string, quantity: number, rate: bigint, per: ChargeLine['per']): ChargeLine {
+  const amount = BigInt(quantity) * rate * TO_MILLIONTHS[per];
+  return { item, ...(billedAs === item ? {} : { billedAs }), quantity, rate, per, amount };
+}
+
+function total(lines: readonly ChargeLine[], flags: string[]): bigint {
+  const nanos = lines.reduce((sum, { amount }) => sum + amount, 0n) / 1_000_000n;
+  if (nanos <= MAX_NANOS) return nanos;
+  flags.push('overflow');
+  return MAX_NANOS;
+}

@@ -3,7 +3,7 @@
  * in one row, so that a half-entry cannot exist) or explains why nothing moved (amount 0). Rows are numbered without gaps
  * and each carries the hash of the one before. Balances are derived from it and kept beside it.
  */
-import type { Cause } from './accounts.ts';
+import { hash } from 'node:crypto';
 import { illegal as no, type Transitions } from './transitions.ts';
 
 export const JOURNAL_KINDS = [
@@ -102,4 +102,15 @@ export interface Ledger {
   holds(query?: { readonly state?: HoldState; readonly keyId?: string }): Promise<Hold[]>;
 }
 
-export type { Cause };
+/** The hash before the first row. */
+export const FIRST_HASH = '0'.repeat(64);
+
+/** The hash of a row: over the hash of the row before it and every field, in this order. */
+export function journalHash(previous: string, row: Omit<JournalRow, 'hash'>): string {
+  const { seq, atMs, kind, ref, from, to, nanos, accountId = null, keyId = null, by = null, note = null } = row;
+  return hash(
+    'sha256',
+    JSON.stringify([previous, seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]),
+    'hex',
+  );
+}

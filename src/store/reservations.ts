@@ -7,6 +7,7 @@
  * flight; N processes on one store, which do not see each other's reservations, by N times that plus what the others hold
  * in flight. A balance only goes below zero by that much.
  */
+import type { LedgerAccount } from './ledger.ts';
 import type { Principal } from './keys.ts';
 import type { Result } from './result.ts';
 import type { SpendWindow } from './spend-windows.ts';
@@ -30,4 +31,66 @@ export interface Admission {
   admit(principal: Principal, estimateNanos: bigint, nowMs: number): Promise<Result<Reservation, NotAdmitted>>;
   /** Nano-dollars that this process has in flight. */
   reserved(keyId: string): bigint;
+}
+
+/** Sums of what is in flight, per ledger account that will pay and per key. Reservations change it and nothing else does. */
+export class Reservations {
+  readonly #byPayer = new Map<string, bigint>();
+  readonly #byKey = new Map<string, bigint>();
+
+  ofPayer(payer: LedgerAccount): bigint {
+    return this.#byPayer.get(payer) ?? 0n;
+  }
+
+  ofKey(keyId: string): bigint {
+    return this.#byKey.get(keyId) ?? 0n;
+  }
+
+  reserve(payer: LedgerAccount, keyId: string, estimate: bigint): Reservation {
+    const add = (nanos: bigint): void => {
+      addTo(this.#byPayer, payer, nanos);
+      addTo(this.#byKey, keyId, nanos);
+    };
+    return new HeldReservation(keyId, estimate < 0n ? 0n : estimate, add);
+  }
+}
+
+class HeldReservation implements Reservation {
+  readonly keyId: string;
+  #nanos: bigint;
+  #released = false;
+  readonly #add: (nanos: bigint) => void;
+
+  constructor(keyId: string, nanos: bigint, add: (nanos: bigint) => void) {
+    this.keyId = keyId;
+    this.#nanos = nanos;
+    this.#add = add;
+    add(nanos);
+  }
+
+  get nanos(): bigint {
+    return this.#nanos;
+  }
+
+  get released(): boolean {
+    return this.#released;
+  }
+
+  adjust(nanos: bigint): void {
+    if (this.#released) return;
+    this.#add(nanos - this.#nanos);
+    this.#nanos = nanos;
+  }
+
+  release(): void {
+    if (this.#released) return;
+    this.#add(-this.#nanos);
+    this.#released = true;
+  }
+}
+
+function addTo(sums: Map<string, bigint>, name: string, nanos: bigint): void {
+  const sum = (sums.get(name) ?? 0n) + nanos;
+  if (sum === 0n) sums.delete(name);
+  else sums.set(name, sum);
 }

@@ -43,7 +43,7 @@ export type Settled =
 export interface Settlements {
   open(exchange: OpenExchange): Promise<void>;
   settle(settlement: Settlement): Promise<Settled>;
-  /** Writes everything that waits; resolves when it is on disk. */
+  /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */
   flush(): Promise<void>;
   /** Rows that wait for the next flush. */
   readonly pending: number;

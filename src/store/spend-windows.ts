@@ -43,4 +43,53 @@ export interface SpendWindows {
   usageByDay(keyId: string, range?: { readonly from?: string; readonly to?: string }): Promise<DayUsage[]>;
 }
 
-export type { SpendLimits };
+const HOUR_MS = 3_600_000;
+const DAY_MS = 86_400_000;
+
+export const hourOf = (nowMs: number): number => Math.floor(nowMs / HOUR_MS);
+export const dayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS);
+
+/** `2026-03-01`, from days since the epoch. */
+export function dayName(day: number): string {
+  return new Date(day * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** Days since the epoch, or undefined when `name` is not a day. */
+export function dayNumber(name: string): number | undefined {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(name) ? Date.parse(`${name}T00:00:00Z`) : Number.NaN;
+  return Number.isNaN(ms) ? undefined : ms / DAY_MS;
+}
+
+export const NOTHING_SPENT: SpendRow = { total: 0n, hour: 0, hourly: 0n, day: 0, daily: 0n, held: 0n };
+
+/** What of a row counts at `nowMs`. A clock that went back finds the window it left still counted. */
+export function spendAt(row: SpendRow, nowMs: number): Spend {
+  return {
+    total: row.total,
+    hourly: row.hour >= hourOf(nowMs) ? row.hourly : 0n,
+    daily: row.day >= dayOf(nowMs) ? row.daily : 0n,
+    held: row.held,
+  };
+}
+
+/** The row after spending `nanos` at `nowMs`. */
+export function addSpend(row: SpendRow, nanos: bigint, nowMs: number): SpendRow {
+  const spend = spendAt(row, nowMs);
+  return {
+    total: row.total + nanos,
+    hour: Math.max(row.hour, hourOf(nowMs)),
+    hourly: spend.hourly + nanos,
+    day: Math.max(row.day, dayOf(nowMs)),
+    daily: spend.daily + nanos,
+    held: row.held,
+  };
+}
+
+/** The first window with no room: where `spent + held + extra` has reached the limit. */
+export function reachedWindow(limits: SpendLimits, spend: Spend, extra: bigint): SpendWindow | undefined {
+  const pending = spend.held + extra;
+  if (limits.total !== undefined && spend.total + pending >= limits.total) return 'total';
+  if (limits.hourly !== undefined && spend.hourly + pending >= limits.hourly) return 'hourly';
+  if (limits.daily !== undefined && spend.daily + pending >= limits.daily) return 'daily';
+  return undefined;
+}

@@ -9,10 +9,11 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
 import { mimeOfAudioFormat } from '../media.ts';
+import { codePoints, place, readAnnotation, within } from './annotations.ts';
 import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { list, malformed, object, text, word } from './wire.ts';
+import { list, object, text, word } from './wire.ts';
 
 interface OpenText {
   readonly kind: 'text' | 'refusal';
@@ -56,7 +57,7 @@ export class Answer {
 
   /** A delta, or with `whole` a complete message. `choice` carries the logprobs of its tokens. */
   push(delta: JsonObject, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
-    this.#pushReasoning(delta, whole, out);
+    this.#pushReasoning(delta, out);
     this.#pushContent(delta['content'], choice, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, refusalLogprobs(choice), out);
@@ -114,9 +115,8 @@ export class Answer {
   /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
   close(cut: boolean, out: CanonicalEvent[]): void {
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
-    if (this.#citations.length > 0 && this.#text?.kind !== 'text') {
-      if (this.#content === '') this.#open('text', out);
-    }
+    // Sources without any text to stand in are kept in an empty one.
+    if (this.#citations.length > 0 && this.#text?.kind !== 'text') this.#open('text', out);
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
     this.#closeText(this.#text?.index === last && cut ? 'incomplete' : 'completed', out);
@@ -128,12 +128,13 @@ export class Answer {
     return this.#items++;
   }
 
-  #pushReasoning(delta: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
+  #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
     const details = list(delta['reasoning_details'], 'reasoning_details');
     const scalar = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
-    if (!whole && (scalar !== '' || this.#reasoning.speaks(details))) this.#closeText('completed', out);
+    const speaks = details.length > 0 ? this.#reasoning.speaks(details) : this.#reasoning.unsaidRaw(scalar) !== '';
+    if (speaks) this.#closeText('completed', out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     else if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
@@ -321,37 +322,4 @@ function contentLogprobs(choice: JsonObject): Logprobs | undefined {
 function refusalLogprobs(choice: JsonObject): Logprobs | undefined {
   const { logprobs } = choice;
   return isObject(logprobs) ? readLogprobs(logprobs['refusal']) : undefined;
-}
-
-function codePoints(value: string): number {
-  let count = 0;
-  for (const _ of value) count += 1;
-  return count;
-}
-
-/** `{type: "url_citation", url_citation: {…}}`; equal positions mean that none are known. Other annotations stay native. */
-function readAnnotation(value: JsonValue): Citation | undefined {
-  if (!isObject(value)) throw malformed('annotations');
-  if (value['type'] !== 'url_citation') return { kind: 'native', dialect: 'chat', body: value };
-  const body = isObject(value['url_citation']) ? value['url_citation'] : value;
-  const url = word(body['url']);
-  if (url === undefined) throw malformed('annotations');
-  const title = word(body['title']);
-  const { start_index: start, end_index: end } = body;
-  const known = typeof start === 'number' && typeof end === 'number' && end > start && start >= 0;
-  return { kind: 'url', url, ...(title === undefined ? {} : { title }), ...(known ? { start, end } : {}) };
-}
-
-/** Positions count from the beginning of the whole content; the item's own begin at `base`. */
-function place(citation: Citation, base: number): Citation {
-  if (citation.kind !== 'url' || citation.start === undefined || citation.end === undefined || base === 0) return citation;
-  const { start, end, ...rest } = citation;
-  return start < base ? rest : { ...rest, start: start - base, end: end - base };
-}
-
-/** A position outside the text points at nothing. */
-function within(citation: Citation, length: number): Citation {
-  if (citation.kind !== 'url' || citation.end === undefined || citation.end <= length) return citation;
-  const { start: _start, end: _end, ...rest } = citation;
-  return rest;
 }

@@ -14,10 +14,9 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
+import { annotation, codePoints } from './annotations.ts';
 import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
-  annotation,
-  codePoints,
   mediaMember,
   reasoningId,
   refuseSeveralLegacyCalls,
@@ -73,16 +72,13 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     if (this.#ended) return;
     const native = step.native?.dialect === 'chat' ? step.native : undefined;
     if (native !== undefined) this.#isNative = true;
-    const end = terminalOf(step);
-    if (native !== undefined && end === undefined) {
-      this.#native.push(native, out);
-      for (const event of step.events) this.#encode(event, undefined);
-      return;
-    }
-    const nativeEnd = end !== undefined && (native !== undefined || (this.#isNative && this.#native.hasFinish));
+    const isEnd = step.events.at(-1)?.type === 'response.end';
+    if (native !== undefined && !isEnd) this.#native.push(native, out);
+    // What native frames said, or will say at the end, is not said again: only the state moves.
+    const said = native !== undefined || (isEnd && this.#isNative);
     for (const event of step.events) {
-      if (event.type === 'response.end') this.#finish(event.outcome, nativeEnd, out);
-      else this.#encode(event, nativeEnd ? undefined : out);
+      if (event.type === 'response.end') this.#finish(event.outcome, out);
+      else this.#encode(event, said ? undefined : out);
     }
   }
 
@@ -97,13 +93,13 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
   }
 
-  #finish(outcome: Outcome, native: boolean, out: Frame[]): void {
+  #finish(outcome: Outcome, out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
       this.fail(outcome.error, out);
       return;
     }
     this.#ended = true;
-    if (native) {
+    if (this.#native.hasFinish) {
       this.#native.close(out);
       return;
     }
@@ -202,7 +198,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     switch (item.kind) {
       case 'text': {
         const rest = item.text.slice(open.said.length);
-        if (rest !== '') this.#say(rest, undefined, out);
+        // Logprobs describe the whole text: they fit only where nothing of it was said before.
+        if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
         for (const citation of item.citations) {
           const said = annotation(citation, open.at);
           if (said !== undefined && out !== undefined) this.#annotations.push(said);
@@ -293,9 +290,4 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     const counted = this.#context.request.includeUsage ? { usage: usage ?? null } : {};
     out.push({ event: undefined, data: JSON.stringify({ ...chunk, ...counted }) });
   }
-}
-
-function terminalOf(step: Step): Outcome | undefined {
-  const last = step.events.at(-1);
-  return last?.type === 'response.end' ? last.outcome : undefined;
 }

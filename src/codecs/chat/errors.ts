@@ -2,7 +2,7 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { type ErrorMembers, readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
+import { readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
 import { firstChoice } from './wire.ts';
 
 /** An error answer; text that is no JSON is its message. */
@@ -39,6 +39,8 @@ export function failureIn(body: JsonObject, event: string | undefined, text: str
 function failureMembers(body: JsonObject, event: string | undefined): JsonObject | undefined {
   const { error } = body;
   if (isTruthy(error)) return body;
+  const groq = body['x_groq'];
+  if (isObject(groq) && isTruthy(groq['error'])) return { error: groq['error'] };
   if (event === 'error' || body['object'] === 'error' || body['type'] === 'error') return body;
   if (!Array.isArray(body['choices'])) return isTruthy(body['detail']) && body['id'] === undefined ? body : undefined;
   const choice = firstChoice(body)?.choice;
@@ -63,5 +65,3 @@ function numericStatus(said: JsonObject): number | undefined {
 export function undecodable(what: string): GatewayError {
   return upstreamFault('undecodable', `The upstream's answer could not be read (${what}).`);
 }
-
-export type { ErrorMembers };

@@ -61,7 +61,8 @@ export function clientVerbOf(data: string): ClientVerb {
 }
 
 export function saysSomething(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
-  return CONTENT_MEMBERS.some((key) => !isEmpty(delta[key]));
+  for (const key of CONTENT_MEMBERS) if (!isEmpty(delta[key])) return true;
+  return false;
 }
 
 function isEmpty(value: JsonValue | undefined): boolean {

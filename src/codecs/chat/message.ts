@@ -3,7 +3,7 @@
  * and the whole body, so that they cannot differ.
  */
 import { notRepresentable } from '../canonical/error.ts';
-import type { Citation, MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import type { MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
@@ -26,17 +26,6 @@ export function toolCallHead(item: Pick<ToolCallItem, 'flavour' | 'callId' | 'to
   const { flavour, callId: id, tool } = item;
   if (flavour === 'custom') return { id, type: 'custom', custom: { name: tool.name, input } };
   return { id, type: 'function', function: { name: tool.name, arguments: input } };
-}
-
-/** A url citation counted from the beginning of the whole content; undefined for citations of other dialects. */
-export function annotation(citation: Citation, base: number): JsonObject | undefined {
-  if (citation.kind !== 'url') return undefined;
-  const { url, title = '', start, end } = citation;
-  const placed = start !== undefined && end !== undefined;
-  return {
-    type: 'url_citation',
-    url_citation: { start_index: placed ? base + start : 0, end_index: placed ? base + end : 0, url, title },
-  };
 }
 
 /** The member and value that say a media item: `images` or `audio`. Throws where chat has no place for it. */
@@ -67,10 +56,4 @@ export function wantsLegacyCalls(context: ResponseContext): boolean {
 /** The deprecated spelling holds one call. */
 export function refuseSeveralLegacyCalls(): never {
   throw notRepresentable('A client of the deprecated function calls can take one call only.');
-}
-
-export function codePoints(value: string): number {
-  let count = 0;
-  for (const _ of value) count += 1;
-  return count;
 }

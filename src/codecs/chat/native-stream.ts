@@ -15,6 +15,7 @@ import { DONE, firstChoice } from './wire.ts';
 export class NativeStream {
   readonly #context: ResponseContext;
   #finish: string | undefined;
+  /** The chunk that brought the latest usage, as it came. */
   #usage: string | undefined;
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
@@ -31,7 +32,7 @@ export class NativeStream {
     const choices = chunk['choices'];
     if (Array.isArray(choices)) this.#own(edits);
     if (Array.isArray(choices) && choices.length === 0 && isObject(chunk['usage'])) {
-      this.#usage = editJson(native.text, edits);
+      this.#usage = native.text;
       return;
     }
     const choice = firstChoice(chunk);
@@ -47,7 +48,7 @@ export class NativeStream {
       if (isObject(message)) sealDetails(message, [...path, 'message'], this.#context, edits);
     }
     if (isObject(chunk['usage'])) {
-      if (readTokenUsage(chunk['usage']) !== undefined) this.#usage = this.#usageChunk(native.text, edits);
+      if (readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
       edits.push({ path: ['usage'], value: 'null' });
     }
     const text = editJson(native.text, edits);
@@ -66,7 +67,8 @@ export class NativeStream {
   close(out: Frame[]): void {
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
     if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
-    if (this.#usage !== undefined && this.#context.request.includeUsage) out.push({ event: undefined, data: this.#usage });
+    if (this.#usage !== undefined && this.#context.request.includeUsage)
+      out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
     out.push({ event: undefined, data: DONE });
   }
 
@@ -79,8 +81,10 @@ export class NativeStream {
     edits.push({ path: ['model'], value: JSON.stringify(this.#context.model) });
   }
 
-  #usageChunk(text: string, edits: readonly JsonEdit[]): string {
-    return editJson(text, [...edits.filter(({ path }) => path.length === 1), { path: ['choices'], value: '[]' }]);
+  #usageChunk(text: string): string {
+    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }];
+    this.#own(edits);
+    return editJson(text, edits);
   }
 
   #takeScalar(delta: JsonObject, path: readonly (string | number)[], edits: JsonEdit[]): void {

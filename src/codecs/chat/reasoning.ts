@@ -64,13 +64,16 @@ export class ReasoningItems {
     return !this.#snapshot && entries.some((entry) => (readDetail(entry)?.text ?? '') !== '');
   }
 
+  /** What a scalar says: within a snapshot only the suffix that was not said; the display copy of details says nothing. */
+  unsaidRaw(piece: string): string {
+    if (!this.#snapshot) return piece;
+    if (this.#raw === '' && this.#said.length + this.#open.length > 0) return '';
+    return piece.startsWith(this.#raw) ? piece.slice(this.#raw.length) : '';
+  }
+
   pushRaw(piece: string, out: CanonicalEvent[]): void {
-    let fresh = piece;
-    if (this.#snapshot) {
-      if (this.#raw === '' && this.#said.length + this.#open.length > 0) return;
-      fresh = piece.startsWith(this.#raw) ? piece.slice(this.#raw.length) : '';
-      if (fresh === '') return;
-    }
+    const fresh = this.unsaidRaw(piece);
+    if (fresh === '') return;
     this.#raw += fresh;
     const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
     open.raw += fresh;
@@ -93,11 +96,12 @@ export class ReasoningItems {
     }
   }
 
-  /** Something else is being said: items that need nothing more end. */
+  /** Something else is being said: items that need nothing more end. A scalar payload may always go on. */
   pause(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined && awaitsPayload(open.identity?.format)) kept.push(open);
+      const isPartial = open.opaque?.form === SCALAR_FORM;
+      if (isPartial || (open.opaque === undefined && awaitsPayload(open.identity?.format))) kept.push(open);
       else this.#end(open, 'completed', out);
     }
     this.#open = kept;
@@ -161,7 +165,7 @@ export class ReasoningItems {
   #endPaid(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined) kept.push(open);
+      if (open.opaque === undefined || open.opaque.form === SCALAR_FORM) kept.push(open);
       else this.#end(open, 'completed', out);
     }
     this.#open = kept;

@@ -75,7 +75,6 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
     effort: effortOf(shorthand ?? optionalString(object, 'effort', 'reasoning') ?? disabled),
     budget: optionalInteger(object, 'max_tokens', 'reasoning', 0),
     summary: optionalString(object, 'summary', 'reasoning'),
-    adaptive: undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
 }

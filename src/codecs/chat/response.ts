@@ -10,11 +10,10 @@ import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { finishReason } from './decode-events.ts';
+import { annotation, codePoints } from './annotations.ts';
 import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
-  annotation,
-  codePoints,
   mediaMember,
   reasoningId,
   refuseSeveralLegacyCalls,

@@ -47,10 +47,18 @@ export class CitedSources {
     for (const waiting of this.#waiting) {
       const span = locate(waiting, item);
       if (span === undefined && !isLast) left.push(waiting);
-      else taken.push(citationOf(waiting, span));
+      else if (span !== undefined || this.#isNew(waiting)) taken.push(citationOf(waiting, span));
     }
     this.#waiting = left;
     return taken;
+  }
+
+  /** Without positions one citation of a source says all. */
+  #isNew({ source }: Waiting): boolean {
+    const key = JSON.stringify(source);
+    const isNew = !this.#seen.has(key);
+    this.#seen.add(key);
+    return isNew;
   }
 
   #readGrounding(metadata: JsonObject): void {

@@ -71,7 +71,7 @@ export class ItemComposer {
     }
     const kind = piece.thought ? 'thought' : 'text';
     let open = this.#open;
-    if (open?.kind !== kind || (signature !== undefined && open.signature !== undefined)) {
+    if (open?.kind !== kind || isFull(open, signature !== undefined)) {
       this.close('completed', false, out);
       open = this.#begin(kind, out);
     } else if (!isContinued) {
@@ -94,7 +94,7 @@ export class ItemComposer {
   /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
   signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined) {
+    if (open !== undefined && open.signature === undefined && !(open.kind === 'text' && thought)) {
       if (open.kind === 'call') {
         open.signature = value;
       } else {
@@ -105,7 +105,7 @@ export class ItemComposer {
       return;
     }
     this.close('completed', false, out);
-    const opaque = sign(this.#context.owner, value, 'empty');
+    const opaque = sign(this.#context.owner, value, thought ? 'thought' : 'empty');
     this.#whole({ kind: 'reasoning', opaque }, out);
   }
 
@@ -248,6 +248,11 @@ export class ItemComposer {
     this.#callIds.add(id);
     return id;
   }
+}
+
+/** One signature an item: a second one, or more thought behind the empty part that closed it, begins the next. */
+function isFull({ signature }: OpenText, brings: boolean): boolean {
+  return signature !== undefined && (brings || signature.form === 'thought+empty');
 }
 
 /** The text of a freeform tool that was declared as a function; arguments of another shape stay as they are. */

@@ -133,7 +133,7 @@ class Writer {
 
   #media(item: MediaItem): Part {
     if (item.role === 'assistant') this.#log.meet('image by assistant in history', item.media.at ?? item.at);
-    const opaque = this.#signatures.of(item);
+    const opaque = item.role === 'assistant' ? this.#signatures.of(item) : undefined;
     const part = mediaPart(item.media, item.at, this.#log);
     return opaque === undefined ? part : { ...part, thoughtSignature: opaque.value };
   }
@@ -162,7 +162,7 @@ class Writer {
     if (item.text === '') return [];
     if (item.role === 'user') return [{ text: item.text }];
     this.#log.meet('system text after the first turn');
-    return [{ text: `<system-message>\n${item.text}\n</system-message>` }];
+    return [{ text: `<system_message>\n${item.text}\n</system_message>` }];
   }
 
   #answerCalls(): void {

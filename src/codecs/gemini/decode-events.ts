@@ -100,11 +100,11 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     if (reason !== undefined) this.#finish = { reason, message };
     this.#sources.read(json);
     const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
-    const spoken = soleText(parts);
-    const isBeside = logprobs.length > 0 && spoken !== undefined && joined(logprobs) === spoken;
-    for (const [place, part] of parts.entries()) {
-      const path = ['candidates', candidate.place, 'content', 'parts', place] as const;
-      this.#readPart(part, place === 0, isBeside ? logprobs : undefined, (name) => sliceJson(source, [...path, ...name]), out);
+    const isBeside = logprobs.length > 0 && soleText(parts) === joined(logprobs);
+    const at: Place = { source, candidate: candidate.place, part: 0 };
+    for (const part of parts) {
+      this.#readPart(part, at, isBeside ? logprobs : undefined, out);
+      at.part += 1;
     }
     if (logprobs.length > 0 && !isBeside) this.#items.lateLogprobs(logprobs);
     for (const name of METADATA) {
@@ -113,23 +113,17 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     }
   }
 
-  #readPart(
-    part: JsonObject,
-    isFirst: boolean,
-    logprobs: Logprobs | undefined,
-    slice: (path: readonly (string | number)[]) => string | undefined,
-    out: CanonicalEvent[],
-  ): void {
+  #readPart(part: JsonObject, at: Place, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
     const signature = text(part, 'thoughtSignature') ?? text(part, 'thought_signature');
     const call = object(part, 'functionCall');
     const words = part['text'];
     if (typeof words === 'string') {
       const thought = part['thought'] === true;
-      this.#items.text({ text: words, thought, signature, logprobs: thought ? undefined : logprobs }, isFirst, out);
+      this.#items.text({ text: words, thought, signature, logprobs: thought ? undefined : logprobs }, at.part === 0, out);
     } else if (words !== undefined && words !== null) {
       throw malformed('text');
     } else if (call !== undefined) {
-      this.#readCall(call, signature, slice, out);
+      this.#readCall(call, signature, at, out);
     } else if (part['inlineData'] !== undefined || part['fileData'] !== undefined) {
       this.#items.media(part, signature, out);
     } else if (Object.keys(part).some((name) => !MODIFIERS.has(name))) {
@@ -140,12 +134,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   }
 
   /** A call is whole in one part, or its name comes first and its arguments follow by path in further parts. */
-  #readCall(
-    call: JsonObject,
-    signature: string | undefined,
-    slice: (path: readonly (string | number)[]) => string | undefined,
-    out: CanonicalEvent[],
-  ): void {
+  #readCall(call: JsonObject, signature: string | undefined, at: Place, out: CanonicalEvent[]): void {
     const name = text(call, 'name');
     const pieces = array(call, 'partialArgs');
     const continues = call['willContinue'] === true;
@@ -157,7 +146,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     if (name !== undefined) {
       const wire = { name, id: text(call, 'id'), signature };
       const isWhole = pieces.length === 0 && !continues;
-      const input = isWhole ? this.#argumentsOf(call, slice) : undefined;
+      const input = isWhole ? argumentsOf(call, at) : undefined;
       this.#items.call(wire, input, isWhole ? undefined : new PartialArguments(), out);
       if (isWhole) return;
     } else if (signature !== undefined) {
@@ -166,18 +155,9 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     const arriving = this.#items.arriving;
     if (arriving === undefined) return;
     for (const [index, piece] of pieces.entries()) {
-      arriving.add(piece, () => slice(['functionCall', 'partialArgs', index, 'numberValue']));
+      arriving.add(piece, () => slice(at, 'partialArgs', index, 'numberValue'));
     }
     if (!continues) this.#items.callInput(arriving.toJson(), out);
-  }
-
-  /** The arguments as they are spelled, without white space between tokens. */
-  #argumentsOf(call: JsonObject, slice: (path: readonly (string | number)[]) => string | undefined): string {
-    const args = call['args'];
-    if (args === undefined || args === null) return '{}';
-    if (typeof args === 'string') return args;
-    const spelled = slice(['functionCall', 'args']);
-    return spelled === undefined ? JSON.stringify(args) : compactJson(spelled);
   }
 
   #close(outcome: Outcome, out: CanonicalEvent[]): void {
@@ -195,6 +175,27 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
     }
   }
+}
+
+/** Where a part stands in the text of its chunk. */
+interface Place {
+  readonly source: string;
+  readonly candidate: number;
+  part: number;
+}
+
+/** A member of the part's call, exactly as it was sent. */
+function slice(at: Place, ...path: readonly (string | number)[]): string | undefined {
+  return sliceJson(at.source, ['candidates', at.candidate, 'content', 'parts', at.part, 'functionCall', ...path]);
+}
+
+/** The arguments as they are spelled, without white space between tokens. */
+function argumentsOf(call: JsonObject, at: Place): string {
+  const args = call['args'];
+  if (args === undefined || args === null) return '{}';
+  if (typeof args === 'string') return args;
+  const spelled = slice(at, 'args');
+  return spelled === undefined ? JSON.stringify(args) : compactJson(spelled);
 }
 
 const MODIFIERS = new Set([

@@ -3,7 +3,7 @@ import { coerce, drop, keep, type RequestLosses, refuse } from '../canonical/fea
 
 export const requestLosses: RequestLosses = {
   'system text': coerce('systemInstruction'),
-  'system text after the first turn': coerce('user text inside <system-message> tags, in its place'),
+  'system text after the first turn': coerce('user text inside <system_message> tags, in its place'),
   'developer text': coerce('systemInstruction'),
   'user text': keep,
   'assistant text': keep,

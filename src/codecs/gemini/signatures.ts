@@ -6,15 +6,13 @@
  * `thought+empty` (an empty text part behind the thought), `functionCall`, `inlineData`, or `empty` (an empty part of its
  * own). Clients that cannot hold a signature on a text or a call return it in a reasoning item; the form finds its part.
  */
-import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import type { Item, ReasoningItem } from '../canonical/item.ts';
 import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import type { Part } from './wire.ts';
 
 /** The vendor's documented value for calls that another model made; it is checked nowhere else. */
 export const FOREIGN_CALL_SIGNATURE = 'skip_thought_signature_validator';
-
-export type SignedKind = 'text' | 'thought' | 'functionCall' | 'inlineData';
 
 /** Where in its item's text a signature sat, in code units. */
 export interface Span {
@@ -31,7 +29,7 @@ export function formOf(kind: 'text' | 'thought', span: Span, length: number): st
   return span.start === 0 && span.end === length ? kind : `${kind}:${span.start}:${span.end}`;
 }
 
-/** The part of speech that a form names; `text` for a form of an unknown make. */
+/** The kind of part that a form names; a thought where a form is missing. */
 export function kindOfForm(form: string | undefined): string {
   return form?.split(':')[0] ?? 'thought';
 }
@@ -68,11 +66,10 @@ export class Signatures {
       const opaque = this.#ownOf(item);
       if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
     }
-    const calls = items.filter((item) => item.kind === 'toolCall');
     items.forEach((item, at) => {
       const opaque = item.kind === 'reasoning' ? this.#ownOf(item) : undefined;
       if (item.kind !== 'reasoning' || opaque === undefined || !isDetached(item, opaque)) return;
-      const home = this.#homeOf(opaque, items, at, calls);
+      const home = homeOf(opaque, items, at);
       if (home === undefined) return;
       this.#settled.add(item);
       if (!this.#byItem.has(home)) this.#byItem.set(home, opaque);
@@ -100,15 +97,17 @@ export class Signatures {
     if (!mine) this.#foreign = true;
     return mine ? item.opaque : undefined;
   }
+}
 
-  #homeOf(opaque: Opaque, items: readonly Item[], at: number, calls: readonly ToolCallItem[]): Item | undefined {
-    const kind = kindOfForm(opaque.form);
-    if (kind === 'functionCall') {
-      return calls.find((call) => call.callId === opaque.itemId) ?? neighbour(items, at, 'toolCall');
-    }
-    if (kind === 'text') return neighbour(items, at, 'text');
-    return kind === 'inlineData' ? neighbour(items, at, 'media') : undefined;
+/** The item that a detached signature belongs to: clients put it behind that item where they cannot put it on it. */
+function homeOf(opaque: Opaque, items: readonly Item[], at: number): Item | undefined {
+  const kind = kindOfForm(opaque.form);
+  if (kind === 'functionCall') {
+    const isCall = (item: Item): boolean => item.kind === 'toolCall' && item.callId === opaque.itemId;
+    return items.slice(0, at).findLast(isCall) ?? items.slice(at).find(isCall) ?? neighbour(items, at, 'toolCall');
   }
+  if (kind === 'text') return neighbour(items, at, 'text');
+  return kind === 'inlineData' ? neighbour(items, at, 'media') : undefined;
 }
 
 /** True for a reasoning item that carries the signature of something else. */
@@ -118,11 +117,9 @@ function isDetached(item: Item, opaque: Opaque): boolean {
   return kind === 'functionCall' || kind === 'text' || kind === 'inlineData';
 }
 
-/** The nearest assistant item of `kind` in the same run of assistant items: a call behind, anything else before, then behind. */
+/** The nearest assistant item of `kind` in the same run of assistant items, first before, then behind. */
 function neighbour(items: readonly Item[], at: number, kind: 'text' | 'toolCall' | 'media'): Item | undefined {
-  const before = scan(items, at, -1, kind);
-  const behind = scan(items, at, 1, kind);
-  return kind === 'toolCall' ? (behind ?? before) : (before ?? behind);
+  return scan(items, at, -1, kind) ?? scan(items, at, 1, kind);
 }
 
 function scan(items: readonly Item[], at: number, step: number, kind: string): Item | undefined {

@@ -14,33 +14,39 @@ const COUNTERS = [
 ] as const;
 type Counter = (typeof COUNTERS)[number];
 
+/** Shares of the totals by modality: the list, its word, and the canonical name. */
+const SHARES = [
+  ['promptTokensDetails', 'IMAGE', 'imageInput'],
+  ['candidatesTokensDetails', 'IMAGE', 'imageOutput'],
+  ['promptTokensDetails', 'AUDIO', 'audioInput'],
+  ['candidatesTokensDetails', 'AUDIO', 'audioOutput'],
+] as const;
+
 /** Folds the reports of one answer; the last value of each counter counts. */
 export class UsageReports {
-  readonly #counts = new Map<Counter, number>();
-  #image: { input?: number; output?: number } = {};
-  #audio: { input?: number; output?: number } = {};
+  readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
   #serviceTier: string | undefined;
-  #reported = '';
+  #isChanged = false;
 
   /** Throws `malformed_event` for a counter that is no count. */
   read(metadata: JsonObject): void {
-    for (const name of COUNTERS) {
-      const count = readCount(metadata[name], name);
-      if (count !== undefined) this.#counts.set(name, count);
-    }
-    this.#image = { ...this.#image, ...modality(metadata, 'IMAGE') };
-    this.#audio = { ...this.#audio, ...modality(metadata, 'AUDIO') };
+    for (const name of COUNTERS) this.#set(name, readCount(metadata[name], name));
+    for (const [list, word, name] of SHARES) this.#set(name, shareOf(metadata, list, word));
     this.#serviceTier = text(metadata, 'serviceTier') ?? this.#serviceTier;
+  }
+
+  #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {
+    if (count === undefined || this.#counts.get(name) === count) return;
+    this.#counts.set(name, count);
+    this.#isChanged = true;
   }
 
   /** What is known now, when it is more than placeholders and differs from what was taken before. */
   take(): Usage | undefined {
+    if (!this.#isChanged) return undefined;
+    this.#isChanged = false;
     const usage = this.#usage();
-    if (isPlaceholder(usage)) return undefined;
-    const key = JSON.stringify(usage);
-    if (key === this.#reported) return undefined;
-    this.#reported = key;
-    return usage;
+    return isPlaceholder(usage) ? undefined : usage;
   }
 
   #usage(): Usage {
@@ -56,12 +62,17 @@ export class UsageReports {
       ...(cached === undefined ? {} : { cacheRead: cached }),
       ...(output === undefined ? {} : { output }),
       ...(thoughts === undefined ? {} : { reasoning: thoughts }),
-      ...(this.#image.input === undefined ? {} : { imageInput: this.#image.input }),
-      ...(this.#image.output === undefined ? {} : { imageOutput: this.#image.output }),
-      ...(this.#audio.input === undefined ? {} : { audioInput: this.#audio.input }),
-      ...(this.#audio.output === undefined ? {} : { audioOutput: this.#audio.output }),
+      ...this.#shares(),
       ...(this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier }),
     };
+  }
+
+  #shares(): Usage {
+    const shares = SHARES.flatMap(([, , name]) => {
+      const count = this.#counts.get(name);
+      return count === undefined ? [] : [[name, count] as const];
+    });
+    return Object.fromEntries(shares);
   }
 
   /** Candidates exclude thoughts. Where they are missing the total says what is left for them. */
@@ -86,12 +97,6 @@ function readCount(value: JsonValue | undefined, name: string): number | undefin
   const count = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
   if (typeof count !== 'number' || !Number.isSafeInteger(count) || count < 0) throw malformed(name);
   return count;
-}
-
-function modality(metadata: JsonObject, word: string): { input?: number; output?: number } {
-  const input = shareOf(metadata, 'promptTokensDetails', word);
-  const output = shareOf(metadata, 'candidatesTokensDetails', word);
-  return { ...(input === undefined ? {} : { input }), ...(output === undefined ? {} : { output }) };
 }
 
 function shareOf(metadata: JsonObject, list: string, word: string): number | undefined {

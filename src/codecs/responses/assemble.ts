@@ -113,12 +113,11 @@ export class Assembler {
   rawDelta(slot: Slot, contentIndex: number, text: string, events: Events): void {
     if (text === '') return;
     const index = this.#startReasoning(slot, events);
-    const said = joinRaw(slot.raw);
     const isNew = (slot.raw[contentIndex] ?? '') === '';
+    const isLater = isNew && slot.raw.some((said) => said !== '');
     while (slot.raw.length < contentIndex) slot.raw.push('');
     slot.raw[contentIndex] = (slot.raw[contentIndex] ?? '') + text;
-    const gap = isNew && said !== '' ? PARAGRAPH : '';
-    events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: gap + text } });
+    events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: isLater ? PARAGRAPH + text : text } });
   }
 
   rawDone(slot: Slot, contentIndex: number, text: string, events: Events): void {

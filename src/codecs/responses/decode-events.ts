@@ -57,7 +57,10 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       return this.#order.accept(name, json);
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
-      throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
+      throw upstreamFault(
+        'illegal_lifecycle',
+        `The upstream's stream is out of order at ${placeOf(name, json)} (${error.message}).`,
+      );
     }
   }
 
@@ -212,6 +215,13 @@ function nameOf(frame: Frame, json: JsonObject): string {
   const type = wordOf(json, 'type') ?? frame.event;
   if (type !== undefined && type !== '') return type;
   return isObject(json['error']) ? 'error' : 'message';
+}
+
+/** Where a stream went wrong, for messages: names that are known and indices, never upstream text. */
+function placeOf(name: string, json: JsonObject): string {
+  const event = meaningOf(name).stream === 'other' ? 'an event' : name;
+  const index = json['output_index'];
+  return typeof index === 'number' ? `${event} of item ${index}` : event;
 }
 
 function responseOf(json: JsonObject, name: string): JsonObject {

@@ -7,8 +7,9 @@
  * - Members of the gateway and of the WebSocket session go.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
  *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
- *   elsewhere. Items that followed it stay, since they are what was said, but lose their ids, by which the vendor would miss
- *   the dropped reasoning (known failure R23, P10). Raw reasoning text needs no storage and stays.
+ *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
+ *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
+ *   without either and go. Raw reasoning text needs no storage and stays.
  */
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
@@ -66,13 +67,38 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
         isOrphaned = false;
         for (const [member, value] of kept) edits.push({ path: ['input', index, member], value });
       }
-    } else if (!isSaid(item)) {
+    } else if (endsTurn(item)) {
       isOrphaned = false;
-    } else if (isOrphaned && item['id'] !== undefined && request.conversation === undefined) {
-      edits.push({ path: ['input', index, 'id'], value: undefined });
+    } else if (isOrphaned && request.conversation === undefined) {
+      if (isRunByVendor(item)) {
+        edits.push({ path: ['input', index], value: undefined });
+        losses.add('native item');
+      } else if (isSaid(item) && item['id'] !== undefined) {
+        edits.push({ path: ['input', index, 'id'], value: undefined });
+      }
     }
   }
   return edits;
+}
+
+/** Results and messages of anyone but the model end what its reasoning led to. */
+function endsTurn(item: JsonObject): boolean {
+  const { type } = item;
+  if (typeof type === 'string' && type.endsWith('_output')) return true;
+  return (type === undefined || type === 'message') && item['role'] !== 'assistant';
+}
+
+const RUN_BY_VENDOR: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'mcp_call',
+  'mcp_list_tools',
+]);
+
+/** Calls with their results inside, which the vendor looks up by id. */
+function isRunByVendor(item: JsonObject): boolean {
+  return typeof item['type'] === 'string' && RUN_BY_VENDOR.has(item['type']);
 }
 
 /** What the model said behind its reasoning, where an id is optional. */

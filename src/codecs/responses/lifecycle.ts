@@ -170,9 +170,8 @@ export class ResponsesOrder {
     const type = stringOf(item, 'type', name);
     const outputIndex = indexOf(body, 'output_index', name);
     const known = this.#byIndex.get(outputIndex);
-    const state = advance(`item ${outputIndex}`, ITEM, known?.state ?? 'unseen', verb);
-    if (known !== undefined && known.type !== type)
-      throw new LifecycleError(`item ${outputIndex}`, known.type, type, [known.type]);
+    const state = advance('output item', ITEM, known?.state ?? 'unseen', verb);
+    if (known !== undefined && known.type !== type) throw new LifecycleError('output item', known.type, type, [known.type]);
     const track = known ?? { outputIndex, type, state, input: 'open', content: [], summary: [] };
     track.state = state;
     if (known === undefined) this.#byIndex.set(outputIndex, track);
@@ -183,7 +182,7 @@ export class ResponsesOrder {
 
   #acceptChild(name: string, body: JsonObject, meaning: Meaning): ItemTrack {
     const track = this.#itemOf(name, body);
-    const subject = `item ${track.outputIndex}`;
+    const subject = 'output item';
     advance(subject, ITEM, track.state, 'child');
     if (meaning.fits !== undefined && !meaning.fits.includes(track.type)) throw new LifecycleError(subject, track.type, name, []);
     if (meaning.text !== undefined) stringOf(body, meaning.text, name);
@@ -191,7 +190,7 @@ export class ResponsesOrder {
     if (meaning.part !== undefined) {
       const index = indexOf(body, meaning.isSummary === true ? 'summary_index' : 'content_index', name);
       const parts = meaning.isSummary === true ? track.summary : track.content;
-      const state = advance(`${subject} part ${index}`, PART, parts[index]?.state ?? 'unseen', meaning.part);
+      const state = advance('part', PART, parts[index]?.state ?? 'unseen', meaning.part);
       if (meaning.part === 'added' || meaning.part === 'done') stringOf(objectOf(body, 'part', name), 'type', name);
       if (index > parts.length) throw new LifecycleError(subject, `${parts.length} parts`, `part ${index}`, []);
       const part = parts[index];
@@ -207,12 +206,12 @@ export class ResponsesOrder {
     if (index !== undefined && index !== null) {
       const track = this.#byIndex.get(indexOf(body, 'output_index', name));
       if (track !== undefined) return track;
-      throw new LifecycleError(`item ${String(index)}`, 'unseen', name, ['response.output_item.added']);
+      throw new LifecycleError('output item', 'unseen', name, ['response.output_item.added']);
     }
     const id = body['item_id'];
     if (typeof id !== 'string') throw malformed(name);
     const track = this.#byId.get(id);
-    if (track === undefined) throw new LifecycleError('item', 'unseen', name, ['response.output_item.added']);
+    if (track === undefined) throw new LifecycleError('output item', 'unseen', name, ['response.output_item.added']);
     return track;
   }
 }

@@ -1,0 +1,81 @@
+/** Checks the fields of a key that an operator sets, together: at creation and at every change. Pure; shared by every engine. */
+import { checkExpiry, checkIps, checkLimits, checkModels, checkName } from './key-rules.ts';
+import type { KeyRecord, NewKey } from './keys.ts';
+import { done, type Invalid, invalid, type Result } from './result.ts';
+
+/** The fields that may be set, with `undefined` for "no restriction". */
+export interface KeyFields {
+  readonly name: string;
+  readonly expiresAtMs: number | undefined;
+  readonly models: readonly string[] | undefined;
+  readonly ips: readonly string[] | undefined;
+  readonly limits: {
+    readonly total: bigint | undefined;
+    readonly hourly: bigint | undefined;
+    readonly daily: bigint | undefined;
+  };
+  /** False: the expiry was accepted before and may have passed since. */
+  readonly checkExpiry: boolean;
+  readonly knownModels: ReadonlySet<string> | undefined;
+}
+
+export type Checked = Result<KeyRecord, Invalid>;
+export type KeySettings = Pick<KeyRecord, 'name' | 'expiresAtMs' | 'models' | 'ips' | 'limits'>;
+
+const CHOSEN_SECRET = /^[\x21-\x7e]{8,256}$/;
+
+export function checkedKey(key: NewKey, nowMs: number): Result<KeySettings, Invalid> {
+  if (key.secret !== undefined && !CHOSEN_SECRET.test(key.secret))
+    return invalid('secret', 'must be 8 to 256 visible ASCII characters');
+  const { total, hourly, daily } = key.limits ?? {};
+  return settings(
+    {
+      name: key.name,
+      expiresAtMs: key.expiresAtMs,
+      models: key.models,
+      ips: key.ips,
+      limits: { total, hourly, daily },
+      checkExpiry: true,
+      knownModels: key.knownModels,
+    },
+    nowMs,
+  );
+}
+
+/** `base` with the fields, when every one of them is acceptable. */
+export function allowedWithin(
+  base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips'>,
+  fields: KeyFields,
+  nowMs: number,
+): Checked {
+  const checked = settings(fields, nowMs);
+  return checked.ok ? done({ ...base, ...checked.value }) : checked;
+}
+
+function settings(fields: KeyFields, nowMs: number): Result<KeySettings, Invalid> {
+  const name = checkName('name', fields.name);
+  if (!name.ok) return name;
+  const { expiresAtMs } = fields;
+  if (expiresAtMs !== undefined && fields.checkExpiry) {
+    const expiry = checkExpiry(expiresAtMs, nowMs);
+    if (!expiry.ok) return expiry;
+  }
+  const models = fields.models === undefined ? undefined : checkModels(fields.models, fields.knownModels);
+  if (models !== undefined && !models.ok) return models;
+  const ips = fields.ips === undefined ? undefined : checkIps(fields.ips);
+  if (ips !== undefined && !ips.ok) return ips;
+  const { total, hourly, daily } = fields.limits;
+  const limits = checkLimits({
+    ...(total === undefined ? {} : { total }),
+    ...(hourly === undefined ? {} : { hourly }),
+    ...(daily === undefined ? {} : { daily }),
+  });
+  if (!limits.ok) return limits;
+  return done({
+    name: name.value,
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    ...(models === undefined ? {} : { models: models.value }),
+    ...(ips === undefined ? {} : { ips: ips.value }),
+    limits: limits.value,
+  });
+}

@@ -1,0 +1,119 @@
+/** What a key may be and may do: the checks of its fields and the questions that admission asks. Pure; shared by every engine. */
+import { hash, timingSafeEqual } from 'node:crypto';
+import { BlockList, isIP } from 'node:net';
+import type { KeyRecord, SpendLimits } from './keys.ts';
+import { MAX_NANOS } from './money.ts';
+import { done, type Invalid, invalid, type Result } from './result.ts';
+
+/** How every key begins. */
+export const KEY_PREFIX = 'sk-mizu-';
+
+/** A new key: the prefix and 32 random bytes as 43 base64url characters. */
+export function newSecret(random: Uint8Array): string {
+  return KEY_PREFIX + Buffer.from(random).toString('base64url');
+}
+
+export const digestOf = (token: string): string => hash('sha256', token, 'hex');
+
+/** Compares two hex digests of equal length in constant time. */
+export function sameDigest(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
+
+/** The longest token that is looked up at all. */
+export const MAX_TOKEN = 512;
+
+// A name is for people; control characters would forge lines in a terminal or a log.
+const NAME = /^[^\p{Cc}\p{Cs}]{1,128}$/u;
+
+export function checkName(field: string, name: string): Result<string, Invalid> {
+  if (typeof name !== 'string' || !NAME.test(name) || name.trim() !== name) {
+    return invalid(field, 'must be 1 to 128 characters, without control characters and outer spaces');
+  }
+  return done(name);
+}
+
+export function checkModels(models: readonly string[], known?: ReadonlySet<string>): Result<readonly string[], Invalid> {
+  if (models.length === 0) return invalid('models', 'must not be empty: leave it out to allow all models');
+  for (const [index, model] of models.entries()) {
+    const field = `models[${index}]`;
+    if (typeof model !== 'string' || !NAME.test(model)) return invalid(field, 'is not a model name');
+    if (known !== undefined && !known.has(model)) return invalid(field, `no such model: ${model}`);
+  }
+  return done([...new Set(models)]);
+}
+
+export function checkIps(ips: readonly string[]): Result<readonly string[], Invalid> {
+  if (ips.length === 0) return invalid('ips', 'must not be empty: leave it out to allow all addresses');
+  for (const [index, range] of ips.entries()) {
+    if (parseRange(range) === undefined)
+      return invalid(`ips[${index}]`, 'must be an IP address or a CIDR range, such as "10.0.0.0/8"');
+  }
+  return done([...new Set(ips)]);
+}
+
+export function checkLimits(limits: SpendLimits): Result<SpendLimits, Invalid> {
+  for (const window of ['total', 'hourly', 'daily'] as const) {
+    const limit = limits[window];
+    if (limit === undefined) continue;
+    if (typeof limit !== 'bigint' || limit <= 0n || limit > MAX_NANOS)
+      return invalid(`limits.${window}`, 'must be greater than zero');
+  }
+  return done({
+    ...(limits.total === undefined ? {} : { total: limits.total }),
+    ...(limits.hourly === undefined ? {} : { hourly: limits.hourly }),
+    ...(limits.daily === undefined ? {} : { daily: limits.daily }),
+  });
+}
+
+export function checkExpiry(expiresAtMs: number, nowMs: number): Result<number, Invalid> {
+  if (!Number.isSafeInteger(expiresAtMs) || expiresAtMs <= nowMs) return invalid('expiresAtMs', 'must be a time in the future');
+  return done(expiresAtMs);
+}
+
+interface Range {
+  readonly address: string;
+  readonly family: 'ipv4' | 'ipv6';
+  readonly bits: number;
+}
+
+function parseRange(text: string): Range | undefined {
+  if (typeof text !== 'string') return undefined;
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = address.includes('%') ? 0 : isIP(address);
+  if (version === 0 || rest.length > 0) return undefined;
+  const width = version === 4 ? 32 : 128;
+  if (bits !== undefined && !/^(0|[1-9][0-9]{0,2})$/.test(bits)) return undefined;
+  const size = bits === undefined ? width : Number(bits);
+  if (size > width) return undefined;
+  return { address, family: version === 4 ? 'ipv4' : 'ipv6', bits: size };
+}
+
+const compiled = new Map<string, BlockList>();
+const COMPILED_LISTS = 1000;
+
+function listOf(ips: readonly string[]): BlockList {
+  const name = ips.join(' ');
+  const known = compiled.get(name);
+  if (known !== undefined) return known;
+  const list = new BlockList();
+  for (const text of ips) {
+    const range = parseRange(text);
+    if (range !== undefined) list.addSubnet(range.address, range.bits, range.family);
+  }
+  if (compiled.size >= COMPILED_LISTS) compiled.clear();
+  compiled.set(name, list);
+  return list;
+}
+
+/** Whether the key may be used from `ip`. IPv4 written as IPv6 (`::ffff:10.0.0.1`) counts as IPv4; no address is no permission. */
+export function allowsIp(key: Pick<KeyRecord, 'ips'>, ip: string | undefined): boolean {
+  if (key.ips === undefined) return true;
+  const address = ip?.replace(/^::ffff:(?=[0-9]+\.)/i, '') ?? '';
+  const version = isIP(address);
+  return version !== 0 && listOf(key.ips).check(address, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+export function allowsModel(key: Pick<KeyRecord, 'models'>, model: string): boolean {
+  return key.models === undefined || key.models.includes(model);
+}

@@ -1,0 +1,127 @@
+/** Accounts on LMDB. */
+import { randomHex } from '../random-hex.ts';
+import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
+import { checkName } from '../key-rules.ts';
+import { inRange } from '../money.ts';
+import { done, type Invalid, invalid, type Result, refused } from '../result.ts';
+import type { Environment } from './environment.ts';
+import { walletOf } from './money-moves.ts';
+import type { Tables } from './tables.ts';
+import type { Work } from './work.ts';
+
+const CLASS = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+export function createAccounts(environment: Environment): Accounts {
+  const { clock, randomBytes } = environment.options;
+
+  return {
+    async create(account: NewAccount, cause: Cause) {
+      const checked = checkNewAccount(account);
+      if (!checked.ok) return checked;
+      const { name, creditNanos = 0n } = account;
+      return environment.transact((work) => {
+        const { tables } = work;
+        if (work.journaled(cause.id, 'account_created') !== undefined)
+          return refused({ reason: 'cause_reused', cause: cause.id } as const);
+        if (creditNanos > 0n && work.journaled(cause.id, 'credit') !== undefined) {
+          return refused({ reason: 'cause_reused', cause: cause.id } as const);
+        }
+        if (tables.accountNames.doesExist(name)) return refused({ reason: 'name_taken' } as const);
+        const record: AccountRecord = {
+          id: `acct_${randomHex(randomBytes)}`,
+          name,
+          class: account.class ?? 'default',
+          unlimited: account.unlimited ?? false,
+          disabled: false,
+          createdAtMs: clock.now(),
+        };
+        work.put(tables.accounts, record.id, record);
+        work.put(tables.accountNames, name, record.id);
+        const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };
+        work.note({ ...common, kind: 'account_created' });
+        if (creditNanos > 0n)
+          work.move({ ...common, kind: 'credit', from: 'external', to: walletOf(record.id), nanos: creditNanos });
+        return done({ ...record, walletNanos: creditNanos });
+      });
+    },
+
+    find: (idOrName) =>
+      environment.read((tables) => {
+        const record = findRecord(tables, idOrName);
+        return record === undefined ? undefined : withWallet(tables, record);
+      }),
+
+    list: () =>
+      environment.read((tables) => {
+        const all = [...tables.accounts.getRange()].map(({ value }) => withWallet(tables, value));
+        return all.sort((a, b) => a.createdAtMs - b.createdAtMs || (a.id < b.id ? -1 : 1));
+      }),
+
+    async change(id: string, changes: AccountChanges, cause: Cause) {
+      if (changes.class !== undefined && !CLASS.test(changes.class)) return invalid('class', 'is not a class name');
+      return environment.transact((work) => {
+        const record = work.tables.accounts.get(id);
+        if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
+        const { class: name = record.class, unlimited = record.unlimited, disabled = record.disabled } = changes;
+        const note = JSON.stringify({ class: changes.class, unlimited: changes.unlimited, disabled: changes.disabled });
+        const before = work.journaled(cause.id, 'account_changed');
+        if (before !== undefined) {
+          if (before.accountId !== id || before.note !== note)
+            return refused({ reason: 'cause_reused', cause: cause.id } as const);
+          return done(withWallet(work.tables, record));
+        }
+        const changed = { ...record, class: name, unlimited, disabled };
+        work.put(work.tables.accounts, id, changed);
+        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note });
+        return done(withWallet(work.tables, changed));
+      });
+    },
+
+    async credit(id: string, nanos: bigint, cause: Cause) {
+      if (nanos === 0n || !inRange(nanos)) return invalid('amount', 'must not be zero and must be in range');
+      return environment.transact((work) => creditWallet(work, id, nanos, cause, clock.now()));
+    },
+  };
+}
+
+function creditWallet(work: Work, id: string, nanos: bigint, cause: Cause, atMs: number) {
+  const record = work.tables.accounts.get(id);
+  if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
+  const wallet = walletOf(id);
+  const kind = nanos > 0n ? 'credit' : 'admin_adjustment';
+  const size = nanos > 0n ? nanos : -nanos;
+  const before = work.journaled(cause.id, kind);
+  if (before !== undefined) {
+    const same = before.accountId === id && before.nanos === size;
+    return same ? done(withWallet(work.tables, record)) : refused({ reason: 'cause_reused', cause: cause.id } as const);
+  }
+  const balance = work.balance(wallet) + nanos;
+  if (!inRange(balance)) return invalid('amount', 'the balance would be out of range');
+  const [from, to] = nanos > 0n ? (['external', wallet] as const) : ([wallet, 'external'] as const);
+  work.move({ kind, ref: cause.id, from, to, nanos: size, accountId: id, atMs, ...who(cause) });
+  return done({ ...record, walletNanos: balance });
+}
+
+function checkNewAccount(account: NewAccount): Result<true, Invalid> {
+  const name = checkName('name', account.name);
+  if (!name.ok) return name;
+  if (account.name.startsWith('acct_')) return invalid('name', 'must not begin like an account id');
+  if (account.class !== undefined && !CLASS.test(account.class)) return invalid('class', 'is not a class name');
+  const { creditNanos = 0n } = account;
+  if (creditNanos < 0n || !inRange(creditNanos)) return invalid('credit', 'must not be negative and must be in range');
+  return done(true);
+}
+
+export function who(cause: Cause): { readonly by: string; readonly note?: string } {
+  return { by: cause.by, ...(cause.note === undefined ? {} : { note: cause.note }) };
+}
+
+function findRecord(tables: Tables, idOrName: string): AccountRecord | undefined {
+  if (idOrName.length === 0 || idOrName.length > 256) return undefined;
+  const id = tables.accountNames.get(idOrName) ?? idOrName;
+  return tables.accounts.get(id);
+}
+
+export function withWallet(tables: Tables, record: AccountRecord): Account {
+  return { ...record, walletNanos: tables.balances.get(walletOf(record.id)) ?? 0n };
+}

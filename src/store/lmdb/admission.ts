@@ -1,0 +1,28 @@
+/** Admission on LMDB: the balance and the spend are read from the store each time, what is in flight comes from this process. */
+import type { Principal } from '../keys.ts';
+import type { Admission, NotAdmitted, Reservations } from '../reservations.ts';
+import { done, refused } from '../result.ts';
+import { NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
+import type { Environment } from './environment.ts';
+import { payerOf } from './money-moves.ts';
+
+export function createAdmission(environment: Environment, reservations: Reservations): Admission {
+  return {
+    async admit({ key, account }: Principal, estimateNanos, nowMs) {
+      environment.requireHealth();
+      return environment.read((tables) => {
+        const payer = payerOf(key, account.unlimited);
+        if (!payer.startsWith('house:') && (tables.balances.get(payer) ?? 0n) - reservations.ofPayer(payer) <= 0n) {
+          const source = payer.startsWith('sub:') ? 'sub_account' : 'wallet';
+          return refused<NotAdmitted>({ reason: 'insufficient_balance', source });
+        }
+        const spend = spendAt(tables.spend.get(key.id) ?? NOTHING_SPENT, nowMs);
+        const window = reachedWindow(key.limits, spend, reservations.ofKey(key.id));
+        if (window !== undefined) return refused<NotAdmitted>({ reason: 'spend_limit_reached', window });
+        return done(reservations.reserve(payer, key.id, estimateNanos));
+      });
+    },
+
+    reserved: (keyId) => reservations.ofKey(keyId),
+  };
+}

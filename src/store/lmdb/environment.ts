@@ -1,0 +1,210 @@
+/**
+ * The LMDB environment: opening it, the one way to write (`transact`), the one way to read (`read`), and what happens when the
+ * disk fails. Facts of lmdb-js that this file exists to respect: only `childTransaction` undoes what a throwing callback has
+ * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too; closing needs a
+ * turn of the event loop after the last flush.
+ */
+import { mkdirSync } from 'node:fs';
+import { open, type RootDatabase } from 'lmdb';
+import type { StoreHealth, StoreOptions } from '../store.ts';
+import { StoreError } from '../store-error.ts';
+import { FreeSpace } from './free-space.ts';
+import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
+import { Work } from './work.ts';
+
+/** For tests: called after every single write inside a transaction; what it throws undoes the transaction. */
+export interface Seams {
+  readonly afterWrite?: () => void;
+}
+
+const DEFAULT_FLOOR = 64 * 1024 * 1024;
+const DEFAULT_BALLAST = 8 * 1024 * 1024;
+/** Address space, not disk: the file grows as it is needed, and nothing has to be mapped anew while serving. */
+const MAP_BYTES = 16 * 1024 ** 3;
+/** How often free space is looked at, and a failed store is tried again. */
+const WATCH_MS = 1_000;
+
+export class Environment {
+  readonly tables: Tables;
+  readonly options: StoreOptions;
+  readonly #root: RootDatabase;
+  readonly #seams: Seams;
+  readonly #space: FreeSpace;
+  #writeFailure: string | undefined;
+  #closed = false;
+  #stopWatching: () => void = () => undefined;
+
+  private constructor(root: RootDatabase, options: StoreOptions, seams: Seams, space: FreeSpace) {
+    this.#root = root;
+    this.tables = openTables(root);
+    this.options = options;
+    this.#seams = seams;
+    this.#space = space;
+  }
+
+  /** Throws `StoreError` (`schema_newer`, `unavailable`). */
+  static async open(options: StoreOptions, seams: Seams): Promise<Environment> {
+    const floor = options.freeSpaceFloor ?? DEFAULT_FLOOR;
+    const environment = await guard(async () => {
+      mkdirSync(options.path, { recursive: true });
+      // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
+      const root = open({
+        path: options.path,
+        noSubdir: false,
+        maxDbs: 64,
+        mapSize: MAP_BYTES,
+        overlappingSync: false,
+        cache: false,
+      });
+      const space = new FreeSpace(options.path, floor, options.ballastBytes ?? DEFAULT_BALLAST);
+      return new Environment(root, options, seams, space);
+    });
+    await environment.#checkSchema();
+    await environment.#space.look();
+    environment.#watch();
+    return environment;
+  }
+
+  /**
+   * Runs `change` in one transaction. Resolves with its result when that is on disk; rejects with `StoreError` (or with what
+   * `change` threw) and then nothing of it was kept.
+   */
+  async transact<T>(change: (work: Work) => T): Promise<T> {
+    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    let thrown: { readonly error: unknown } | undefined;
+    try {
+      return await this.#root.childTransaction(() => {
+        try {
+          const work = new Work(this.tables, this.#seams.afterWrite);
+          const result = change(work);
+          work.finish();
+          return result;
+        } catch (error) {
+          thrown = { error };
+          throw error;
+        }
+      });
+    } catch (error) {
+      // The change itself refused (a bug, an amount out of range, a full map): the engine is well.
+      if (thrown !== undefined && !isEngineError(thrown.error)) throw thrown.error;
+      throw await this.#failed(error);
+    }
+  }
+
+  /** A synchronous look at one snapshot. Rejects with `StoreError`. */
+  async read<T>(look: (tables: Tables) => T): Promise<T> {
+    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    try {
+      return look(this.tables);
+    } catch (error) {
+      throw error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
+    }
+  }
+
+  health(): StoreHealth {
+    if (this.#closed) return { healthy: false, reason: 'closed', message: 'the store is closed' };
+    if (this.#writeFailure !== undefined) return { healthy: false, reason: 'write_failed', message: this.#writeFailure };
+    const low = this.#space.low;
+    return low === undefined ? { healthy: true } : { healthy: false, reason: 'free_space', message: low };
+  }
+
+  /** Throws `StoreError` `unhealthy`: for new work, before anything is tried. */
+  requireHealth(): void {
+    const health = this.health();
+    if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#stopWatching();
+    await this.#root.flushed;
+    // Without a turn of the event loop here lmdb-js can block the main thread for ever.
+    await new Promise((resolve) => setImmediate(resolve));
+    await this.#root.close();
+  }
+
+  async #checkSchema(): Promise<void> {
+    const found = metaOf(this.tables, 'schema');
+    if (found === undefined) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
+    else if (found > SCHEMA) {
+      await this.close();
+      throw new StoreError('schema_newer', `the store has schema ${found}, this version knows ${SCHEMA}`);
+    }
+  }
+
+  async #failed(error: unknown): Promise<StoreError> {
+    const cause = await commitErrorOf(error);
+    const full = isDiskFull(cause);
+    const message = cause instanceof Error ? cause.message : String(cause);
+    this.#writeFailure = message;
+    if (full) this.#space.giveUpBallast();
+    this.options.onProblem?.({ what: 'store_write_failed', error: cause });
+    return new StoreError(full ? 'disk_full' : 'unavailable', `nothing was written: ${message}`, cause);
+  }
+
+  #watch(): void {
+    this.#stopWatching = this.options.clock.after(WATCH_MS, () => {
+      this.#lookAgain().catch((error: unknown) => this.options.onProblem?.({ what: 'store_watch_failed', error }));
+    });
+  }
+
+  /** Free space may have gone or come back; a store that failed is tried with a write that changes nothing of meaning. */
+  async #lookAgain(): Promise<void> {
+    try {
+      const before = this.health().healthy;
+      await this.#space.look();
+      if (this.#writeFailure !== undefined && this.#space.low === undefined) {
+        await this.transact((work) => work.put(work.tables.meta, 'probe', this.options.clock.now()));
+        this.#writeFailure = undefined;
+      }
+      const after = this.health();
+      if (before !== after.healthy)
+        this.options.onProblem?.({ what: after.healthy ? 'store_healthy' : `store_unhealthy: ${after.message}` });
+    } finally {
+      if (!this.#closed) this.#watch();
+    }
+  }
+}
+
+async function guard<T>(open: () => Promise<T>): Promise<T> {
+  try {
+    return await open();
+  } catch (error) {
+    if (error instanceof StoreError) throw error;
+    throw new StoreError(
+      'unavailable',
+      `the store cannot be opened: ${error instanceof Error ? error.message : String(error)}`,
+      error,
+    );
+  }
+}
+
+/** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the cause; both must be handled. */
+async function commitErrorOf(error: unknown): Promise<unknown> {
+  if (!(error instanceof Error) || !('commitError' in error)) return error;
+  try {
+    await error.commitError;
+    return error;
+  } catch (cause) {
+    return cause;
+  }
+}
+
+const ENOSPC = 28;
+const EDQUOT = 122;
+const MAP_FULL = -30792;
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function isDiskFull(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === ENOSPC || code === EDQUOT || code === MAP_FULL || code === 'ENOSPC';
+}
+
+/** Errors of LMDB itself carry a numeric code; a `StoreError` or a bug of ours does not. */
+function isEngineError(error: unknown): boolean {
+  return !(error instanceof StoreError) && typeof codeOf(error) === 'number';
+}

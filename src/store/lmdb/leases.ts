@@ -1,0 +1,42 @@
+/** Leases on LMDB. */
+import type { Lease, Leases } from '../leases.ts';
+import { done, refused } from '../result.ts';
+import type { Environment } from './environment.ts';
+import type { Tables } from './tables.ts';
+
+export function createLeases(environment: Environment): Leases {
+  return {
+    acquire: (name, holder, ttlMs, nowMs) =>
+      environment.transact((work) => {
+        const lease = work.tables.leases.get(name);
+        const mine = lease?.holder === holder;
+        if (lease !== undefined && !mine && lease.expiresAtMs > nowMs) return refused({ reason: 'held', lease } as const);
+        const token = mine && lease.expiresAtMs > nowMs ? lease.token : (lease?.token ?? 0) + 1;
+        const taken: Lease = { name, holder, token, expiresAtMs: nowMs + ttlMs };
+        work.put(work.tables.leases, name, taken);
+        return done(taken);
+      }),
+
+    renew: (name, token, ttlMs, nowMs) =>
+      environment.transact((work) => {
+        const lease = work.tables.leases.get(name);
+        if (lease?.token !== token || lease.expiresAtMs <= 0) return refused({ reason: 'lost' } as const);
+        const renewed: Lease = { ...lease, expiresAtMs: nowMs + ttlMs };
+        work.put(work.tables.leases, name, renewed);
+        return done(renewed);
+      }),
+
+    release: (name, token) =>
+      environment.transact((work) => {
+        const lease = work.tables.leases.get(name);
+        // The row stays, so that the token goes on rising; a released one can no longer be renewed or write.
+        if (lease?.token === token) work.put(work.tables.leases, name, { ...lease, holder: '', expiresAtMs: 0 });
+      }),
+  };
+}
+
+/** True while `token` is the newest one and was not released. An expired lease that nobody took since still counts. */
+export function holdsLease(tables: Tables, name: string, token: number): boolean {
+  const lease = tables.leases.get(name);
+  return lease !== undefined && lease.token === token && lease.expiresAtMs > 0;
+}

@@ -1,0 +1,101 @@
+/** The request log on LMDB. */
+import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
+import type { Environment } from './environment.ts';
+import { logNames } from './settle.ts';
+import { metaOf, type Tables } from './tables.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+/** Rows removed in one transaction. */
+const PRUNE_BATCH = 500;
+/** Longer words are no id; LMDB could not even look them up. */
+const MAX_ID = 256;
+
+export function createRequestLog(environment: Environment): RequestLog {
+  return {
+    find: (id) =>
+      environment.read((tables) => {
+        if (id.length === 0 || id.length > MAX_ID) return [];
+        const range = {
+          start: [id, Number.MAX_SAFE_INTEGER] as [string, number],
+          end: [id, 0] as [string, number],
+          reverse: true,
+          limit: MAX_LIMIT,
+        };
+        const rows = [...tables.logIds.getKeys(range)].map(([, seq]) => tables.log.get(seq));
+        return rows.filter((row) => row !== undefined);
+      }),
+
+    list: (query = {}) => environment.read((tables) => list(tables, query)),
+
+    head: () => environment.read((tables) => metaOf(tables, 'logHead')?.seq ?? 0),
+
+    async prune(beforeMs) {
+      let removed = 0;
+      for (;;) {
+        const count = await environment.transact((work) => {
+          const { tables } = work;
+          const old = [...tables.log.getRange({ limit: PRUNE_BATCH })].filter(({ value }) => value.loggedAtMs < beforeMs);
+          for (const { key: seq, value } of old) {
+            work.remove(tables.log, seq);
+            work.remove(tables.logKeys, [value.keyId, seq]);
+            for (const name of logNames(value)) work.remove(tables.logIds, [name, seq]);
+          }
+          return old.length;
+        });
+        removed += count;
+        if (count < PRUNE_BATCH) return removed;
+      }
+    },
+  };
+}
+
+function list(tables: Tables, query: RequestLogQuery): RequestLogRow[] {
+  const limit = Math.min(Math.max(query.limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT);
+  const head = metaOf(tables, 'logHead')?.seq ?? 0;
+  const forward = query.after !== undefined;
+  const lowest = Math.max((query.after ?? 0) + 1, query.sinceMs === undefined ? 1 : firstAt(tables, query.sinceMs, head));
+  const highest = Math.min((query.before ?? head + 1) - 1, head);
+  if (lowest > highest) return [];
+
+  const rows: RequestLogRow[] = [];
+  for (const seq of sequence(tables, query.keyId, lowest, highest, forward)) {
+    const row = tables.log.get(seq);
+    if (row === undefined || !wanted(row, query)) continue;
+    rows.push(row);
+    if (rows.length >= limit) break;
+  }
+  return rows;
+}
+
+function wanted(row: RequestLogRow, { accountId, status, untilMs }: RequestLogQuery): boolean {
+  if (accountId !== undefined && row.accountId !== accountId) return false;
+  if (status !== undefined && row.status !== status) return false;
+  return untilMs === undefined || row.loggedAtMs < untilMs;
+}
+
+function* sequence(
+  tables: Tables,
+  keyId: string | undefined,
+  lowest: number,
+  highest: number,
+  forward: boolean,
+): Iterable<number> {
+  // Ranges include their start and exclude their end, in the direction that they run.
+  const [start, end] = forward ? [lowest, highest + 1] : [highest, lowest - 1];
+  if (keyId === undefined) yield* tables.log.getKeys({ start, end, reverse: !forward });
+  else for (const [, seq] of tables.logKeys.getKeys({ start: [keyId, start], end: [keyId, end], reverse: !forward })) yield seq;
+}
+
+/** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */
+function firstAt(tables: Tables, ms: number, head: number): number {
+  let [low, high] = [1, head + 1];
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    // A missing row was pruned, so it is older than everything that is left.
+    const at = tables.log.get(middle)?.loggedAtMs ?? Number.NEGATIVE_INFINITY;
+    if (at < ms) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,226 @@
+/**
+ * The queue of opened and settled exchanges: flushed a few milliseconds after its first row, or when it is long, in one
+ * transaction. A row that cannot be written for lack of disk stays in the queue and is tried again; a row that is itself wrong fails
+ * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
+ */
+import type { RequestLogEntry } from '../request-log.ts';
+import type { Reservation } from '../reservations.ts';
+import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
+import { StoreError } from '../store-error.ts';
+import type { Environment } from './environment.ts';
+import type { Owner } from './owners.ts';
+import { settleExchange } from './settle.ts';
+import type { Work } from './work.ts';
+
+const DEFAULT_FLUSH_MS = 10;
+/** Rows in one transaction: enough to share its cost, few enough not to hold the event loop for long. */
+const BATCH = 128;
+/** How long to wait after a flush that the disk refused. */
+const RETRY_MS = 250;
+
+interface Waiting<T> {
+  readonly resolve: (value: T) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface OpenRow extends Waiting<void> {
+  readonly kind: 'open';
+  readonly exchange: OpenExchange;
+}
+
+interface SettleRow extends Waiting<Settled> {
+  readonly kind: 'settle';
+  readonly entry: RequestLogEntry;
+  readonly reservation: Reservation | undefined;
+  /** The opening that was still waiting when this came: both are written by this row alone. */
+  readonly opening: OpenRow | undefined;
+}
+
+type Row = OpenRow | SettleRow;
+type Result = { readonly row: Row; readonly settled?: Settled };
+
+export class SettlementQueue implements Settlements {
+  readonly #environment: Environment;
+  readonly #owner: Owner;
+  readonly #flushMs: number;
+  #waiting = new Set<Row>();
+  readonly #openWaiting = new Map<string, OpenRow>();
+  /** Exchanges of this process whose opening is on disk. */
+  readonly #opened = new Set<string>();
+  #cancelTimer: (() => void) | undefined;
+  #flushing: Promise<boolean> | undefined;
+  #closed = false;
+
+  constructor(environment: Environment, owner: Owner) {
+    this.#environment = environment;
+    this.#owner = owner;
+    this.#flushMs = environment.options.flushMs ?? DEFAULT_FLUSH_MS;
+  }
+
+  get pending(): number {
+    return this.#waiting.size;
+  }
+
+  open(exchange: OpenExchange): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const row: OpenRow = { kind: 'open', exchange, resolve, reject };
+    this.#openWaiting.set(exchange.exchangeId, row);
+    this.#add(row);
+    return quiet(promise);
+  }
+
+  settle({ entry, reservation }: Settlement): Promise<Settled> {
+    const { promise, resolve, reject } = Promise.withResolvers<Settled>();
+    reservation?.adjust(entry.charge?.total ?? 0n);
+    const opening = this.#openWaiting.get(entry.exchangeId);
+    if (opening !== undefined) {
+      this.#waiting.delete(opening);
+      this.#openWaiting.delete(entry.exchangeId);
+    }
+    this.#add({ kind: 'settle', entry, reservation, opening, resolve, reject });
+    return quiet(promise);
+  }
+
+  async flush(): Promise<void> {
+    while (this.#waiting.size > 0 || this.#flushing !== undefined) {
+      const written = await (this.#flushing ?? this.#start());
+      if (!written && !this.#closed)
+        throw new StoreError('unavailable', `${this.#waiting.size} rows could not be written and still wait`);
+    }
+  }
+
+  closeInterrupted(): Promise<OpenExchange[]> {
+    return this.#owner.closeInterrupted();
+  }
+
+  /** Writes what waits, once more if it must; what still cannot be written is reported, whole, and its promises reject. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#cancelTimer?.();
+    await this.flush();
+  }
+
+  #add(row: Row): void {
+    if (this.#closed) {
+      this.#fail(row, new StoreError('closed', 'the store is closed'));
+      return;
+    }
+    this.#waiting.add(row);
+    if (this.#waiting.size >= BATCH && this.#flushing === undefined) this.#flushLater(0);
+    else if (this.#cancelTimer === undefined && this.#flushing === undefined) this.#flushLater(this.#flushMs);
+  }
+
+  #flushLater(ms: number): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    if (ms === 0) void this.#start();
+    else this.#cancelTimer = this.#environment.options.clock.after(ms, () => void this.#start());
+  }
+
+  /** One flush at a time; false when the disk refused. Never rejects: what failed is told to those who wait and to `onProblem`. */
+  #start(): Promise<boolean> {
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    this.#flushing ??= this.#write().then((written) => {
+      this.#flushing = undefined;
+      if (this.#waiting.size > 0 && (written || !this.#closed)) this.#flushLater(written ? 0 : RETRY_MS);
+      return written;
+    });
+    return this.#flushing;
+  }
+
+  /** False when the disk refused: the rows are back at the head of the queue (or, on closing, given up aloud). */
+  async #write(): Promise<boolean> {
+    const batch = [...this.#waiting].slice(0, BATCH);
+    for (const row of batch) {
+      this.#waiting.delete(row);
+      if (row.kind === 'open') this.#openWaiting.delete(row.exchange.exchangeId);
+    }
+    try {
+      this.#done(await this.#environment.transact((work) => batch.map((row) => this.#apply(work, row))));
+      return true;
+    } catch (error) {
+      if (!isEngineFailure(error)) {
+        await this.#writeOneByOne(batch);
+        return true;
+      }
+      if (this.#closed) for (const row of batch) this.#fail(row, error);
+      else this.#putBack(batch);
+      return false;
+    }
+  }
+
+  /** One row of the batch is wrong: each gets its own transaction, so that the others are written. */
+  async #writeOneByOne(batch: readonly Row[]): Promise<void> {
+    for (const row of batch) {
+      try {
+        this.#done([await this.#environment.transact((work) => this.#apply(work, row))]);
+      } catch (error) {
+        if (isEngineFailure(error) && !this.#closed) this.#putBack([row]);
+        else this.#fail(row, error);
+      }
+    }
+  }
+
+  #apply(work: Work, row: Row): Result {
+    const { tables } = work;
+    if (row.kind === 'open') {
+      work.put(tables.openExchanges, [this.#owner.id, row.exchange.exchangeId], row.exchange);
+      // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
+      this.#opened.add(row.exchange.exchangeId);
+      return { row };
+    }
+    const { exchangeId } = row.entry;
+    if (this.#opened.has(exchangeId)) work.remove(tables.openExchanges, [this.#owner.id, exchangeId]);
+    return { row, settled: settleExchange(work, row.entry, this.#environment.options.clock.now()) };
+  }
+
+  /** Only now, with the rows on disk, does this process's memory follow. */
+  #done(results: readonly Result[]): void {
+    for (const { row, settled } of results) {
+      if (row.kind === 'open') {
+        row.resolve();
+      } else if (settled !== undefined) {
+        this.#opened.delete(row.entry.exchangeId);
+        row.reservation?.release();
+        row.opening?.resolve();
+        row.resolve(settled);
+      }
+    }
+  }
+
+  #putBack(batch: readonly Row[]): void {
+    const later = this.#waiting;
+    this.#waiting = new Set(batch);
+    for (const row of later) this.#waiting.add(row);
+    for (const row of batch) if (row.kind === 'open') this.#openWaiting.set(row.exchange.exchangeId, row);
+  }
+
+  #fail(row: Row, error: unknown): void {
+    const what = row.kind === 'open' ? `opening_lost: ${row.exchange.exchangeId}` : `settlement_lost: ${describe(row.entry)}`;
+    this.#environment.options.onProblem?.({ what, error });
+    this.#opened.delete(row.kind === 'open' ? row.exchange.exchangeId : row.entry.exchangeId);
+    if (row.kind === 'settle') {
+      row.reservation?.release();
+      row.opening?.reject(error);
+    }
+    row.reject(error);
+  }
+}
+
+/** The whole charge in words, since this line is then the only record of it. */
+function describe({ exchangeId, accountId, keyId, model, status, charge }: RequestLogEntry): string {
+  return JSON.stringify({ exchangeId, accountId, keyId, model, status, chargedNanos: (charge?.total ?? 0n).toString() });
+}
+
+/** The hot path does not look at these promises; a failure is reported by `onProblem`, so it must not count as unhandled. */
+function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}
+
+const ROW_ERRORS: ReadonlySet<string> = new Set(['corrupt', 'amount_out_of_range']);
+
+function isEngineFailure(error: unknown): boolean {
+  return error instanceof StoreError && !ROW_ERRORS.has(error.code);
+}

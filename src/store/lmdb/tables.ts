@@ -1,0 +1,118 @@
+/** The tables of the LMDB store and the shape of their rows. Nothing else opens a table. */
+import type { Database, Key, RootDatabase } from 'lmdb';
+import type { AccountRecord } from '../accounts.ts';
+import type { KeyRecord } from '../keys.ts';
+import type { Hold, JournalRow, LedgerAccount } from '../ledger.ts';
+import type { Lease } from '../leases.ts';
+import type { RequestLogRow } from '../request-log.ts';
+import type { OpenExchange } from '../settlement.ts';
+import type { DayUsage, SpendRow } from '../spend-windows.ts';
+import type { VideoTask } from '../videos.ts';
+
+/** The version of this layout. A store of a newer one is refused. */
+export const SCHEMA = 1;
+
+/** A process that has this store open. */
+export interface OwnerRow {
+  readonly id: string;
+  readonly host: string;
+  readonly pid: number;
+  readonly heartbeatAtMs: number;
+}
+
+/** The hold with the ledger account that it was taken from. */
+export interface HoldRow extends Hold {
+  readonly from: LedgerAccount;
+}
+
+export interface IdempotencyRow {
+  readonly taskId: string;
+  readonly bodyHash: string;
+}
+
+export type DayRow = Omit<DayUsage, 'day'>;
+
+export interface JournalHead {
+  readonly seq: number;
+  readonly hash: string;
+}
+
+export interface LogHead {
+  readonly seq: number;
+  readonly atMs: number;
+}
+
+export interface Meta {
+  readonly schema: number;
+  readonly journalHead: JournalHead;
+  readonly logHead: LogHead;
+  readonly videoNumber: number;
+  readonly secrets: readonly { readonly id: number; readonly bytes: Uint8Array }[];
+  readonly probe: number;
+}
+
+export interface Tables {
+  readonly meta: Database<Meta[keyof Meta], keyof Meta>;
+  readonly accounts: Database<AccountRecord, string>;
+  readonly accountNames: Database<string, string>;
+  readonly keys: Database<KeyRecord, string>;
+  /** Digest to key id. */
+  readonly keyDigests: Database<string, string>;
+  readonly journal: Database<JournalRow, number>;
+  /** [ref, kind] to seq. */
+  readonly journalRefs: Database<number, [string, string]>;
+  readonly balances: Database<bigint, string>;
+  readonly holds: Database<HoldRow, string>;
+  readonly spend: Database<SpendRow, string>;
+  /** [key id, day] */
+  readonly days: Database<DayRow, [string, number]>;
+  /** [owner, exchange id] */
+  readonly openExchanges: Database<OpenExchange, [string, string]>;
+  readonly owners: Database<OwnerRow, string>;
+  readonly log: Database<RequestLogRow, number>;
+  /** [exchange id | request id | client's request id, seq] */
+  readonly logIds: Database<true, [string, number]>;
+  /** [key id, seq] */
+  readonly logKeys: Database<true, [string, number]>;
+  readonly videos: Database<VideoTask, string>;
+  /** [account id, key id, number] to task id. */
+  readonly videoOwners: Database<string, [string, string, number]>;
+  /** [account id, key id, idempotency key] */
+  readonly idempotency: Database<IdempotencyRow, [string, string, string]>;
+  /** [state, due at, task id]: open tasks only. */
+  readonly videoDue: Database<true, [string, number, string]>;
+  readonly leases: Database<Lease, string>;
+}
+
+export function openTables(root: RootDatabase): Tables {
+  // `bigint` comes back as bigint whatever its size, a Map as a Map and a plain object as a plain object.
+  const open = <V, K extends Key>(name: string): Database<V, K> => root.openDB<V, K>({ name, encoding: 'msgpack', cache: false });
+  return {
+    meta: open('meta'),
+    accounts: open('accounts'),
+    accountNames: open('account_names'),
+    keys: open('keys'),
+    keyDigests: open('key_digests'),
+    journal: open('journal'),
+    journalRefs: open('journal_refs'),
+    balances: open('balances'),
+    holds: open('holds'),
+    spend: open('spend'),
+    days: open('days'),
+    openExchanges: open('open_exchanges'),
+    owners: open('owners'),
+    log: open('log'),
+    logIds: open('log_ids'),
+    logKeys: open('log_keys'),
+    videos: open('videos'),
+    videoOwners: open('video_owners'),
+    idempotency: open('idempotency'),
+    videoDue: open('video_due'),
+    leases: open('leases'),
+  };
+}
+
+/** A value of the meta table. */
+export function metaOf<Name extends keyof Meta>(tables: Tables, name: Name): Meta[Name] | undefined {
+  return tables.meta.get(name) as Meta[Name] | undefined;
+}

@@ -1,0 +1,138 @@
+/**
+ * One unit of work: everything that a transaction changes goes through here. Money moves with the journal row that explains it,
+ * balances and spend are collected and written once at the end. If anything throws, the transaction around it keeps nothing.
+ */
+import type { Database, Key } from 'lmdb';
+import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
+import { inRange } from '../money.ts';
+import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { StoreError } from '../store-error.ts';
+import { type DayRow, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+
+export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
+
+const NO_USAGE: DayRow = {
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  images: 0,
+  videos: 0,
+  chargedNanos: 0n,
+};
+
+export class Work {
+  readonly tables: Tables;
+  readonly #afterWrite: (() => void) | undefined;
+  readonly #balances = new Map<LedgerAccount, bigint>();
+  readonly #spend = new Map<string, SpendRow>();
+  readonly #days = new Map<string, { readonly key: [string, number]; row: DayRow }>();
+  #head: JournalHead | undefined;
+  #logHead: LogHead | undefined;
+
+  constructor(tables: Tables, afterWrite: (() => void) | undefined) {
+    this.tables = tables;
+    this.#afterWrite = afterWrite;
+  }
+
+  put<V, K extends Key>(table: Database<V, K>, key: K, value: V): void {
+    table.putSync(key, value);
+    this.#afterWrite?.();
+  }
+
+  remove<V, K extends Key>(table: Database<V, K>, key: K): void {
+    table.removeSync(key);
+    this.#afterWrite?.();
+  }
+
+  balance(account: LedgerAccount): bigint {
+    return this.#balances.get(account) ?? this.tables.balances.get(account) ?? 0n;
+  }
+
+  spend(keyId: string): SpendRow {
+    return this.#spend.get(keyId) ?? this.tables.spend.get(keyId) ?? NOTHING_SPENT;
+  }
+
+  /** The row that already explains this cause, if there is one. */
+  journaled(ref: string, kind: JournalKind): JournalRow | undefined {
+    const seq = this.tables.journalRefs.get([ref, kind]);
+    return seq === undefined ? undefined : this.tables.journal.get(seq);
+  }
+
+  /** Writes the journal row and moves the money. Throws when the cause is already journaled: callers check before. */
+  move(movement: Movement): JournalRow {
+    const { from, to, nanos } = movement;
+    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
+    if (this.tables.journalRefs.doesExist([movement.ref, movement.kind])) {
+      throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
+    }
+    if (nanos !== 0n && from !== to) {
+      this.#setBalance(from, this.balance(from) - nanos);
+      this.#setBalance(to, this.balance(to) + nanos);
+    }
+    const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
+    const row = { ...movement, seq: head.seq + 1 };
+    const hash = journalHash(head.hash, row);
+    const hashed = { ...row, hash };
+    this.#head = { seq: row.seq, hash };
+    this.put(this.tables.journal, row.seq, hashed);
+    this.put(this.tables.journalRefs, [row.ref, row.kind], row.seq);
+    return hashed;
+  }
+
+  /** A journal row that moves nothing: it says why something changed, or why nothing did. */
+  note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): JournalRow {
+    return this.move({ ...movement, from: 'external', to: 'external', nanos: 0n });
+  }
+
+  addSpend(keyId: string, nanos: bigint, atMs: number): void {
+    this.#spend.set(keyId, addSpend(this.spend(keyId), nanos, atMs));
+  }
+
+  addHeld(keyId: string, nanos: bigint): void {
+    const row = this.spend(keyId);
+    this.#spend.set(keyId, { ...row, held: row.held + nanos });
+  }
+
+  addUsage(keyId: string, atMs: number, usage: Partial<DayRow>): void {
+    const key: [string, number] = [keyId, dayOf(atMs)];
+    const name = `${keyId} ${key[1]}`;
+    const day = this.#days.get(name) ?? { key, row: this.tables.days.get(key) ?? NO_USAGE };
+    const { row } = day;
+    day.row = {
+      requests: row.requests + (usage.requests ?? 0),
+      inputTokens: row.inputTokens + (usage.inputTokens ?? 0),
+      cachedInputTokens: row.cachedInputTokens + (usage.cachedInputTokens ?? 0),
+      cacheWriteTokens: row.cacheWriteTokens + (usage.cacheWriteTokens ?? 0),
+      outputTokens: row.outputTokens + (usage.outputTokens ?? 0),
+      reasoningTokens: row.reasoningTokens + (usage.reasoningTokens ?? 0),
+      images: row.images + (usage.images ?? 0),
+      videos: row.videos + (usage.videos ?? 0),
+      chargedNanos: row.chargedNanos + (usage.chargedNanos ?? 0n),
+    };
+    this.#days.set(name, day);
+  }
+
+  /** The place of the next row of the request log; times never go back along it. */
+  nextLogRow(nowMs: number): LogHead {
+    const head = this.#logHead ?? metaOf(this.tables, 'logHead') ?? { seq: 0, atMs: 0 };
+    this.#logHead = { seq: head.seq + 1, atMs: Math.max(head.atMs, nowMs) };
+    return this.#logHead;
+  }
+
+  /** Writes what was collected. Called once, at the end of the transaction. */
+  finish(): void {
+    for (const [account, nanos] of this.#balances) this.put(this.tables.balances, account, nanos);
+    for (const [keyId, row] of this.#spend) this.put(this.tables.spend, keyId, row);
+    for (const { key, row } of this.#days.values()) this.put(this.tables.days, key, row);
+    if (this.#head !== undefined) this.put(this.tables.meta, 'journalHead', this.#head);
+    if (this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);
+  }
+
+  #setBalance(account: LedgerAccount, nanos: bigint): void {
+    if (!inRange(nanos)) throw new StoreError('amount_out_of_range', `the balance of ${account} would be ${nanos} nano-dollars`);
+    this.#balances.set(account, nanos);
+  }
+}

@@ -1,0 +1,77 @@
+/** The task after an event: which facts each state carries. Pure; whether the event is legal the table in `videos.ts` says. */
+import type { VideoChange, VideoSubmission, VideoTask } from './videos.ts';
+
+/** "Never by itself": later than every time, and still an exact integer. */
+export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
+
+type Core = Pick<
+  VideoTask,
+  'id' | 'number' | 'accountId' | 'keyId' | 'model' | 'requestJson' | 'createdAtMs' | 'updatedAtMs' | 'frozenNanos'
+>;
+
+/** Undefined where the event makes no sense in the task's state (the table has said so before). */
+export function nextTask(
+  task: VideoTask,
+  change: VideoChange | { readonly event: 'cancel' },
+  nowMs: number,
+  leaseToken: number,
+): VideoTask | undefined {
+  const core = coreOf(task, nowMs);
+  switch (change.event) {
+    case 'cancel':
+      return { ...core, state: 'cancelled', endedAtMs: nowMs };
+    case 'submit':
+    case 'retry': {
+      const attempt = 'submission' in task && task.submission !== undefined ? task.submission.attempt + 1 : 1;
+      const { channelId, upstreamModel } = change;
+      return { ...core, state: 'submitting', submission: { attempt, channelId, upstreamModel, startedAtMs: nowMs }, leaseToken };
+    }
+    case 'accept': {
+      if (task.state !== 'submitting') return undefined;
+      const { upstreamId, dueAtMs, deadlineAtMs } = change;
+      const deadline = deadlineAtMs === undefined ? {} : { deadlineAtMs };
+      return { ...core, state: 'running', submission: task.submission, upstreamId, dueAtMs, polls: 0, ...deadline };
+    }
+    case 'poll':
+      if (task.state !== 'running' && task.state !== 'unknown') return undefined;
+      return { ...task, updatedAtMs: nowMs, dueAtMs: change.dueAtMs, polls: task.polls + 1 };
+    case 'succeed': {
+      const submission = submissionOf(task);
+      if (submission === undefined) return undefined;
+      const details = change.detailsJson === undefined ? {} : { detailsJson: change.detailsJson };
+      return {
+        ...core,
+        state: 'succeeded',
+        submission,
+        ...upstreamIdOf(task),
+        outputUrl: change.outputUrl,
+        ...details,
+        endedAtMs: nowMs,
+      };
+    }
+    case 'fail': {
+      const submission = submissionOf(task);
+      const known = submission === undefined ? {} : { submission };
+      return { ...core, state: 'failed', ...known, ...upstreamIdOf(task), error: change.error, endedAtMs: nowMs };
+    }
+    case 'lose': {
+      const submission = submissionOf(task);
+      if (submission === undefined) return undefined;
+      const due = change.dueAtMs === undefined ? {} : { dueAtMs: change.dueAtMs };
+      return { ...core, state: 'unknown', submission, ...upstreamIdOf(task), reason: change.why, ...due, polls: 0 };
+    }
+  }
+}
+
+function coreOf(task: VideoTask, nowMs: number): Core {
+  const { id, number, accountId, keyId, model, requestJson, createdAtMs, frozenNanos } = task;
+  return { id, number, accountId, keyId, model, requestJson, createdAtMs, updatedAtMs: nowMs, frozenNanos };
+}
+
+function submissionOf(task: VideoTask): VideoSubmission | undefined {
+  return 'submission' in task ? task.submission : undefined;
+}
+
+function upstreamIdOf(task: VideoTask): { upstreamId?: string } {
+  return 'upstreamId' in task && task.upstreamId !== undefined ? { upstreamId: task.upstreamId } : {};
+}

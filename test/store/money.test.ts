@@ -1,0 +1,197 @@
+/** Decimal text to nano-dollars and back; prices to rates; usage to a charge. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { type BillableUsage, chargeFor } from '../../src/store/charge.ts';
+import { formatUsd, MAX_NANOS, parseUsd } from '../../src/store/money.ts';
+import { parsePrice, type Rates } from '../../src/store/prices.ts';
+import { ok, refusal } from './support/store.ts';
+
+test('plain decimal strings are read exactly', () => {
+  assert.equal(ok(parseUsd('12.34')), 12_340_000_000n);
+  assert.equal(ok(parseUsd('0.000000001')), 1n);
+  assert.equal(ok(parseUsd('0')), 0n);
+  assert.equal(ok(parseUsd('-1.5', { negative: true })), -1_500_000_000n);
+  assert.equal(ok(parseUsd('9223372036.854775807')), MAX_NANOS);
+});
+
+test('everything else is refused', () => {
+  const bad = [
+    '',
+    ' 1',
+    '1 ',
+    '+1',
+    '-1',
+    '-0',
+    '1e3',
+    '1E3',
+    '.5',
+    '5.',
+    '01',
+    '1,0',
+    '1_0',
+    '0x1',
+    'NaN',
+    'Infinity',
+    '1.0000000000',
+    '9223372036.854775808',
+    '99999999999999999999',
+    '１',
+    '1\n',
+  ];
+  for (const text of bad) assert.equal(parseUsd(text).ok, false, JSON.stringify(text));
+  assert.equal(parseUsd('-0', { negative: true }).ok, false);
+  assert.equal(parseUsd('0', { positive: true }).ok, false);
+  assert.equal(parseUsd('1.001', { maxDecimals: 2 }).ok, false);
+  assert.equal(refusal(parseUsd('x', { field: 'credit' })).field, 'credit');
+});
+
+test('format and parse are each other’s inverse', () => {
+  fc.assert(
+    fc.property(fc.bigInt({ min: -MAX_NANOS, max: MAX_NANOS }), (nanos) => {
+      assert.equal(ok(parseUsd(formatUsd(nanos), { negative: true })), nanos);
+    }),
+  );
+  assert.equal(formatUsd(0n), '0.00');
+  assert.equal(formatUsd(-5n), '-0.000000005');
+  assert.equal(formatUsd(1_500_000_000n), '1.50');
+});
+
+const rates = (price: unknown): Rates => ok(parsePrice(price));
+const opus = rates({ input: '5', cached_input: '0.5', cache_write_5m: '6.25', cache_write_1h: '10', output: '25' });
+
+test('U1: 6 input, 159217 cache write and 2745 output are $1.06376125', () => {
+  const charge = chargeFor({ input: 6, cacheWrite5m: 159_217, output: 2_745 }, opus);
+  assert.equal(formatUsd(charge.total), '1.06376125');
+  assert.deepEqual(charge.flags, []);
+  assert.deepEqual(
+    charge.lines.map(({ item, quantity }) => [item, quantity]),
+    [
+      ['input', 6],
+      ['cache_write_5m', 159_217],
+      ['output', 2_745],
+    ],
+  );
+});
+
+test('lines are summed exactly and truncated once', () => {
+  // Each line alone is 0.5 nano-dollars: truncated one by one they would be nothing.
+  const half = rates({ input: '0.0005', output: '0.0005' });
+  assert.equal(chargeFor({ input: 1 }, half).total, 0n);
+  assert.equal(chargeFor({ input: 1, output: 1 }, half).total, 1n);
+  assert.equal(chargeFor({ input: 1, output: 2 }, half).total, 1n);
+});
+
+test('a class without a rate of its own uses the one that stands in for it, and says so', () => {
+  const plain = rates({ input: '2', output: '10' });
+  const usage = {
+    cachedInput: 1_000_000,
+    cacheWrite1h: 1_000_000,
+    reasoning: 1_000_000,
+    imageInput: 1_000_000,
+    imageOutput: 1_000_000,
+  };
+  const charge = chargeFor(usage, plain);
+  assert.equal(charge.total, 26_000_000_000n);
+  assert.deepEqual(
+    charge.lines.map(({ item, billedAs }) => `${item} as ${billedAs}`),
+    ['cached_input as input', 'cache_write_1h as input', 'reasoning as output', 'image_input as input', 'image_output as output'],
+  );
+  const unsplit = chargeFor({ cacheWriteUnsplit: 1_000_000 }, opus);
+  assert.equal(unsplit.total, 6_250_000_000n);
+  assert.deepEqual(unsplit.flags, ['cache_write_unsplit']);
+});
+
+test('long context applies to every class above the threshold, cached input counted', () => {
+  const long = rates({ input: '1', cached_input: '0.1', output: '4', long_context: { above: 200_000, input: '2', output: '8' } });
+  assert.equal(
+    chargeFor({ input: 100_000, cachedInput: 100_000, output: 1000 }, long).total,
+    100_000_000n + 10_000_000n + 4_000_000n,
+  );
+  const above = chargeFor({ input: 100_000, cachedInput: 100_001, output: 1000 }, long);
+  assert.equal(above.total, 200_000_000n + 10_000_100n + 8_000_000n);
+  assert.deepEqual(above.flags, ['long_context']);
+});
+
+test('the served tier is billed; an unknown one is billed as default and flagged', () => {
+  const tiers = rates({
+    input: '1',
+    output: '4',
+    long_context: { above: 10, input: '3' },
+    service_tiers: { priority: { input: '2', output: '8' }, flex: { input: '0.5' } },
+  });
+  assert.equal(chargeFor({ input: 10, output: 1, serviceTier: 'priority' }, tiers).total, 28_000n);
+  assert.equal(chargeFor({ input: 10, output: 1, serviceTier: 'flex' }, tiers).total, 9_000n);
+  assert.equal(chargeFor({ input: 10, serviceTier: 'default' }, tiers).total, 10_000n);
+  const unknown = chargeFor({ input: 10, serviceTier: 'scale' }, tiers);
+  assert.deepEqual([unknown.total, unknown.flags], [10_000n, ['unknown_service_tier']]);
+  // A tier without long-context rates does not undercut them.
+  assert.equal(chargeFor({ input: 100, serviceTier: 'flex' }, tiers).total, 300_000n);
+});
+
+test('pieces and meters', () => {
+  const price = rates({ image: '0.04', video: '0.5', web_search: '10' });
+  const charge = chargeFor({ images: 2, videos: 1, meters: new Map([['web_search', 3]]) }, price);
+  assert.equal(formatUsd(charge.total), '0.61');
+  assert.deepEqual(chargeFor({ images: 2, videos: 1, output: 5, meters: new Map([['x_search', 1]]) }, opus).flags, [
+    'unpriced:video',
+    'unpriced:x_search',
+  ]);
+});
+
+test('nonsense from an upstream is flagged and never lowers or explodes a charge', () => {
+  for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, 1e10]) {
+    const charge = chargeFor({ input: bad, output: 1_000_000 }, opus);
+    assert.deepEqual([charge.total, charge.flags], [25_000_000_000n, ['invalid_usage:input']]);
+  }
+  const dear = rates({ image: '9000000000' });
+  assert.deepEqual([chargeFor({ images: 2 }, dear).total, chargeFor({ images: 2 }, dear).flags], [MAX_NANOS, ['overflow']]);
+});
+
+test('a charge never falls when any count grows', () => {
+  const count = fc.integer({ min: 0, max: 400_000 });
+  const fields = ['input', 'cachedInput', 'cacheWrite5m', 'cacheWrite1h', 'cacheWriteUnsplit', 'output', 'reasoning'] as const;
+  const usageOf = (counts: readonly number[]): BillableUsage =>
+    Object.fromEntries(fields.map((field, n) => [field, counts[n] ?? 0]));
+  const price = rates({
+    input: '1',
+    cached_input: '0.3',
+    output: '4',
+    long_context: { above: 200_000, input: '2', cached_input: '0.6', output: '8' },
+  });
+  fc.assert(
+    fc.property(
+      fc.array(count, { minLength: 7, maxLength: 7 }),
+      fc.nat(6),
+      fc.integer({ min: 1, max: 1000 }),
+      (counts, which, more) => {
+        const larger = counts.map((value, n) => (n === which ? value + more : value));
+        assert.ok(chargeFor(usageOf(larger), price).total >= chargeFor(usageOf(counts), price).total);
+      },
+    ),
+  );
+});
+
+test('a price names the field that is wrong', () => {
+  const cases: [string, unknown][] = [
+    ['price', null],
+    ['price', []],
+    ['input', { input: 1 }],
+    ['input', { input: '1e-6' }],
+    ['input', { input: '-1' }],
+    ['output', { output: '0.0000000001' }],
+    ['Web Search', { 'Web Search': '1' }],
+    ['__proto__', JSON.parse('{"__proto__": "1"}')],
+    ['long_context', { long_context: 5 }],
+    ['long_context.above', { long_context: { input: '1' } }],
+    ['long_context.above', { long_context: { above: -1 } }],
+    ['long_context.output', { long_context: { above: 1, output: 'x' } }],
+    ['service_tiers.flex.input', { service_tiers: { flex: { input: '' } } }],
+    ['service_tiers.flex.service_tiers', { service_tiers: { flex: { service_tiers: {} } } }],
+    ['service_tiers.flex.long_context.above', { service_tiers: { flex: { long_context: {} } } }],
+  ];
+  for (const [field, price] of cases) assert.equal(refusal(parsePrice(price)).field, field);
+  assert.equal(refusal(parsePrice({ input: '1' }, { kind: 'text', path: 'models.m.price' })).field, 'models.m.price.output');
+  assert.equal(refusal(parsePrice({}, { kind: 'video' })).field, 'video');
+  assert.equal(parsePrice({ input: '0' }, { kind: 'embedding' }).ok, true);
+});
