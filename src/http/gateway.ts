@@ -4,13 +4,14 @@ import type { Logger } from 'pino';
 import type { Mint } from '../codecs/codec.ts';
 import type { Envelopes } from '../codecs/envelope.ts';
 import type { CodecSet } from '../codecs/codec-set.ts';
-import type { ChargeFor } from '../store/charge.ts';
+import type { chargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { Memory } from './history/memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Method, RouteName } from './route-table.ts';
 
@@ -20,28 +21,28 @@ export interface Gateway {
   readonly clock: Clock;
   readonly mint: Mint;
   readonly codecs: CodecSet;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: typeof chargeFor;
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
+  /** Responses that may be continued by id. */
+  readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
-/** One request that is being answered. */
-export interface Call {
+/** Who asks and for what, whatever carries the answer: an HTTP response, or one turn of a WebSocket. */
+export interface Asking {
   readonly gateway: Gateway;
   /** The snapshot that serves this call to its end. */
   readonly config: Config;
+  /** The request, or the one that opened the WebSocket: its headers say who asks. */
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly path: string;
   readonly route: RouteName;
   readonly method: Method;
-  /** The path parameter of video routes. */
-  readonly id?: string;
   /** Shown in every answer. The client's own when it sent a usable one. */
   readonly requestId: string;
   readonly clientRequestId?: string;
@@ -49,6 +50,13 @@ export interface Call {
   readonly ip: string;
   /** Aborted, with a `client_closed_request` error as its reason, when the client leaves before its answer is complete. */
   readonly gone: AbortSignal;
+}
+
+/** One HTTP request that is being answered. */
+export interface Call extends Asking {
+  readonly response: ServerResponse;
+  /** The path parameter of video routes. */
+  readonly id?: string;
 }
 
 /** Answers the call, or throws what `errors.ts` turns into an answer. */

@@ -2,7 +2,6 @@
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
-import type { ChargeFor } from '../store/charge.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Logger } from 'pino';
@@ -13,6 +12,8 @@ import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localMemory, type Memory } from './history/memory.ts';
+import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { HANDLERS } from './routes/table.ts';
@@ -26,9 +27,11 @@ export interface StartOptions {
   readonly mint: Mint;
   /** Uniform in [0, 1): weights and jitter. */
   readonly random: () => number;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** The response history; absent: this process's own. */
+  readonly memory?: Memory;
 }
 
 export interface RunningGateway {
@@ -81,6 +84,7 @@ async function close(
   await gateway.store.settlements.flush();
   await operations?.close();
   await gateway.upstreams.close();
+  gateway.memory.close();
 }
 
 function createGateway(options: StartOptions, isDraining: () => boolean): Gateway {
@@ -103,6 +107,7 @@ function createGateway(options: StartOptions, isDraining: () => boolean): Gatewa
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
+    memory: options.memory ?? localMemory(new ResponseHistory(clock, () => config.current().history), options.mint),
     log: options.log,
     metrics: createMetrics({
       circuits: () => health.report(),

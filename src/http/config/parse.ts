@@ -153,6 +153,18 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
       refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
     },
+    history: {
+      entryBytes: file.history?.entry_bytes ?? 32 * 1024 * 1024,
+      keyBytes: file.history?.key_bytes ?? 128 * 1024 * 1024,
+      totalBytes: file.history?.total_bytes ?? 512 * 1024 * 1024,
+    },
+    websocket: {
+      turns: file.websocket?.turns ?? 128,
+      messageBytes: limits.json_bytes ?? 32 * 1024 * 1024,
+      idleMs: file.websocket?.idle_ms ?? 600_000,
+      lifetimeMs: file.websocket?.lifetime_ms ?? 3_600_000,
+      ...(file.websocket?.per_key === undefined ? {} : { perKey: file.websocket.per_key }),
+    },
     affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms ?? 10_000,

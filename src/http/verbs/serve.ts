@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import type { ChargeFor } from '../../store/charge.ts';
+import type { chargeFor } from '../../store/charge.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
@@ -30,7 +30,7 @@ export interface ServeOptions {
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
   readonly random: () => number;
-  readonly chargeFor: ChargeFor;
+  readonly chargeFor: typeof chargeFor;
   readonly openStore: (config: Config) => Promise<Store>;
   readonly print: (text: string) => void;
   /** Tells which signal came; called for every one. */
