@@ -63,7 +63,7 @@ export async function relay(
         voice.push(steps, words);
         if (source.ended && !voice.over) voice.end(words);
       } catch (reason) {
-        if (isClientGone(reason)) throw reason;
+        if (isClientGone(reason) && !isCancelled(reason)) throw reason;
         voice.push(steps, words);
         voice.abort(reason, words);
       }
@@ -76,6 +76,11 @@ export async function relay(
     if (!isClientGone(reason)) writer.destroy(reason);
     throw reason;
   }
+}
+
+/** The client does not want the answer any more, but is still there (a WebSocket): it reads how the answer ended. */
+function isCancelled(reason: unknown): boolean {
+  return toGatewayError(reason).shownCode === 'cancelled';
 }
 
 function isClientGone(reason: unknown): boolean {

@@ -35,6 +35,8 @@ export interface Asked {
   /** The response that it continues: shown in the answer. */
   readonly previousResponseId?: string;
   readonly responseId?: string;
+  /** The transport implies a stream, whatever the body says. */
+  readonly stream?: true;
   /** Which items a Channel stored itself. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
   readonly remember?: Remember;
@@ -60,8 +62,7 @@ export async function answerText(call: Asking, codec: ClientCodec, asked: Asked,
   const { principal, text, json } = asked;
   const accountId = principal.account.id;
   const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
-  const previous = asked.previousResponseId;
-  const request = previous === undefined ? decoded : { ...decoded, previousResponseId: previous };
+  const request = asCarried(decoded, asked);
   const model = checkModel(config, principal, request.model);
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
@@ -87,6 +88,15 @@ export async function answerText(call: Asking, codec: ClientCodec, asked: Asked,
   } finally {
     admitted.reservation.release();
   }
+}
+
+function asCarried(decoded: CanonicalRequest, { previousResponseId, stream }: Asked): CanonicalRequest {
+  if (previousResponseId === undefined && stream === undefined) return decoded;
+  return {
+    ...decoded,
+    stream: stream ?? decoded.stream,
+    ...(previousResponseId === undefined ? {} : { previousResponseId }),
+  };
 }
 
 class TextExchange {
