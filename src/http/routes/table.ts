@@ -2,6 +2,7 @@
 import type { Handler } from '../gateway.ts';
 import type { RouteName } from '../route-table.ts';
 import { codingBalance, userBalance } from './balance.ts';
+import { compact } from './compact.ts';
 import { models } from './models.ts';
 import { readyz } from './readyz.ts';
 import { chatCompletions, completions, messages, responses } from './text.ts';
@@ -10,6 +11,7 @@ import { usage } from './usage.ts';
 export const HANDLERS: { readonly [Name in RouteName]?: Handler } = {
   chat_completions: chatCompletions,
   responses,
+  responses_compact: compact,
   messages,
   completions,
   models,
