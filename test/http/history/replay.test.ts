@@ -6,7 +6,7 @@ import { HISTORY_TTL_MS } from '../../../src/http/history/response-history.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { type TestGateway, testGateway } from '../../support/test-gateway.ts';
 
-const simulator = await startSimulator();
+const simulator = await startSimulator({ pace: { cut: 'packet' } });
 test.after(() => simulator.close());
 test.beforeEach(() => simulator.reset());
 
