@@ -7,6 +7,9 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 
+/** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
+export const COMPACT_SUFFIX = '-openai-compact';
+
 export interface Timeouts {
   readonly connectMs: number;
   readonly firstDataMs: number;

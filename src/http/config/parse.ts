@@ -10,6 +10,7 @@ import { ipRanges } from '../ip-ranges.ts';
 import { buildChannel } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import type { Channel, Config, Model, Timeouts } from './config.ts';
+import { COMPACT_SUFFIX } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath, pathOfPointer } from './config-error.ts';
 import { CHANNEL_SCHEMAS, CONFIG_SCHEMA, type ChannelEntry, type ConfigFile } from './schema.ts';
 import { resolveSecrets, type SecretSources } from './secrets.ts';
@@ -191,7 +192,9 @@ function buildChannels(
     const channel = buildChannel(entry, timeoutsOf(entry.timeouts, timeouts), at, problems);
     if (channel === undefined) continue;
     for (const model of channel.models.keys()) {
-      if (!models.has(model)) problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
+      const priced = model.endsWith(COMPACT_SUFFIX) ? model.slice(0, -COMPACT_SUFFIX.length) : model;
+      if (!models.has(model) && !models.has(priced))
+        problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
     }
     if (entry.disabled !== true) channels.push(channel);
   }

@@ -12,7 +12,7 @@ import { type Compaction, readCompaction } from '../../codecs/responses/compact.
 import { checkModel, reserve } from '../admit.ts';
 import { authenticate } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
-import type { Channel } from '../config/config.ts';
+import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -26,9 +26,6 @@ import { findPrevious, recall } from '../history/recall.ts';
 import { Meter } from '../meter.ts';
 import { carriesOpaque, needOf } from '../text/need.ts';
 import type { Asked } from '../text/serve-text.ts';
-
-/** Added to a model's name: the model that a Channel compacts its conversations with. */
-const SIBLING = '-openai-compact';
 
 export const compact: Handler = async (call) => {
   const { gateway, config } = call;
@@ -99,7 +96,7 @@ function refuseStream(json: JsonObject): void {
 
 /** The Channel's own compaction model where it maps one, else the model of the conversation. Prices are always the latter's. */
 function wireModel(channel: Channel, model: string): string {
-  return channel.models.get(model + SIBLING) ?? channel.models.get(model) ?? model;
+  return channel.models.get(model + COMPACT_SUFFIX) ?? channel.models.get(model) ?? model;
 }
 
 async function attempt(
