@@ -20,6 +20,7 @@ import { balance, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
 import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { videos } from './http/verbs/videos.ts';
 import { chargeFor } from './store/charge.ts';
 import { openLmdbStore } from './store/lmdb/open.ts';
 import { parsePrice } from './store/prices.ts';
@@ -27,10 +28,10 @@ import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
 
-const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, check, channels };
+const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, videos, check, channels };
 
 const USAGE = `usage: mizu VERB [--config FILE] [--json]
-  serve [--demo]                                run the gateway
+  serve [--demo] [--workers N]                  run the gateway
   check                                         validate the configuration
   accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD
   keys create --account NAME [--name N] [--expires DATE] [--models A,B] [--ips CIDR,…]
@@ -39,6 +40,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]
   balance [NAME]
   ledger verify
   logs [--follow] [--request ID] [--limit N]
+  videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]`;
 
 const OPTIONS = {
@@ -46,6 +48,7 @@ const OPTIONS = {
   json: { type: 'boolean' },
   help: { type: 'boolean' },
   demo: { type: 'boolean' },
+  workers: { type: 'string' },
   class: { type: 'string' },
   credit: { type: 'string' },
   unlimited: { type: 'boolean' },
@@ -61,6 +64,9 @@ const OPTIONS = {
   follow: { type: 'boolean' },
   request: { type: 'string' },
   limit: { type: 'string' },
+  state: { type: 'string' },
+  succeeded: { type: 'string' },
+  failed: { type: 'string' },
 } as const;
 
 type Options = ReturnType<typeof readArguments>['values'];
@@ -79,6 +85,7 @@ async function main(): Promise<number> {
       load,
       configPath,
       demo: values.demo === true,
+      workers: workersOf(values.workers),
       cwd: process.cwd(),
       root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
       codecs,
@@ -130,6 +137,12 @@ function readArguments() {
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
   }
+}
+
+function workersOf(text: string | undefined): number {
+  const count = Number(text ?? 1);
+  if (!Number.isInteger(count) || count < 1 || count > 256) throw new UsageError('--workers must be 1 to 256');
+  return count;
 }
 
 function loadOptions(): LoadOptions {

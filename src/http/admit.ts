@@ -15,6 +15,8 @@ export interface Estimate {
   readonly input: number;
   /** The most that the answer may cost. */
   readonly output: number;
+  /** Tokens of pictures, beside `output`. */
+  readonly imageOutput?: number;
 }
 
 export interface Admitted {
@@ -65,8 +67,13 @@ export async function reserve(
 export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
   const input = rates.tokens.get('input') ?? 0n;
   const output = rates.tokens.get('output') ?? 0n;
+  const picture = rates.tokens.get('image_output') ?? output;
   const piece = rates.pieces.get('image') ?? 0n;
-  return (BigInt(Math.ceil(estimate.input)) * input + BigInt(Math.ceil(estimate.output)) * output) / 1_000_000n + piece;
+  const tokens =
+    BigInt(Math.ceil(estimate.input)) * input +
+    BigInt(Math.ceil(estimate.output)) * output +
+    BigInt(Math.ceil(estimate.imageOutput ?? 0)) * picture;
+  return tokens / 1_000_000n + piece;
 }
 
 /** A name from outside, safe to repeat in a message. */

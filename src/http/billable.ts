@@ -7,14 +7,18 @@ export function billableUsage(usage: Usage): BillableUsage {
   let cachedInput = usage.cacheRead ?? 0;
   let cacheWriteUnsplit = usage.cacheWrite ?? 0;
   let output = usage.output ?? 0;
+  let pictureInput = usage.imageInput ?? 0;
+  let pictureOutput = usage.imageOutput ?? 0;
   for (const pass of usage.extra ?? []) {
     input += pass.input;
     cachedInput += pass.cacheRead;
     cacheWriteUnsplit += pass.cacheWrite;
     output += pass.output;
+    pictureInput += pass.imageInput ?? 0;
+    pictureOutput += pass.imageOutput ?? 0;
   }
-  const imageInput = Math.min(usage.imageInput ?? 0, input);
-  const imageOutput = Math.min(usage.imageOutput ?? 0, output);
+  const imageInput = Math.min(pictureInput, input);
+  const imageOutput = Math.min(pictureOutput, output);
   const reasoning = Math.min(usage.reasoning ?? 0, output - imageOutput);
   const classes: [keyof BillableUsage, number][] = [
     ['input', input - imageInput],
@@ -26,6 +30,7 @@ export function billableUsage(usage: Usage): BillableUsage {
     ['reasoning', reasoning],
     ['imageInput', imageInput],
     ['imageOutput', imageOutput],
+    ['images', usage.images ?? 0],
   ];
   return {
     ...Object.fromEntries(classes.filter(([, count]) => count !== 0)),

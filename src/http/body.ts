@@ -26,11 +26,24 @@ export async function readBody(
   limits: BodyLimits,
   clock: Clock,
 ): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  await receiveBody(request, response, limits, clock, (chunk) => void chunks.push(chunk));
+  return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
+}
+
+/** The same, handed over as it arrives. What `take` throws is the refusal of the body. */
+export async function receiveBody(
+  request: IncomingMessage,
+  response: ServerResponse,
+  limits: BodyLimits,
+  clock: Clock,
+  take: (chunk: Buffer) => void,
+): Promise<void> {
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
-  return await collect(request, decoder, limits, clock);
+  await collect(request, decoder, limits, clock, take);
 }
 
 /** The exact text and what it parsed to. Throws `invalid_request` for anything but one JSON object in UTF-8. */
@@ -77,9 +90,14 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
 }
 
 /** The limit counts decompressed bytes, so that a small bomb is stopped where it grows. */
-function collect(request: IncomingMessage, decoder: Transform | undefined, limits: BodyLimits, clock: Clock): Promise<Buffer> {
+function collect(
+  request: IncomingMessage,
+  decoder: Transform | undefined,
+  limits: BodyLimits,
+  clock: Clock,
+  take: (chunk: Buffer) => void,
+): Promise<void> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
     let size = 0;
     const timer = clock.setTimeout(
       () => settle(new GatewayError('request_timeout', 'The body did not arrive in time.')),
@@ -88,8 +106,17 @@ function collect(request: IncomingMessage, decoder: Transform | undefined, limit
 
     const onData = (chunk: Buffer): void => {
       size += chunk.length;
-      if (size > limits.maxBytes) settle(tooLarge(limits.maxBytes));
-      else chunks.push(chunk);
+      if (size > limits.maxBytes) {
+        settle(tooLarge(limits.maxBytes));
+        return;
+      }
+      try {
+        take(chunk);
+      } catch (refused) {
+        settle(
+          refused instanceof Error ? refused : new GatewayError('internal_error', 'The gateway failed.', { cause: refused }),
+        );
+      }
     };
     const onEnd = (): void => settle(undefined);
     const onBroken = (cause?: unknown): void => {
@@ -99,7 +126,7 @@ function collect(request: IncomingMessage, decoder: Transform | undefined, limit
       settle(new GatewayError('invalid_request', 'The body does not fit its content-encoding.', { cause }));
     };
 
-    const settle = (error: GatewayError | undefined): void => {
+    const settle = (error: Error | undefined): void => {
       timer.cancel();
       source.off('data', onData);
       source.off('end', onEnd);
@@ -112,7 +139,7 @@ function collect(request: IncomingMessage, decoder: Transform | undefined, limit
         decoder.on('error', ignore);
         decoder.destroy();
       }
-      if (error === undefined) resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+      if (error === undefined) resolve();
       else reject(error);
     };
 

@@ -22,13 +22,15 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
   });
   return JSON.stringify({
     store: { path: storePath },
+    operations: null,
     channels: [
       channel('demo-chat', 'chat_completion', ['demo-chat', 'demo-embedding']),
       channel('demo-responses', 'responses', ['demo-responses'], { image_enable_openai_generation_tool: true }),
       channel('demo-messages', 'messages', ['demo-messages']),
       channel('demo-gemini', 'gemini', ['demo-gemini']),
       channel('demo-image', 'openai_image', ['demo-image']),
-      channel('demo-video', 'ark_video', ['demo-video']),
+      channel('demo-image-router', 'openrouter_image', ['demo-image-router']),
+      { ...channel('demo-video', 'ark_video', ['demo-video'], { poll_interval_ms: 500 }), base_url: `${upstreamUrl}/api/v3` },
     ],
     models: {
       'demo-chat': { price: PRICE },
@@ -36,7 +38,8 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
       'demo-messages': { price: PRICE },
       'demo-gemini': { price: PRICE },
       'demo-embedding': { kind: 'embedding', price: { input: '0.02' } },
-      'demo-image': { kind: 'image', price: { input: '5.00', image_output: '40.00', image: '0.04' } },
+      'demo-image': { kind: 'image', price: { input: '5.00', image_output: '40.00' } },
+      'demo-image-router': { kind: 'image', price: { image: '0.04' } },
       'demo-video': { kind: 'video', price: { video: '0.50' } },
     },
   });
@@ -64,6 +67,13 @@ export function demoGreeting(host: string, port: number): string {
     '',
     `  curl -N ${url}/v1/chat/completions -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' \\`,
     `    -d '{"model":"demo-messages","stream":true,"messages":[{"role":"user","content":"What is a gateway?"}]}'`,
+    '',
+    'A picture (also from demo-image-router and demo-responses), and a vector:',
+    '',
+    `  curl ${url}/v1/images/generations -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' \\`,
+    `    -d '{"model":"demo-image","prompt":"a red door","size":"1024x1024"}' | grep -o 'iVBOR[^"]*' | base64 -d > door.png`,
+    `  curl ${url}/v1/embeddings -H 'Authorization: Bearer ${DEMO_KEY}' -H 'Content-Type: application/json' \\`,
+    `    -d '{"model":"demo-embedding","input":"a red door","dimensions":8}'`,
     '',
   ].join('\n');
 }

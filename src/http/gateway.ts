@@ -29,6 +29,8 @@ export interface Gateway {
   readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
+  /** A video task was created: the worker of this process looks at once. */
+  readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
   readonly unready: () => readonly string[];
 }

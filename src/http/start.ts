@@ -17,7 +17,8 @@ import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { HANDLERS } from './routes/table.ts';
-import { createGatewayServer, type GatewayServer } from './server.ts';
+import { createGatewayServer } from './server.ts';
+import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
   readonly config: ConfigSource;
@@ -32,6 +33,8 @@ export interface StartOptions {
   readonly processFigures: boolean;
   /** The response history; absent: this process's own. */
   readonly memory?: Memory;
+  /** False in a worker: its primary listens for operators. Default true. */
+  readonly operations?: boolean;
 }
 
 export interface RunningGateway {
@@ -47,10 +50,12 @@ export interface RunningGateway {
 /** Rejects when a listener cannot be opened. */
 export async function startGateway(options: StartOptions): Promise<RunningGateway> {
   let draining = false;
-  const gateway = createGateway(options, () => draining);
+  let worker: VideoWorker | undefined;
+  const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
   const stopFollowing = options.config.onChange((config) => follow(gateway, config));
   const server = createGatewayServer(gateway, HANDLERS);
-  const { listen, operations } = options.config.current();
+  const { listen, ...rest } = options.config.current();
+  const operations = options.operations === false ? undefined : rest.operations;
   const operationsServer = operations === undefined ? undefined : createOperationsServer(gateway);
   let operationsPort: number | undefined;
   let port: number;
@@ -61,33 +66,34 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     await operationsServer?.close();
     throw error;
   }
+  worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
   return {
     gateway,
     port,
     operationsPort,
     async stop() {
       draining = true;
-      await close(options, server, operationsServer, gateway);
+      await Promise.all([server.drain(options.config.current().drainMs), worker?.stop()]);
+      await close(operationsServer, gateway);
       stopFollowing();
     },
     cut: () => server.cut(),
   };
 }
 
-async function close(
-  options: StartOptions,
-  server: GatewayServer,
-  operations: OperationsServer | undefined,
-  gateway: Gateway,
-): Promise<void> {
-  await server.drain(options.config.current().drainMs);
+async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
   await gateway.store.settlements.flush();
   await operations?.close();
   await gateway.upstreams.close();
   gateway.memory.close();
 }
 
-function createGateway(options: StartOptions, isDraining: () => boolean): Gateway {
+interface Signals {
+  readonly isDraining: () => boolean;
+  readonly videoCreated: () => void;
+}
+
+function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
   const { config, store, clock } = options;
   const { affinity } = config.current();
   const health = new Health(clock, () => config.current().health);
@@ -114,6 +120,7 @@ function createGateway(options: StartOptions, isDraining: () => boolean): Gatewa
       pendingSettlements: () => store.settlements.pending,
       processFigures: options.processFigures,
     }),
+    videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
   };
 }

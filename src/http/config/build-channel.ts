@@ -43,7 +43,6 @@ export function buildChannel(
     problems.push({ path: `${at}.api_key`, message: 'is missing (options.auth "none" for an upstream without keys)' });
   }
   const basePath = url.pathname.replace(/\/+$/, '');
-  const versioned = /\/v\d[^/]*$/.test(basePath) ? basePath : `${basePath}${entry.type === 'gemini' ? '/v1beta' : '/v1'}`;
   const raw = entry.options ?? {};
   const models = Array.isArray(entry.models)
     ? entry.models.map((name): [string, string] => [name, name])
@@ -53,7 +52,7 @@ export function buildChannel(
     type: entry.type,
     origin: url.origin,
     basePath,
-    versionedPath: versioned,
+    versionedPath: versionedPath(entry.type, basePath, raw),
     ...(entry.api_key === undefined ? {} : { apiKey: entry.api_key }),
     priority: entry.priority ?? 0,
     weight: entry.weight ?? 1,
@@ -78,6 +77,16 @@ export function buildChannel(
       .digest('hex')
       .slice(0, 32),
   };
+}
+
+/** Where the endpoint is appended. MiniMax has its version in `options.api_version`, so its base URL needs none. */
+function versionedPath(type: ChannelEntry['type'], basePath: string, options: object): string {
+  if (type === 'minimax_video') {
+    const version = 'api_version' in options && options.api_version === 'v2' ? 'v2' : 'v1';
+    return `${basePath.replace(/\/v[12]$/, '')}/${version}`;
+  }
+  if (/\/v\d[^/]*$/.test(basePath)) return basePath;
+  return `${basePath}${type === 'gemini' ? '/v1beta' : '/v1'}`;
 }
 
 function readBaseUrl(text: string, path: string, problems: ConfigProblem[]): URL | undefined {

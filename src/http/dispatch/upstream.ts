@@ -3,8 +3,10 @@
  * are not followed, no client header leaves unless the Channel lists it, and our own timers replace undici's.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.ts';
 import type { UpstreamRequest } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
@@ -26,9 +28,14 @@ export interface SendOptions {
 
 /** What an endpoint sends: a text codec's request, or the same without tools. `contentType` defaults to JSON. */
 export type Outgoing = Pick<UpstreamRequest, 'path' | 'headers'> & {
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | OutgoingPieces;
   readonly contentType?: string;
 };
+
+/** A body that is made while it is sent, at the upstream's pace. */
+export interface OutgoingPieces {
+  readonly pieces: readonly BodyPiece[];
+}
 
 const KEEP_ALIVE_MS = 30_000;
 
@@ -43,7 +50,7 @@ export class Upstreams {
       path: upstreamPath(channel, outgoing.path, options.upstreamModel),
       method: options.method ?? 'POST',
       headers: upstreamHeaders(channel, outgoing, options),
-      body: outgoing.body ?? null,
+      body: bodyOf(outgoing),
       signal: options.signal,
       headersTimeout: 0,
       bodyTimeout: 0,
@@ -74,6 +81,29 @@ export class Upstreams {
     this.#pools.set(channel.fingerprint, pool);
     return pool;
   }
+}
+
+function bodyOf({ body }: Outgoing): string | Uint8Array | Readable | null {
+  if (body === undefined) return null;
+  return isPieces(body) ? Readable.from(paced(bodyBytes(body.pieces)), { objectMode: false }) : body;
+}
+
+/** After this much the event loop has a turn: a fast reader must not keep everybody else waiting. */
+const TURN_BYTES = 512 * 1024;
+
+async function* paced(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let size = 0;
+  for (const chunk of bytes) {
+    yield chunk;
+    size += chunk.length;
+    if (size < TURN_BYTES) continue;
+    size = 0;
+    await setImmediate();
+  }
+}
+
+function isPieces(body: string | Uint8Array | OutgoingPieces): body is OutgoingPieces {
+  return typeof body !== 'string' && 'pieces' in body;
 }
 
 function createPool(channel: Channel): Dispatcher {
@@ -110,6 +140,8 @@ function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOpti
     const value = options.clientHeaders[name];
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
   }
+  if (outgoing.body !== undefined && isPieces(outgoing.body))
+    headers['content-length'] = String(bodyLength(outgoing.body.pieces));
   Object.assign(headers, outgoing.headers, credentials(channel));
   for (const [name, value] of channel.options.headers) {
     if (value === null) delete headers[name];

@@ -1,5 +1,6 @@
 /** `mizu channels test [ID]`: asks every Channel for its model list with its own credential, and says what came back. */
-import { readErrorText } from '../dispatch/upstream-body.ts';
+import { decodeModelList, ROUTER_MODELS_PATH } from '../../codecs/images/index.ts';
+import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import { Upstreams } from '../dispatch/upstream.ts';
 import type { Channel } from '../config/config.ts';
 import { errorCode } from '../errors.ts';
@@ -30,11 +31,18 @@ export const channels: Verb = async (context) => {
 };
 
 const PROBE_MS = 15_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+/** A router lists what it draws with, so a wrong mapping is found before a client finds it. */
+function missingModels(channel: Channel, listed: readonly string[]): string[] {
+  const known = new Set(listed);
+  return [...new Set(channel.models.values())].filter((model) => !known.has(model));
+}
 
 /** A list that the type does not have (404, 405) still proves that the credential and the connection are good. */
 async function probe(upstreams: Upstreams, channel: Channel, now: () => number): Promise<Probe> {
   const started = now();
-  const path = channel.type === 'openrouter_image' ? '/images/models' : '/models';
+  const path = channel.type === 'openrouter_image' ? ROUTER_MODELS_PATH : '/models';
   const headers: Record<string, string> = channel.type === 'messages' ? { 'anthropic-version': '2023-06-01' } : {};
   const plain: Channel = { ...channel, options: withoutPath(channel.options) };
   try {
@@ -43,8 +51,13 @@ async function probe(upstreams: Upstreams, channel: Channel, now: () => number):
       { path, headers },
       { method: 'GET', stream: false, signal: AbortSignal.timeout(PROBE_MS), clientHeaders: {}, upstreamModel: '' },
     );
-    await readErrorText(body);
     const ok = status < 400 || status === 404 || status === 405;
+    if (channel.type === 'openrouter_image' && status < 300) {
+      const missing = missingModels(channel, decodeModelList(await readWhole(body, MAX_LIST_BYTES)));
+      const note = missing.length === 0 ? noteOf(status) : `not in its list: ${missing.join(', ')}`;
+      return { id: channel.id, ok: missing.length === 0, status, ms: Math.round(now() - started), note };
+    }
+    await readErrorText(body);
     return { id: channel.id, ok, status, ms: Math.round(now() - started), note: noteOf(status) };
   } catch (error) {
     return { id: channel.id, ok: false, ms: Math.round(now() - started), note: errorCode(error) ?? String(error) };

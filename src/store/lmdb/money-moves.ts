@@ -2,7 +2,7 @@
 import type { KeyRecord } from '../keys.ts';
 import { HOLD, type HoldEvent, type LedgerAccount } from '../ledger.ts';
 import { StoreError } from '../store-error.ts';
-import type { HoldRow, Tables } from './tables.ts';
+import type { HoldRow } from './tables.ts';
 import type { Work } from './work.ts';
 
 export const walletOf = (accountId: string): LedgerAccount => `wallet:${accountId}`;
@@ -17,12 +17,6 @@ export function paysFromSubAccount(key: KeyRecord): boolean {
 export function payerOf(key: KeyRecord, unlimited: boolean): LedgerAccount {
   if (paysFromSubAccount(key)) return subAccountOf(key.id);
   return unlimited ? `house:${key.accountId}` : walletOf(key.accountId);
-}
-
-export function payerOfKey(tables: Tables, keyId: string): LedgerAccount {
-  const key = tables.keys.get(keyId);
-  if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
-  return payerOf(key, tables.accounts.get(key.accountId)?.unlimited ?? false);
 }
 
 export function openHold(work: Work, hold: Omit<HoldRow, 'state' | 'closedAtMs'>): void {
