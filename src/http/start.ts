@@ -13,6 +13,7 @@ import { Health } from './dispatch/health.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
 import { localMemory, type Memory } from './history/memory.ts';
+import { type Post, workersMemory } from './history/workers.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
@@ -31,8 +32,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
-  /** The response history; absent: this process's own. */
-  readonly memory?: Memory;
+  /** How the response history of other workers is reached; absent: this process is alone. */
+  readonly worker?: { readonly worker: number; readonly post: Post };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -93,6 +94,11 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
+function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
+  const history = new ResponseHistory(clock, () => config.current().history);
+  return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
+}
+
 function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
   const { config, store, clock } = options;
   const { affinity } = config.current();
@@ -113,7 +119,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
-    memory: options.memory ?? localMemory(new ResponseHistory(clock, () => config.current().history), options.mint),
+    memory: createMemory(options),
     log: options.log,
     metrics: createMetrics({
       circuits: () => health.report(),

@@ -73,17 +73,44 @@ export function inputItems(text: string, json: JsonObject): ItemTexts {
 
 /** The request's text with everything that was said before in front of its own input, and without `previous_response_id`. */
 export function withHistory(text: string, own: ItemTexts, past: PastTurn): string {
-  const pieces: Buffer[] = [own.bytes];
-  for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent)
-    pieces.push(turn.output.bytes, turn.input.bytes);
-  const items = pieces
-    .reverse()
-    .filter(({ length }) => length > 0)
-    .map((piece) => piece.toString());
   return editJson(text, [
-    { path: ['input'], value: `[${items.join(',')}]` },
+    { path: ['input'], value: `[${joinItems([...itemsOf(past), own]).bytes.toString()}]` },
     { path: ['previous_response_id'], value: undefined },
   ]);
+}
+
+/** All items of a conversation, first to last. */
+export function allItems(past: PastTurn): ItemTexts {
+  return joinItems(itemsOf(past));
+}
+
+function itemsOf(past: PastTurn): ItemTexts[] {
+  const pieces: ItemTexts[] = [];
+  for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) pieces.push(turn.output, turn.input);
+  return pieces.reverse();
+}
+
+const COMMA = Buffer.from(',');
+
+export function joinItems(pieces: readonly ItemTexts[]): ItemTexts {
+  const bytes: Buffer[] = [];
+  let count = 0;
+  for (const piece of pieces) {
+    if (piece.count === 0) continue;
+    if (count > 0) bytes.push(COMMA);
+    bytes.push(piece.bytes);
+    count += piece.count;
+  }
+  return { bytes: Buffer.concat(bytes), count };
+}
+
+/** The items of a whole conversation that only the Channels that made them can read. */
+export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) {
+    for (const [itemId, channelId] of turn.storedItems) if (!found.has(itemId)) found.set(itemId, channelId);
+  }
+  return found;
 }
 
 /** Which Channel stored the reasoning item of this id, as far as this conversation knows. */

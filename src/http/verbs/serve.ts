@@ -17,7 +17,7 @@ import { inRanges, ipRanges } from '../ip-ranges.ts';
 import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { isWorker, leavePrimary, runWorkers, shareMetrics } from '../workers.ts';
+import { isWorker, leavePrimary, runWorkers, shareMetrics, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -122,6 +122,7 @@ async function start(
   log: ReturnType<typeof createLogger>,
 ): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
+  const worker = workerPost();
   return await startGateway({
     config,
     store,
@@ -133,6 +134,7 @@ async function start(
     log,
     processFigures: true,
     operations: !isWorker,
+    ...(worker === undefined ? {} : { worker }),
   });
 }
 
