@@ -83,7 +83,7 @@ export class Session {
       this.#missedPings = 0;
     });
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
-    ws.on('close', () => this.#onClose());
+    ws.on('close', (code) => this.#onClose(code));
   }
 
   /** Once every `PING_INTERVAL_MS`: a dead peer is dropped, an idle one is let go. */
@@ -114,8 +114,13 @@ export class Session {
     this.#state = advance('websocket session', SESSION, this.#state, event);
   }
 
-  #onClose(): void {
+  #onClose(code: number): void {
     this.#move('close');
+    const { gateway, clientRequestId } = this.#options;
+    gateway.log.debug(
+      { client_request_id: clientRequestId, version: this.#version, turns: this.#turns, code },
+      'websocket closed',
+    );
     this.#retained = undefined;
     this.#outlet.close();
     this.#turn?.abort(clientGone());
