@@ -62,7 +62,10 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
       ? {}
-      : { stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId }),
+      : {
+          own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
+          stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
+        }),
     ...(isKept || onTurn !== undefined
       ? {
           remember: (answered: Answered) => {

@@ -22,15 +22,24 @@ import { isClientGone, toGatewayError } from '../errors.ts';
 import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { Waiting } from '../exchange.ts';
 import type { Call, Handler } from '../gateway.ts';
+import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { Meter } from '../meter.ts';
 import { carriesOpaque, needOf } from '../text/need.ts';
 import type { Asked } from '../text/serve-text.ts';
 
 export const compact: Handler = async (call) => {
+  const asked = await receive(call);
+  try {
+    await forward(call, asked);
+  } catch (thrown) {
+    throw atClientPath(thrown, asked.own);
+  }
+};
+
+async function forward(call: Call, asked: Asked): Promise<void> {
   const { gateway, config } = call;
   const { client, upstream } = codecsOf(call);
-  const asked = await receive(call);
   const { principal } = asked;
   const accountId = principal.account.id;
   const request = client.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
@@ -71,7 +80,7 @@ export const compact: Handler = async (call) => {
   } finally {
     admitted.reservation.release();
   }
-};
+}
 
 function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {
   const client = gateway.codecs.client('responses');

@@ -20,6 +20,7 @@ import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { type Committed, type Reply, Waiting } from '../exchange.ts';
 import type { Asking, Call } from '../gateway.ts';
+import { atClientPath, type OwnInput } from '../history/client-path.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { Meter } from '../meter.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
@@ -40,6 +41,8 @@ export interface Asked {
   /** Which items a Channel stored itself. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
   readonly remember?: Remember;
+  /** Where the client's own input stands in `text`, when it is not all of it. */
+  readonly own?: OwnInput;
 }
 
 /** What an endpoint does with a body that was read, before anything else looks at it. */
@@ -58,6 +61,14 @@ const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, 
 
 /** From the decoded request to the settled end, whatever carries the words. Throws as {@link serveText} does. */
 export async function answerText(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
+  try {
+    await answer(call, codec, asked, reply);
+  } catch (thrown) {
+    throw atClientPath(thrown, asked.own);
+  }
+}
+
+async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
   const { gateway, config } = call;
   const { principal, text, json } = asked;
   const accountId = principal.account.id;

@@ -16,6 +16,7 @@ import { authenticate } from '../authenticate.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { Committed, type Reply } from '../exchange.ts';
 import type { Asking, Gateway } from '../gateway.ts';
+import { atClientPath } from '../history/client-path.ts';
 import { ownerOf } from '../history/owner-of.ts';
 import { inputItems, type PastTurn } from '../history/past-turn.ts';
 import { previousIdOf, previousResponseNotFound, recall } from '../history/recall.ts';
@@ -214,7 +215,9 @@ export class Session {
     const onTurn = (turn: PastTurn, answered: Answered): void => this.#retain(turn, answered, text);
     const asked: Asked = { ...recall({ gateway, principal, text, json, past, onTurn }), stream: true };
     if (event.envelope['generate'] === false) {
-      const frames = await warmUp(call, codec, asked);
+      const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {
+        throw atClientPath(thrown, asked.own);
+      });
       await this.#outlet.writer().write(frames.map((frame) => eventText(frame, spelling)));
       return;
     }

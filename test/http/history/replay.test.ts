@@ -220,6 +220,23 @@ test('R25: a call that was not stored upstream leaves no reference to it', async
   assert.ok(!lastText().includes('rs_gone'));
 });
 
+test('paths in errors are those of the client’s own body', async () => {
+  await using gateway = await testGateway(configOf());
+  const { id } = await create(gateway, {
+    model: 'messages',
+    input: [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: 'b' },
+    ],
+  });
+  const input = [
+    { role: 'user', content: 'fine' },
+    { role: 'nobody', content: 'x' },
+  ];
+  const wrong = await refused(gateway, { model: 'messages', input, previous_response_id: id });
+  assert.deepEqual([wrong.status, wrong.code, wrong.param], [400, 'invalid_request', 'input[1].role']);
+});
+
 test('the client’s own text survives: numbers, unknown members and order of stored items', async () => {
   await using gateway = await testGateway(configOf());
   const text =
