@@ -8,7 +8,7 @@ import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
 import { ownerOf } from './owner-of.ts';
-import { inputItems, itemTexts, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
+import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
 
 /** The response id that a request continues. Throws `invalid_request` where it names native state too. */
@@ -50,10 +50,11 @@ export interface RecallOptions {
 /** The request with its history in it, and what is to be remembered of its answer. */
 export function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Asked {
   const { memory } = gateway;
-  const own = inputItems(text, json);
   const previousId = past === undefined ? undefined : previousIdOf(json);
   const responseId = memory.responseId(previousId);
   const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
+  const isRemembered = isKept || onTurn !== undefined;
+  const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
   const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
   return {
     principal,
@@ -66,7 +67,7 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
           stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
         }),
-    ...(isKept || onTurn !== undefined
+    ...(isRemembered
       ? {
           remember: (answered: Answered) => {
             const { output, storedItems } = answered;
