@@ -18,7 +18,7 @@ import { check } from './http/verbs/check.ts';
 import { keys } from './http/verbs/keys.ts';
 import { balance, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
-import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
+import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { chargeFor } from './store/charge.ts';
@@ -100,6 +100,10 @@ async function main(): Promise<number> {
         process.on('SIGTERM', () => listener('stop'));
         process.on('SIGINT', () => listener('stop'));
       },
+      onFault(listener) {
+        process.on('unhandledRejection', (error) => listener('rejection', error));
+        process.on('uncaughtException', (error) => listener('exception', error));
+      },
     });
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
@@ -160,8 +164,9 @@ function loadOptions(): LoadOptions {
   };
 }
 
-function openStore(config: Config): Promise<Store> {
+function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
   return openLmdbStore({
+    ...(onProblem === undefined ? {} : { onProblem }),
     path: config.storePath,
     clock: {
       now: systemClock.now,

@@ -30,7 +30,7 @@ const STREAM_HEADERS = {
 /** Where the words of an exchange go, before any was said. */
 export interface Reply {
   answer(answer: Answer): void;
-  commit(options: ResponseWriterOptions): Committed;
+  commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
 }
 
 /** Nothing has been said to the client. */

@@ -10,6 +10,7 @@ import { clientIp } from './client-ip.ts';
 import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
+import { logRefusal } from './refusal-log.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -33,7 +34,7 @@ const CONNECTIONS_CHECK_MS = 5_000;
 
 const CORS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'x-request-id, request-id, retry-after, location',
+  'access-control-expose-headers': 'x-request-id, request-id, x-mizu-channel, retry-after, location',
 } as const;
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
@@ -119,19 +120,23 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   if (route === 'messages') response.setHeader('request-id', requestId);
   gateway.metrics.requestStarted(route);
   let code = '';
+  let call: Call | undefined;
   try {
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
-      await handler(createCall(gateway, match, request, response, { path, requestId, clientRequestId }));
+      call = createCall(gateway, match, request, response, { path, requestId, clientRequestId });
+      await handler(call);
+      code = call.notes.failure ?? '';
     }
   } catch (thrown) {
     const error = toGatewayError(thrown);
     code = error.code;
     if (error.code === 'internal_error')
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
-    else gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
+    if (call !== undefined) logRefusal(call, error);
     answerError(gateway, request, response, { error, path, route, requestId });
   } finally {
+    call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
   }
 }
@@ -159,6 +164,18 @@ function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerRespon
   return handler;
 }
 
+/** The routes whose calls are exchanges with an upstream: these are traced. */
+const EXCHANGES: ReadonlySet<RouteName> = new Set([
+  'chat_completions',
+  'responses',
+  'responses_compact',
+  'messages',
+  'completions',
+  'embeddings',
+  'image_generations',
+  'image_edits',
+]);
+
 interface CallFacts {
   readonly path: string;
   readonly requestId: string;
@@ -174,6 +191,7 @@ function createCall(
 ): Call {
   const config = gateway.config.current();
   const gone = new AbortController();
+  const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(clientGone());
   });
@@ -191,6 +209,8 @@ function createCall(
     startedAtMs: gateway.clock.now(),
     ip: clientIp(request.socket.remoteAddress, request.headers, config.trustedProxies),
     gone: gone.signal,
+    notes: {},
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

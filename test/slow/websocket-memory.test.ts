@@ -20,15 +20,17 @@ async function settledMemory(): Promise<number> {
   return process.memoryUsage().rss;
 }
 
-/** Opens sockets that warm up once and then say nothing; resolves when all are idle. */
-async function idleClients(url: string, count: number): Promise<{ end(): Promise<void> }> {
+/** Opens sockets that say nothing, or take one warm-up first; resolves when all are idle. */
+async function idleClients(url: string, count: number, warmUp: boolean): Promise<{ end(): Promise<void> }> {
   const source = `
     const { WebSocket } = require('ws');
     let idle = 0;
     for (let index = 0; index < ${count}; index++) {
       const ws = new WebSocket('${url}', { headers: { authorization: 'Bearer ${KEY}' } });
-      ws.on('open', () => ws.send(JSON.stringify({ type: 'response.create', model: 'm', input: 'hi', generate: false, store: false })));
-      ws.on('message', (data) => { if (String(data).includes('response.completed') && ++idle === ${count}) console.log('idle'); });
+      const ready = () => { if (++idle === ${count}) console.log('idle'); };
+      const ask = JSON.stringify({ type: 'response.create', model: 'm', input: 'hi', generate: false, store: false });
+      ws.on('open', () => ${warmUp} ? ws.send(ask) : ready());
+      ws.on('message', (data) => { if (String(data).includes('response.completed')) ready(); });
     }`;
   const child = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
   await new Promise((resolve) => child.stdout.once('data', resolve));
@@ -47,10 +49,10 @@ test(`${CONNECTIONS} idle WebSockets cost under ${MAX_BYTES} bytes each`, async 
     { level: 'silent' },
   );
   const url = `${gateway.url.replace('http', 'ws')}/v1/responses`;
-  const warm = await idleClients(url, 50);
+  const warm = await idleClients(url, 50, true);
   await warm.end();
   const before = await settledMemory();
-  const clients = await idleClients(url, CONNECTIONS);
+  const clients = await idleClients(url, CONNECTIONS, false);
   const each = (await settledMemory()) - before;
   await clients.end();
   console.log(`${Math.round(each / CONNECTIONS)} bytes each`);

@@ -21,6 +21,9 @@ export const userBalance: Handler = async (call) => {
 export const codingBalance: Handler = async (call) => {
   const balance = await balanceOf(call);
   answer(call, {
+    // The client refuses an answer without a plan; the other members may be null.
+    plan_type: 'unknown',
+    rate_limit: null,
     credits: {
       has_credits: balance.unlimited || balance.nanos > 0n,
       unlimited: balance.unlimited,

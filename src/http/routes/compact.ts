@@ -10,7 +10,7 @@ import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
 import { checkModel, reserve } from '../admit.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
@@ -43,6 +43,8 @@ async function forward(call: Call, asked: Asked): Promise<void> {
   const { principal } = asked;
   const accountId = principal.account.id;
   const request = client.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  call.notes.model = request.model;
+  call.notes.stream = false;
   const model = checkModel(config, principal, request.model);
   const need = needOf(gateway.codecs, request, principal.account.class, model);
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
@@ -91,7 +93,7 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
 
 async function receive(call: Call): Promise<Asked> {
   const { gateway, config } = call;
-  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const principal = await identify(call);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   refuseStream(json);

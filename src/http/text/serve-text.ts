@@ -10,7 +10,7 @@ import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
 import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
@@ -51,7 +51,7 @@ export type Prepare = (call: Asking, principal: Principal, text: string, json: J
 /** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const { gateway, config } = call;
-  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const principal = await identify(call);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   await answerText(call, codec, await prepare(call, principal, text, json), new Waiting(call.response));
@@ -74,6 +74,8 @@ async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Rep
   const accountId = principal.account.id;
   const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
   const request = asCarried(decoded, asked);
+  call.notes.model = request.model;
+  call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
@@ -149,6 +151,7 @@ class TextExchange {
       clock: gateway.clock,
       mint: gateway.mint,
       ...(asked.stored === undefined ? {} : { stored: asked.stored }),
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
   }
 
@@ -195,16 +198,15 @@ class TextExchange {
   async stream(plan: Plan): Promise<void> {
     const { gateway, config } = this.#call;
     let committed: Committed | undefined;
-    const commit = (): Committed => {
-      committed ??= this.#reply.commit({
-        clock: gateway.clock,
-        writeStallMs: config.writeStallMs,
-        keepAlive: { intervalMs: config.keepAliveMs },
-      });
+    const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
+      committed ??= this.#reply.commit(
+        { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        headers,
+      );
       return committed;
     };
     // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
-    const early = gateway.clock.setTimeout(commit, config.commitAfterMs);
+    const early = gateway.clock.setTimeout(() => commit(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
       taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
@@ -218,7 +220,7 @@ class TextExchange {
       early.cancel();
     }
     this.#took(taken);
-    await this.#relay(taken, commit());
+    await this.#relay(taken, commit(this.#channelHeader(taken)));
   }
 
   async #relay(taken: Taken<StreamStart>, committed: Committed): Promise<void> {

@@ -12,15 +12,16 @@ import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json-text.ts';
 import type { Principal } from '../../store/keys.ts';
 import { advance } from '../../streams/lifecycle.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { Committed, type Reply } from '../exchange.ts';
 import type { Asking, Gateway } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { ownerOf } from '../history/owner-of.ts';
-import { inputItems, type PastTurn } from '../history/past-turn.ts';
+import type { PastTurn } from '../history/past-turn.ts';
 import { previousIdOf, previousResponseNotFound, recall } from '../history/recall.ts';
 import type { Answered } from '../history/remembering.ts';
+import { logRefusal } from '../refusal-log.ts';
 import { answerText, type Asked } from '../text/serve-text.ts';
 import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.ts';
 import { errorText, eventText, type Spelling } from './event-text.ts';
@@ -188,11 +189,14 @@ export class Session {
       if (failure.code === 'internal_error') {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
+      logRefusal(call, failure);
       const { reason } = turn.signal;
       this.#outlet.say(errorText(isClientGone(failure) && reason instanceof GatewayError ? reason : failure, streamId));
     } finally {
-      const seconds = (gateway.clock.monotonic() - startedAt) / 1000;
-      gateway.metrics.requestEnded(call.route, failure?.status ?? 200, failure?.code ?? '', seconds);
+      const status = failure?.status ?? 200;
+      const code = failure?.code ?? call.notes.failure ?? '';
+      call.trace?.end({ method: call.method, route: call.path, status, code });
+      gateway.metrics.requestEnded(call.route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
       this.#turn = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
       this.#move('over');
@@ -207,7 +211,7 @@ export class Session {
 
   async #answer(call: Asking, event: TurnEvent, spelling: Spelling): Promise<void> {
     const { gateway, codec } = this.#options;
-    const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+    const principal = await identify(call);
     const body = event.kind === 'create' ? event : this.#continued(event.input);
     const past = await this.#find(principal, body.json);
     this.#checkSize(call, past, body);
@@ -265,9 +269,9 @@ export class Session {
     { text, json }: { readonly text: string; readonly json: JsonObject },
   ): void {
     if (past === undefined) return;
-    const own = inputItems(text, json);
-    const { entryBytes } = call.config.history;
-    if (past.totalItems + own.count <= MAX_HISTORY_ITEMS && past.totalBytes + own.bytes.length <= entryBytes) return;
+    const { input } = json;
+    const items = Array.isArray(input) ? input.length : 1;
+    if (past.totalItems + items <= MAX_HISTORY_ITEMS && past.totalBytes + text.length <= call.config.history.entryBytes) return;
     throw new GatewayError(
       'websocket_history_limit_exceeded',
       'The conversation is too large to be continued on this connection.',
@@ -288,6 +292,7 @@ export class Session {
 
   #asking(gone: AbortSignal): Asking {
     const { gateway, request, path, ip, clientRequestId } = this.#options;
+    const trace = gateway.tracer.start(request.headers);
     return {
       gateway,
       config: gateway.config.current(),
@@ -300,6 +305,8 @@ export class Session {
       startedAtMs: gateway.clock.now(),
       ip,
       gone,
+      notes: {},
+      ...(trace === undefined ? {} : { trace }),
     };
   }
 }
