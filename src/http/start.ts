@@ -14,6 +14,9 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localMemory, type Memory } from './history/memory.ts';
+import { type Post, workersMemory } from './history/workers.ts';
+import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { startRetention } from './retention.ts';
@@ -36,6 +39,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** How the response history of other workers is reached; absent: this process is alone. */
+  readonly worker?: { readonly worker: number; readonly post: Post };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -110,6 +115,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
   await gateway.store.settlements.flush();
   await operations?.close();
   await gateway.upstreams.close();
+  gateway.memory.close();
   await gateway.tracer.close();
 }
 
@@ -133,6 +139,11 @@ function createPagesOf(config: ConfigSource): () => Pages {
     }
     return pages;
   };
+}
+
+function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
+  const history = new ResponseHistory(clock, () => config.current().history);
+  return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
 }
 
 function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
@@ -168,6 +179,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
+    memory: createMemory(options),
     log: options.log,
     metrics,
     tracer: tracerOf(options),
