@@ -39,6 +39,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Prepares the web pages before listening, so that no request waits for it. */
+  readonly preparePages?: boolean;
   /** How the response history of other workers is reached; absent: this process is alone. */
   readonly worker?: { readonly worker: number; readonly post: Post };
   /** False in a worker: its primary listens for operators. Default true. */
@@ -61,6 +63,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let worker: VideoWorker | undefined;
   const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
   const stopFollowing = options.config.onChange((config) => follow(gateway, config));
+  if (options.preparePages === true) gateway.pages();
   const server = createGatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
@@ -124,20 +127,19 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
-/** Made again only when the public address changes: everything else of the pages follows the prices. */
+/**
+ * Made when they are first asked for, since compressing them takes half a second (`serve` asks before it listens), and again only when the
+ * public address changes: everything else of the pages follows the prices.
+ */
 function createPagesOf(config: ConfigSource): () => Pages {
   const prices = createPriceLists(config);
-  const make = (publicBaseUrl: string | undefined): Pages =>
-    createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) });
-  let { publicBaseUrl } = config.current();
-  let pages = make(publicBaseUrl);
+  let made: { readonly publicBaseUrl: string | undefined; readonly pages: Pages } | undefined;
   return () => {
-    const current = config.current().publicBaseUrl;
-    if (current !== publicBaseUrl) {
-      pages = make(current);
-      publicBaseUrl = current;
+    const { publicBaseUrl } = config.current();
+    if (made === undefined || made.publicBaseUrl !== publicBaseUrl) {
+      made = { publicBaseUrl, pages: createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) }) };
     }
-    return pages;
+    return made.pages;
   };
 }
 

@@ -147,6 +147,7 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     chargeFor,
     log,
     processFigures: true,
+    preparePages: true,
     operations: !isWorker,
     ...(worker === undefined ? {} : { worker }),
   });
