@@ -41,12 +41,11 @@ export class Waiting {
     writeAnswer(this.#response, answer);
   }
 
-  /** The 200 of a stream goes out at once, so that keep-alives can flow. */
+  /** The 200 of a stream: it goes out with the first words, or at once with {@link Committed.flushHead}, so that keep-alives can flow. */
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    this.#response.flushHeaders();
-    return new Committed(createResponseWriter(this.#response, options));
+    return new Committed(this.#response, createResponseWriter(this.#response, options));
   }
 }
 
@@ -54,9 +53,16 @@ export class Waiting {
 export class Committed {
   readonly kind = 'committed';
   readonly writer: ResponseWriter;
+  readonly #response: ServerResponse;
 
-  constructor(writer: ResponseWriter) {
+  constructor(response: ServerResponse, writer: ResponseWriter) {
+    this.#response = response;
     this.writer = writer;
+  }
+
+  /** Sends the head, unless words have taken it along. */
+  flushHead(): void {
+    this.#response.flushHeaders();
   }
 
   /** Resolves when the client has everything; rejects when it left first. */
