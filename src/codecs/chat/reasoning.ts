@@ -2,6 +2,7 @@
  * The reasoning items of one streamed answer, from scalars and from `reasoning_details`. Fragments of one identity accumulate
  * into one item (spec rule 12); separate ones stay separate.
  */
+import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ReasoningItem } from '../canonical/item.ts';
 import type { JsonValue } from '../canonical/json.ts';
@@ -32,6 +33,9 @@ interface Said {
   readonly identity: DetailIdentity;
   readonly text: string;
 }
+
+/** Every fragment looks for its item: no answer has this many, and looking through more would be quadratic. */
+const MAX_ITEMS = 2048;
 
 export class ReasoningItems {
   readonly #owner: Owner;
@@ -75,7 +79,12 @@ export class ReasoningItems {
     const fresh = this.unsaidRaw(piece);
     if (fresh === '') return;
     this.#raw += fresh;
-    const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
+    let open = this.#open.find((item) => item.identity === undefined);
+    if (open === undefined) {
+      // Something new: what came before it has all that it will get.
+      this.#endPaid(out);
+      open = this.#start(undefined, out);
+    }
     open.raw += fresh;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
   }
@@ -122,6 +131,8 @@ export class ReasoningItems {
   #pushDetail(detail: Detail, out: CanonicalEvent[]): void {
     if (detail.kind === 'encrypted' && detail.id !== undefined && detail.format?.startsWith('google') === true) {
       if (detail.payload === undefined || this.#signatures.some(({ id }) => id === detail.id)) return;
+      if (this.#signatures.length >= MAX_ITEMS)
+        throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} signatures.`);
       this.#signatures.push({ id: detail.id, opaque: opaqueOfDetail(detail, detail.payload, this.#owner), detail });
       return;
     }
@@ -162,16 +173,20 @@ export class ReasoningItems {
     return this.#said.find((said) => belongs(said.identity, detail));
   }
 
+  /** Ends what is signed, and scalar text: a payload of its own follows only fragments with an identity. */
   #endPaid(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined || open.opaque.form === SCALAR_FORM) kept.push(open);
-      else this.#end(open, 'completed', out);
+      const isDone = open.opaque === undefined ? open.identity === undefined : open.opaque.form !== SCALAR_FORM;
+      if (isDone) this.#end(open, 'completed', out);
+      else kept.push(open);
     }
     this.#open = kept;
   }
 
   #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): Open {
+    if (this.#open.length + this.#said.length >= MAX_ITEMS)
+      throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} reasoning items.`);
     const open: Open = { index: this.#nextItem(), raw: '', summary: '', identity, opaque: undefined };
     this.#open.push(open);
     out.push({ type: 'item.start', index: open.index, head: { kind: 'reasoning' } });

@@ -7,7 +7,7 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
-import { sliceJson } from '../json-text.ts';
+import { jsonSlicer, sliceJson } from '../json-text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
@@ -156,8 +156,9 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
     const content = message['content'] ?? [];
     if (!Array.isArray(content)) throw malformed('message_start: content is not an array');
+    const slice = jsonSlicer(text);
     content.forEach((block: JsonValue, at) => {
-      const { kind } = readWholeBlock(block, () => sliceJson(text, ['message', 'content', at, 'input']), this, out);
+      const { kind } = readWholeBlock(block, () => slice(['message', 'content', at, 'input']), this, out);
       this.#calledTool ||= kind === 'tool';
     });
     this.#readUsage(message, out);

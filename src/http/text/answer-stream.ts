@@ -58,6 +58,8 @@ export class AnswerStream implements AnswerSource {
   readonly #silence: Deadline;
   #failed: GatewayError | undefined;
   #over = false;
+  /** The dialect's finish was seen, and the silence is being counted. */
+  #finished = false;
 
   constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = readBody(body, { clock: options.clock, ms: DRAIN_MS });
@@ -125,7 +127,10 @@ export class AnswerStream implements AnswerSource {
         break;
       }
     }
-    if (this.#decoder.finished === true) this.#silence.in(FINISHED_SILENCE_MS);
+    // Comments after the finish, and looks that find nothing, are silence.
+    if (this.#decoder.finished !== true || (this.#finished && out.length === from)) return;
+    this.#finished = true;
+    this.#silence.in(FINISHED_SILENCE_MS);
   }
 }
 
