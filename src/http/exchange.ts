@@ -49,12 +49,11 @@ export class Waiting implements Reply {
     writeAnswer(this.#response, answer);
   }
 
-  /** The 200 of a stream goes out at once, so that keep-alives can flow. */
+  /** The 200 of a stream: it goes out with the first words, or at once with {@link Committed.flushHead}, so that keep-alives can flow. */
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    this.#response.flushHeaders();
-    return new Committed(createResponseWriter(this.#response, options));
+    return new Committed(createResponseWriter(this.#response, options), sseText, () => this.#response.flushHeaders());
   }
 }
 
@@ -64,10 +63,17 @@ export class Committed {
   readonly writer: ResponseWriter;
   /** One event in the framing of this stream. */
   readonly frame: (frame: Frame) => string;
+  readonly #flush: () => void;
 
-  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText) {
+  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText, flush: () => void = () => undefined) {
     this.writer = writer;
     this.frame = frame;
+    this.#flush = flush;
+  }
+
+  /** Sends the head of an HTTP answer, unless words have taken it along. */
+  flushHead(): void {
+    this.#flush();
   }
 
   /** Resolves when the client has everything; rejects when it left first. */

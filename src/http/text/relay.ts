@@ -7,7 +7,7 @@ import type { Step } from '../../codecs/canonical/event.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { sealed } from '../../streams/seal.ts';
 import type { SealingStage } from '../../streams/stage.ts';
-import { StreamError } from '../../streams/stream-error.ts';
+import { ENDED } from '../../streams/stream-error.ts';
 import type { Committed } from '../exchange.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -40,6 +40,8 @@ export async function relay(
     let words: string[] = [];
     voice.push(held, words);
     if (source.ended && !voice.over) voice.end(words);
+    // The head goes out with the first words, in one write; without words it goes alone.
+    if (words.length === 0) committed.flushHead();
     for (;;) {
       if (words.length > 0) {
         const pending = watch.beforeWords?.();
@@ -68,7 +70,7 @@ export async function relay(
         voice.abort(reason, words);
       }
     }
-    if (!source.ended) source.cancel(new StreamError('ended', 'the ending was said'));
+    if (!source.ended) source.cancel(ENDED);
     await writer.end();
     return told;
   } catch (reason) {

@@ -206,7 +206,7 @@ class TextExchange {
       return committed;
     };
     // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
-    const early = gateway.clock.setTimeout(() => commit(), config.commitAfterMs);
+    const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
       taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
