@@ -13,6 +13,7 @@ import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
 import type { Metrics } from './metrics.ts';
+import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './route-table.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 
@@ -29,6 +30,8 @@ export interface Gateway {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
+  /** The web pages of the current configuration. */
+  readonly pages: () => Pages;
   /** A video task was created: the worker of this process looks at once. */
   readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */

@@ -112,7 +112,7 @@ export class Meter {
   #entry(ending: Ending): RequestLogEntry {
     const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
     const { principal, model, rates } = this.#admitted;
-    const usage = ending.usage === undefined || isPlaceholder(ending.usage) ? undefined : ending.usage;
+    const usage = isReport(ending.usage) ? ending.usage : undefined;
     const billable = usage === undefined ? undefined : billableUsage(usage);
     const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
     const flagged =
@@ -196,6 +196,11 @@ function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   if (errorCode === undefined) return '';
   if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
   return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
+}
+
+/** Placeholder zeros are no report; calls of metered tools are one, whatever the tokens say. */
+function isReport(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && (!isPlaceholder(usage) || (usage.meters?.size ?? 0) > 0);
 }
 
 /** The upstream's own words with ours, for the request log only. */

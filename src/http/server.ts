@@ -113,6 +113,7 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
+    if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
       call = createCall(gateway, match, request, response, { path, requestId, clientRequestId });
@@ -130,6 +131,15 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
     call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
   }
+}
+
+/** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
+function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
+  const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
+  if (page === undefined) return false;
+  response.writeHead(page.status, page.headers);
+  response.end(page.body);
+  return true;
 }
 
 /** The handler, or undefined when the answer is already out. Throws 404 and 405. */

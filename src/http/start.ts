@@ -17,6 +17,8 @@ import type { Gateway } from './gateway.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { startRetention } from './retention.ts';
+import { createPages, type Pages } from './pages/create-pages.ts';
+import { createPriceLists } from './price-list.ts';
 import { HANDLERS } from './routes/table.ts';
 import { createGatewayServer } from './server.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
@@ -116,6 +118,23 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
+/** Made again only when the public address changes: everything else of the pages follows the prices. */
+function createPagesOf(config: ConfigSource): () => Pages {
+  const prices = createPriceLists(config);
+  const make = (publicBaseUrl: string | undefined): Pages =>
+    createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) });
+  let { publicBaseUrl } = config.current();
+  let pages = make(publicBaseUrl);
+  return () => {
+    const current = config.current().publicBaseUrl;
+    if (current !== publicBaseUrl) {
+      pages = make(current);
+      publicBaseUrl = current;
+    }
+    return pages;
+  };
+}
+
 function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
   const { config, store, clock } = options;
   const { affinity } = config.current();
@@ -152,6 +171,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     log: options.log,
     metrics,
     tracer: tracerOf(options),
+    pages: createPagesOf(config),
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
   };

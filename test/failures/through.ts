@@ -1,5 +1,5 @@
 /** Literal upstream answers through the pipeline to a client, and literal requests to an upstream: what the ledger's tests are made of. */
-import type { GatewayError } from '../../src/codecs/canonical/error.ts';
+import { GatewayError } from '../../src/codecs/canonical/error.ts';
 import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, CodecOptions, DecodeContext, Frame, ModelFacts, UpstreamCodec } from '../../src/codecs/codec.ts';
@@ -86,9 +86,18 @@ export function through(
     names: frames.map(({ event }) => event),
     text: sseText(frames),
     failure,
-    body: failed ? undefined : JSON.parse(client.encodeResponse(whole, undefined, context)),
+    body: failed ? undefined : bodyOf(() => client.encodeResponse(whole, undefined, context)),
     whole,
   };
+}
+
+function bodyOf(encode: () => string): Json {
+  try {
+    return JSON.parse(encode());
+  } catch (error) {
+    if (error instanceof GatewayError) return undefined;
+    throw error;
+  }
 }
 
 /** A whole JSON answer to a client that does not stream. */

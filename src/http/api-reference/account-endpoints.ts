@@ -189,6 +189,48 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     ],
     errors: KEY_ERRORS,
   },
+  {
+    id: 'read-spend',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/v1/usage',
+    aliasRule: 'synchronous',
+    title: 'Read what a key used, by day',
+    summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
+    auth: 'key',
+    query: Type.Object({
+      from: Type.Optional(Type.String({ description: 'First day, such as 2026-03-01. Default: the oldest that is kept.' })),
+      to: Type.Optional(Type.String({ description: 'Last day, itself included. Default: today.' })),
+    }),
+    responses: [
+      {
+        status: 200,
+        text: 'One entry for each day with requests, oldest first.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('list'),
+          currency: Type.Literal('USD'),
+          data: Type.Array(
+            Type.Object({
+              day: Type.String(),
+              requests: Type.Integer(),
+              input_tokens: Type.Integer({
+                description: 'Neither read from nor written to a cache; those are counted beside it.',
+              }),
+              cached_input_tokens: Type.Integer(),
+              cache_write_tokens: Type.Integer(),
+              output_tokens: Type.Integer(),
+              reasoning_tokens: Type.Integer(),
+              images: Type.Integer(),
+              videos: Type.Integer(),
+              charged: Type.String({ description: 'US dollars, a decimal string.' }),
+            }),
+          ),
+        }),
+      },
+    ],
+    errors: [...KEY_ERRORS, 'invalid_request'],
+  },
 ];
 
 const html = [{ status: 200, text: 'The page.', contentType: 'text/html' }] as const;

@@ -31,6 +31,9 @@ export interface Pages {
   respond(method: string, path: string, headers: PageRequestHeaders): PageResponse | undefined;
 }
 
+/** The pages' own paths, assets aside. */
+export const PAGE_PATHS = ['/', '/apidocs', '/openapi.json', '/prices.json'] as const;
+
 /** Always asked for again; the tag makes that cheap. */
 const REVALIDATE = 'no-cache';
 const PRICES_CACHE = 'public, max-age=5, must-revalidate';

@@ -21,7 +21,7 @@ export const userBalance: Handler = async (call) => {
 export const codingBalance: Handler = async (call) => {
   const balance = await balanceOf(call);
   answer(call, {
-    // The client refuses an answer without a plan; the other members may be null.
+    // Required by the client that reads this; there are no plans and no rate windows here.
     plan_type: 'unknown',
     rate_limit: null,
     credits: {

@@ -220,7 +220,8 @@ class TextExchange {
     failure: GatewayError | undefined,
   ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
     const { fold: said } = start.source;
-    if (said.usage !== undefined && (said.outcome !== undefined || failure === undefined)) return { usage: said.usage };
+    const isFinal = said.outcome !== undefined || failure === undefined;
+    if (said.usage !== undefined && isFinal && !said.isUsageEarly) return { usage: said.usage };
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
     if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
     const counted = await countedUsage(this.#request, said.whole({ status: 'cancelled', error: failure ?? clientGone() }));
