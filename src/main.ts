@@ -23,6 +23,7 @@ import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts'
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
+import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
 import { openLmdbStore } from './store/lmdb/open.ts';
 import { parsePrice } from './store/prices.ts';
@@ -119,7 +120,11 @@ async function main(): Promise<number> {
       onSignal(listener) {
         process.on('SIGHUP', () => listener('reload'));
         process.on('SIGTERM', () => listener('stop'));
-        process.on('SIGINT', () => listener('stop'));
+        process.on('SIGUSR2', () => listener('renew'));
+        process.on('SIGINT', () => {
+          // Ctrl-C reaches the whole group, and a worker's stop comes from its primary: a second one would cut.
+          if (!isWorker) listener('stop');
+        });
       },
       onFault(listener) {
         process.on('unhandledRejection', (error) => listener('rejection', error));

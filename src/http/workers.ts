@@ -3,6 +3,7 @@
  * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
@@ -52,12 +53,15 @@ export function leavePrimary(): void {
   cluster.worker?.disconnect();
 }
 
+/** `renew`: new workers, one after another, with the code that is on disk now. */
+export type Signal = 'reload' | 'stop' | 'renew';
+
 export interface WorkersOptions {
   readonly count: number;
   readonly operations: { readonly host: string; readonly port: number } | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly onSignal: (listener: (signal: 'reload' | 'stop') => void) => void;
+  readonly onSignal: (listener: (signal: Signal) => void) => void;
 }
 
 /** A worker that dies sooner than this is not replaced at once: its reason will not have gone. */
@@ -67,21 +71,56 @@ const RESTART_PAUSE_MS = 1_000;
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { count, log, clock } = options;
   let stopping = false;
+  let renewing = false;
+  /** A successor that does not listen yet: it is nobody's loss when it ends. */
+  let candidate: Worker | undefined;
+  /** Workers whose successors are there already. */
+  const retired = new Set<Worker>();
+  const renew = async (): Promise<void> => {
+    if (renewing) return;
+    renewing = true;
+    const old = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    for (const worker of old) {
+      if (stopping || worker.isDead()) continue;
+      const successor = cluster.fork();
+      candidate = successor;
+      const listens = await Promise.race([
+        once(successor, 'listening').then(() => true),
+        once(successor, 'exit').then(() => false),
+      ]);
+      candidate = undefined;
+      if (!listens) {
+        // The code or the configuration on disk does not start: those that serve go on serving.
+        log.error('a new worker did not start; the old ones stay');
+        break;
+      }
+      retired.add(worker);
+      worker.process.kill('SIGTERM');
+      if (!worker.isDead()) await once(worker, 'exit');
+    }
+    renewing = false;
+    log.info('workers renewed');
+  };
   const stopOperations = await serveOperations(options, () => Object.keys(cluster.workers ?? {}).length);
   return await new Promise<number>((resolve) => {
     const alive = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     cluster.on('exit', (worker, code, signal) => {
-      if (!stopping) {
+      const expected = retired.delete(worker) || candidate === worker;
+      if (!stopping && !expected) {
         log.error({ pid: worker.process.pid, code, signal }, 'a worker ended; another one starts');
         clock.setTimeout(() => {
           if (!stopping) cluster.fork();
         }, RESTART_PAUSE_MS);
-      } else if (alive().length === 0) {
+      } else if (stopping && alive().length === 0) {
         stopOperations();
         resolve(0);
       }
     });
     options.onSignal((signal) => {
+      if (signal === 'renew') {
+        renew().catch((error: unknown) => log.error({ err: error }, 'workers could not be renewed'));
+        return;
+      }
       if (signal === 'stop') stopping = true;
       // A second stop reaches the workers as their second one, and they cut.
       for (const worker of alive()) worker.process.kill(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
@@ -134,7 +173,7 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
   const server = createServer((request, response) => {
     const path = pathOfTarget(request.url ?? '/');
     if (path === '/healthz') {
-      const ready = workers() === options.count;
+      const ready = workers() >= options.count;
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ status: ready ? 'ok' : 'unready', workers: workers() }));
     } else if (path === '/channels') {

@@ -1,6 +1,7 @@
 /** Real processes: reloads by file and by signal, a bad file, strict durability, workers, and restarts under load. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Agent, request } from 'undici';
 import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
 import { freePort, install, type Installation, type Serving, waitFor } from '../support/processes.ts';
 
@@ -136,4 +137,49 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   );
   assert.equal((await post(serving, place, { stream: true })).status, 200);
   assert.equal(await serving.stop('SIGTERM'), 0);
+});
+
+test('workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
+  simulator.reset();
+  simulator.enqueue(say('a stream that lasts a little', { pace: { ms: 15 } }));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
+    () => serving.text(),
+  );
+  const pids = async (): Promise<Set<number>> => {
+    const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
+    return new Set(report.workers.map(({ pid }) => pid));
+  };
+  const before = await pids();
+  const unkept = new Agent({ pipelining: 0 });
+  let renewed = false;
+  let answered = 0;
+  const client = async (): Promise<void> => {
+    while (!renewed) {
+      // A connection of its own each time: one that is kept may be closed just as it is used again, whatever a server does.
+      const { body } = await request(`${serving.url}/v1/chat/completions`, {
+        method: 'POST',
+        dispatcher: unkept,
+        headers: { authorization: `Bearer ${place.key}` },
+        body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] }),
+      });
+      assert.match(await body.text(), /data: \[DONE\]\n\n$/);
+      answered += 1;
+    }
+  };
+  const clients = [0, 1, 2, 3].map(client);
+  serving.process.kill('SIGUSR2');
+  await serving.logged('workers renewed');
+  renewed = true;
+  await Promise.all(clients);
+  assert.ok(answered > 4);
+  for (const pid of await pids()) assert.ok(!before.has(pid), 'every worker is new');
+  const open = await post(serving, place, { stream: true });
+  for (const pid of await pids()) process.kill(pid, 'SIGINT');
+  const stopped = serving.stop('SIGINT');
+  assert.match(await open.text(), /data: \[DONE\]\n\n$/);
+  assert.equal(await stopped, 0);
 });
