@@ -79,10 +79,10 @@ export interface Tables {
   readonly log: Database<RequestLogRow, number>;
   /** Exchange id to seq. */
   readonly logExchanges: Database<number, string>;
-  /** [request id | client's request id, seq], where they are not the exchange id. */
+  /** [request id | client's request id, seq], where they do not give the exchange id away (`otherNames`). */
   readonly logIds: Database<true, [string, number]>;
-  /** [key id, seq] */
-  readonly logKeys: Database<true, [string, number]>;
+  /** [key id, first seq] to the seqs that one transaction wrote for the key, rising. */
+  readonly logKeys: Database<readonly number[], [string, number]>;
   readonly videos: Database<VideoTask, string>;
   /** [account id, key id, number] to task id. */
   readonly videoOwners: Database<string, [string, string, number]>;

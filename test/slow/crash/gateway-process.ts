@@ -1,6 +1,7 @@
 /** The gateway as a process of its own (`mizu serve` on a configuration file), started and killed. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
@@ -8,11 +9,13 @@ const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url));
 
 export class GatewayProcess {
   readonly #child: ChildProcessByStdio<null, Readable, Readable>;
+  readonly #isTraced: boolean;
   #said = '';
   #errors = '';
 
   /** `wrapper` goes before the command: a tracer. */
   constructor(config: string, cache: string, wrapper: readonly string[] = []) {
+    this.#isTraced = wrapper.length > 0;
     const [command = process.execPath, ...args] = [...wrapper, process.execPath, MAIN, 'serve', '--config', config];
     this.#child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -24,10 +27,6 @@ export class GatewayProcess {
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errors += text;
     });
-  }
-
-  get pid(): number {
-    return this.#child.pid ?? 0;
   }
 
   /** Its URL, once it listens. */
@@ -45,11 +44,18 @@ export class GatewayProcess {
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     const ended = once(this.#child, 'exit');
-    this.#child.kill(signal);
+    const traced = this.#isTraced ? childrenOf(this.#child.pid ?? 0) : [];
+    // A tracer keeps signals to itself and ends with what it traces.
+    if (traced.length === 0) this.#child.kill(signal);
+    for (const pid of traced) process.kill(pid, signal);
     await ended;
   }
 
   get errors(): string {
     return this.#errors;
   }
+}
+
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number);
 }
