@@ -33,16 +33,19 @@ export class LifecycleError extends Error {
   }
 }
 
+/** Anything total: each row names only states of the table itself, or `illegal`. */
+type TableOf<T> = { readonly [S in keyof T]: Readonly<Record<string, (keyof T & string) | typeof illegal>> };
+
 /** The state after `event`. Throws {@link LifecycleError}; the caller's state is then unchanged. */
-export function advance<State extends string, Event extends string>(
+export function advance<T extends TableOf<T>>(
   subject: string,
-  table: Transitions<State, Event>,
-  state: NoInfer<State>,
-  event: NoInfer<Event>,
-): State {
-  const row = table[state];
+  table: T,
+  state: keyof T & string,
+  event: keyof T[keyof T] & string,
+): keyof T & string {
+  const row: Readonly<Record<string, (keyof T & string) | typeof illegal>> = table[state];
   const next = row[event];
-  if (next === illegal) {
+  if (next === illegal || next === undefined) {
     const legal = Object.entries(row).filter(([, target]) => target !== illegal);
     throw new LifecycleError(
       subject,

@@ -1,0 +1,92 @@
+/** The subject: the whole gateway as an operator runs it, with an account, a key, prices and logs, in front of the bench upstream. */
+import { execFileSync, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { stop } from './processes.ts';
+
+export interface Gateway {
+  readonly url: string;
+  readonly pid: number;
+  readonly key: string;
+  stop(): Promise<void>;
+}
+
+const ENTRY = new URL('../../src/main.ts', import.meta.url).pathname;
+const CHANNELS = [
+  ['chat', 'chat_completion'],
+  ['responses', 'responses'],
+  ['messages', 'messages'],
+] as const;
+const SHAPES = ['full-flow', 'paced', 'whole', 'hold'] as const;
+
+/** The logical model that reaches an upstream dialect and shape. */
+export const modelOf = (dialect: string, shape: string): string => `${dialect}-${shape}`;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function configOf(upstreamUrl: string, port: number, operationsPort: number, data: string): object {
+  const models: Record<string, object> = {};
+  for (const [dialect] of CHANNELS)
+    for (const shape of SHAPES) models[modelOf(dialect, shape)] = { price: { input: '1.25', output: '10.00' } };
+  return {
+    listen: { host: '127.0.0.1', port },
+    operations: { host: '127.0.0.1', port: operationsPort },
+    store: { path: data },
+    channels: CHANNELS.map(([dialect, type]) => ({
+      id: dialect,
+      type,
+      base_url: `${upstreamUrl}/v1`,
+      api_key: 'sk-bench-upstream',
+      models: Object.fromEntries(SHAPES.map((shape) => [modelOf(dialect, shape), shape])),
+    })),
+    models,
+  };
+}
+
+export async function startGateway(upstreamUrl: string, args: readonly string[] = []): Promise<Gateway> {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-bench-'));
+  const [port, operationsPort] = [await freePort(), await freePort()];
+  const config = join(folder, 'mizu.config.json');
+  writeFileSync(config, JSON.stringify(configOf(upstreamUrl, port, operationsPort, join(folder, 'data'))));
+  const verb = (...words: string[]): string =>
+    execFileSync(process.execPath, [ENTRY, ...words, '--config', config], { encoding: 'utf8' });
+  verb('accounts', 'create', 'bench', '--credit', '1000000');
+  const key = /sk-mizu-[\w-]{43}/.exec(verb('keys', 'create', '--account', 'bench', '--name', 'bench'))?.[0];
+  if (key === undefined) throw new Error('keys create printed no key');
+  const child = spawn(process.execPath, [ENTRY, 'serve', '--config', config, ...args]);
+  let printed = '';
+  child.stderr.on('data', (chunk) => {
+    printed = (printed + String(chunk)).slice(-4000);
+  });
+  child.stdout.resume();
+  const url = `http://127.0.0.1:${port}`;
+  for (let attempt = 0; ; attempt++) {
+    if (child.exitCode !== null || attempt > 200) throw new Error(`the gateway did not start: ${printed}`);
+    const ready = await import('node:http').then(
+      ({ get }) =>
+        new Promise<boolean>((resolve) =>
+          get(`${url}/readyz`, (answer) => resolve(answer.resume().statusCode === 200)).on('error', () => resolve(false)),
+        ),
+    );
+    if (ready) break;
+    await sleep(50);
+  }
+  return {
+    url,
+    pid: child.pid ?? 0,
+    key,
+    stop: async () => {
+      await stop(child);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}

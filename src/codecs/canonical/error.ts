@@ -1,0 +1,133 @@
+/**
+ * One error class, one table: code, status, and whose fault it is. `http/errors.ts` answers with it, each client codec
+ * writes the body in its own dialect. Upstream text is sanitised before it becomes a `message` (`codecs/sanitise.ts`).
+ */
+
+export type Blame = 'client' | 'gateway' | 'upstream';
+
+const client = (status: number) => ({ status, blame: 'client' as const });
+const gateway = (status: number) => ({ status, blame: 'gateway' as const });
+const upstream = (status: number) => ({ status, blame: 'upstream' as const });
+
+export const ERRORS = {
+  invalid_request: client(400),
+  unsupported_conversion: client(400),
+  unsupported_parameter: client(400),
+  previous_response_not_found: client(400),
+  background_not_supported: client(400),
+  idempotency_key_required: client(400),
+  unauthorized: client(401),
+  insufficient_balance: client(402),
+  api_key_spend_limit_reached: client(402),
+  model_not_allowed: client(403),
+  ip_not_allowed: client(403),
+  model_pricing_required: client(403),
+  not_found: client(404),
+  model_not_found: client(404),
+  video_not_found: client(404),
+  method_not_allowed: client(405),
+  request_timeout: client(408),
+  video_submission_started: client(409),
+  idempotency_key_reused: client(409),
+  websocket_busy: client(409),
+  request_too_large: client(413),
+  websocket_history_limit_exceeded: client(413),
+  unsupported_media_type: client(415),
+  upgrade_required: client(426),
+  rate_limited: client(429),
+  client_closed_request: client(499),
+  invalid_websocket_event: client(400),
+  websocket_connection_limit_reached: client(400),
+  internal_error: gateway(500),
+  no_healthy_upstream: gateway(503),
+  store_unavailable: gateway(503),
+  overloaded: gateway(503),
+  shutting_down: gateway(503),
+  video_primary_required: gateway(503),
+  upstream_error: upstream(502),
+  response_not_representable: upstream(502),
+  cancelled: upstream(502),
+  upstream_timeout: upstream(504),
+} as const satisfies Record<string, { status: number; blame: Blame }>;
+
+export type ErrorCode = keyof typeof ERRORS;
+
+/** What an upstream said of its failure. For the request log; only `code` and a sanitised message may reach a client. */
+export interface UpstreamFacts {
+  /** HTTP status, or the status that an error inside a 200 stream stands for. */
+  readonly status?: number;
+  readonly code?: string;
+  readonly type?: string;
+  readonly param?: string;
+  /** The full, unsanitised text. */
+  readonly text?: string;
+  readonly retryAfterMs?: number;
+}
+
+/** Why an upstream's answer was refused; for logs, metrics and retry decisions. */
+export type UpstreamReason =
+  | 'http_status'
+  | 'error_event'
+  | 'network'
+  | 'timeout'
+  | 'truncated'
+  | 'undecodable'
+  | 'illegal_lifecycle'
+  | 'malformed_event'
+  | 'not_representable'
+  | 'empty';
+
+export interface ErrorDetails {
+  /** Path of the offending field in the client's body (`messages[0].content`). */
+  readonly param?: string;
+  /** Overrides the table: only a deterministic upstream 400, 413 or 422 that passes as itself. */
+  readonly status?: number;
+  /** A code of the upstream from the allow-list, shown instead of our own. */
+  readonly shownCode?: string;
+  readonly reason?: UpstreamReason;
+  readonly upstream?: UpstreamFacts;
+  readonly retryAfterMs?: number;
+  readonly cause?: unknown;
+}
+
+export class GatewayError extends Error {
+  override readonly name = 'GatewayError';
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly blame: Blame;
+  readonly param: string | null;
+  /** The code that the client reads. */
+  readonly shownCode: string;
+  readonly details: ErrorDetails;
+
+  /** `message` is shown to clients: no upstream URL, host, key or account in it. */
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}) {
+    super(message, details.cause === undefined ? undefined : { cause: details.cause });
+    this.code = code;
+    this.status = details.status ?? ERRORS[code].status;
+    this.blame = ERRORS[code].blame;
+    this.param = details.param ?? null;
+    this.shownCode = details.shownCode ?? code;
+    this.details = details;
+  }
+}
+
+/** A field of the client's body is wrong. `param` is its path in the client's own dialect. */
+export function invalid(param: string, message: string): GatewayError {
+  return new GatewayError('invalid_request', message, { param });
+}
+
+/** The request is right but the selected Channel's protocol cannot say it. */
+export function notConvertible(param: string | undefined, message: string): GatewayError {
+  return new GatewayError('unsupported_conversion', message, param === undefined ? {} : { param });
+}
+
+/** The upstream's answer cannot be said in the client's protocol. */
+export function notRepresentable(message: string): GatewayError {
+  return new GatewayError('response_not_representable', message, { reason: 'not_representable' });
+}
+
+/** The upstream's answer breaks its own protocol. `message` names the event, never upstream text. */
+export function upstreamFault(reason: UpstreamReason, message: string, upstream?: UpstreamFacts): GatewayError {
+  return new GatewayError('upstream_error', message, upstream === undefined ? { reason } : { reason, upstream });
+}

@@ -1,0 +1,63 @@
+/** The canonical stream: what an answer says while it is being said. Order: `canonical/lifecycle.ts`. */
+import type { Dialect } from './dialect.ts';
+import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
+import type { JsonValue } from './json.ts';
+import type { Outcome } from './outcome.ts';
+import type { Usage } from './usage.ts';
+
+/** What is known of an item when it begins. */
+export type ItemHead =
+  | { readonly kind: 'text'; readonly role: Role; readonly phase?: string; readonly id?: string }
+  | { readonly kind: 'refusal'; readonly id?: string }
+  | { readonly kind: 'reasoning'; readonly id?: string }
+  | {
+      readonly kind: 'toolCall';
+      readonly flavour: 'function' | 'custom';
+      readonly callId: string;
+      readonly tool: ToolName;
+      readonly id?: string;
+    }
+  | { readonly kind: 'media'; readonly id?: string }
+  | { readonly kind: 'native'; readonly dialect: Dialect; readonly id?: string };
+
+/** A piece of an item. Each kind fits the heads named beside it. */
+export type ItemDelta =
+  /** text, refusal */
+  | { readonly kind: 'text'; readonly text: string; readonly logprobs?: Logprobs }
+  /** text */
+  | { readonly kind: 'citation'; readonly citation: Citation }
+  /** reasoning: raw text */
+  | { readonly kind: 'raw'; readonly text: string }
+  /** reasoning: readable summary, by part (0, 1, …; a new part starts a paragraph) */
+  | { readonly kind: 'summary'; readonly part: number; readonly text: string }
+  /** toolCall */
+  | { readonly kind: 'input'; readonly text: string };
+
+export type CanonicalEvent =
+  | { readonly type: 'response.start'; readonly id?: string; readonly model?: string; readonly createdAt?: number }
+  /** `index` counts 0, 1, 2, … in order of first appearance; it is the decoder's own, never an upstream index. */
+  | { readonly type: 'item.start'; readonly index: number; readonly head: ItemHead }
+  | { readonly type: 'item.delta'; readonly index: number; readonly delta: ItemDelta }
+  /** The whole item, authoritative: its text extends what the deltas said (an encoder sends only the missing suffix). */
+  | { readonly type: 'item.end'; readonly index: number; readonly item: OutputItem; readonly status: ItemStatus }
+  /** Cumulative: the last non-null value of a field wins. */
+  | { readonly type: 'usage.report'; readonly usage: Usage }
+  | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
+  /** The only terminal. Items still open at `failed`, `cancelled` or `incomplete` are closed by encoders as incomplete. */
+  | { readonly type: 'response.end'; readonly outcome: Outcome };
+
+/** The event as its own dialect wrote it, for a client of the same dialect (design: "Same dialect on both sides is lossless"). */
+export interface Native {
+  readonly dialect: Dialect;
+  /** The SSE event name, empty where the dialect uses none; `response` for a whole JSON body. */
+  readonly name: string;
+  /** The JSON text exactly as received. */
+  readonly text: string;
+  readonly json: JsonValue;
+}
+
+/** What a decoder emits for each upstream event. A stage that changes `events` drops `native`. */
+export interface Step {
+  readonly native?: Native;
+  readonly events: readonly CanonicalEvent[];
+}

@@ -1,0 +1,145 @@
+/**
+ * Everything that a conversation can hold, by name. Each encoder answers every name with one entry of its loss table
+ * (design: "A different dialect sees only canonical meaning"), so a missing decision does not compile.
+ */
+
+/** What a request can hold; decided by each upstream encoder. */
+export const REQUEST_FEATURES = [
+  'system text',
+  'system text after the first turn',
+  'developer text',
+  'user text',
+  'assistant text',
+  'assistant phase',
+  'refusal in history',
+  'reasoning: raw text in history',
+  'reasoning: summary in history',
+  'reasoning: opaque of this owner',
+  'reasoning: opaque of another owner',
+  'function call',
+  'function call signature',
+  'custom tool call',
+  'tool result: text',
+  'tool result: image',
+  'tool result: file',
+  'tool result: error flag',
+  'image: inline',
+  'image: url',
+  'image: reference',
+  'image by assistant in history',
+  'audio: inline',
+  'audio: url',
+  'file: inline',
+  'file: url',
+  'file: reference',
+  'file: text',
+  'native item',
+  'cache breakpoint',
+  'function tool',
+  'function tool: strict',
+  'function tool: namespace',
+  'custom tool with object schema',
+  'custom tool: freeform',
+  'native tool',
+  'tool choice: auto, none, required',
+  'tool choice: one tool',
+  'tool choice: allowed tools',
+  'tool choice: native',
+  'parallel tool calls: off',
+  'output cap',
+  'temperature, top_p',
+  'top_k',
+  'seed',
+  'presence and frequency penalty',
+  'stop sequences',
+  'logprobs',
+  'format: json object',
+  'format: json schema',
+  'verbosity',
+  'reasoning effort',
+  'reasoning effort: none',
+  'reasoning budget',
+  'reasoning summary asked',
+  'user',
+  'metadata',
+  'service tier',
+  'prompt cache key',
+  'safety identifier',
+  'store',
+  'include',
+  'unknown members',
+] as const;
+export type RequestFeature = (typeof REQUEST_FEATURES)[number];
+
+/** What a response can hold; decided by each client encoder. */
+export const RESPONSE_FEATURES = [
+  'text',
+  'text phase',
+  'several texts',
+  'refusal',
+  'url citation with position',
+  'url citation without position',
+  'native citation',
+  'logprobs',
+  'text signature',
+  'reasoning: raw text',
+  'reasoning: summary',
+  'reasoning: opaque',
+  'reasoning: redacted',
+  'function call',
+  'function call: namespace',
+  'function call signature',
+  'custom tool call',
+  'image',
+  'audio',
+  'file',
+  'native item',
+  'native event',
+  'usage: cache',
+  'usage: reasoning',
+  'usage: iterations',
+  'usage: unknown members',
+  'completed: stop sequence',
+  'completed: tool use',
+  'incomplete: max output',
+  'incomplete: content filter',
+  'incomplete: context window',
+  'incomplete: pause',
+  'incomplete: compaction',
+  'failed with partial output',
+  'cancelled',
+  'service tier',
+] as const;
+export type ResponseFeature = (typeof RESPONSE_FEATURES)[number];
+
+/** What an encoder does with a feature when the dialects differ. */
+export type Decision =
+  | { readonly does: 'keep' }
+  /** Said in another form; `to` documents it. */
+  | { readonly does: 'coerce'; readonly to: string }
+  /** Left out, and named in the request log. `why` is the reason that an operator reads. */
+  | { readonly does: 'drop'; readonly why: string }
+  /** An explicit error instead of a loss: `unsupported_conversion` (request) or `response_not_representable` (response). */
+  | { readonly does: 'refuse'; readonly why: string };
+
+export type RequestLosses = Readonly<Record<RequestFeature, Decision>>;
+export type ResponseLosses = Readonly<Record<ResponseFeature, Decision>>;
+
+export const keep: Decision = { does: 'keep' };
+export const coerce = (to: string): Decision => ({ does: 'coerce', to });
+export const drop = (why: string): Decision => ({ does: 'drop', why });
+export const refuse = (why: string): Decision => ({ does: 'refuse', why });
+
+/** Features that conversion rules 1 to 15 protect: no loss table may answer `drop` for them. */
+export const MUST_KEEP: readonly (RequestFeature | ResponseFeature)[] = [
+  'user text',
+  'assistant text',
+  'function call',
+  'tool result: text',
+  'function tool',
+  'text',
+  'refusal',
+  'failed with partial output',
+  'incomplete: content filter',
+  'reasoning effort: none',
+];

@@ -1,0 +1,162 @@
+/**
+ * A stream of canonical events folded into the whole answer. A whole answer is a stream that arrived at once, so stream and
+ * non-stream cannot differ (law 4).
+ */
+import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
+import type { Citation, ItemStatus, Logprobs, OutputItem, TokenLogprob } from './item.ts';
+import type { Outcome } from './outcome.ts';
+import { mergeUsage, type Usage } from './usage.ts';
+
+export interface WholeItem {
+  readonly item: OutputItem;
+  readonly status: ItemStatus;
+}
+
+/** A finished answer. */
+export interface Whole {
+  readonly id?: string;
+  readonly model?: string;
+  readonly createdAt?: number;
+  readonly items: readonly WholeItem[];
+  readonly usage?: Usage;
+  readonly outcome: Outcome;
+}
+
+/** What is known of an item while it is open: the concatenation of its deltas. */
+export interface OpenItem {
+  readonly head: ItemHead;
+  /** Text of text and refusal items, raw text of reasoning, input of tool calls. */
+  text: string;
+  readonly summary: string[];
+  readonly citations: Citation[];
+  logprobs: TokenLogprob[] | undefined;
+}
+
+/** Accumulates events that the order has accepted. */
+export class Fold {
+  #start: { id?: string; model?: string; createdAt?: number } = {};
+  #usage: Usage | undefined;
+  #outcome: Outcome | undefined;
+  readonly #items: (WholeItem | OpenItem)[] = [];
+
+  get usage(): Usage | undefined {
+    return this.#usage;
+  }
+  get outcome(): Outcome | undefined {
+    return this.#outcome;
+  }
+  get itemCount(): number {
+    return this.#items.length;
+  }
+
+  /** The item at `index` while it is open. */
+  open(index: number): OpenItem | undefined {
+    const entry = this.#items[index];
+    return entry !== undefined && 'head' in entry ? entry : undefined;
+  }
+
+  push(event: CanonicalEvent): void {
+    switch (event.type) {
+      case 'response.start': {
+        const { type: _, ...start } = event;
+        this.#start = start;
+        return;
+      }
+      case 'item.start':
+        this.#items.push({ head: event.head, text: '', summary: [], citations: [], logprobs: undefined });
+        return;
+      case 'item.delta': {
+        const open = this.open(event.index);
+        if (open !== undefined) extend(open, event.delta);
+        return;
+      }
+      case 'item.end':
+        this.#items[event.index] = { item: event.item, status: event.status };
+        return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'response.end':
+        this.#outcome = event.outcome;
+        return;
+      case 'native.event':
+        return;
+    }
+  }
+
+  /** What has been said so far; items still open count as incomplete. `outcome` is used where the stream gave none. */
+  whole(outcome: Outcome): Whole {
+    const items = this.#items.flatMap(closedItem);
+    const usage = this.#usage === undefined ? {} : { usage: this.#usage };
+    return { ...this.#start, items, ...usage, outcome: this.#outcome ?? outcome };
+  }
+}
+
+function closedItem(entry: WholeItem | OpenItem): WholeItem[] {
+  if (!('head' in entry)) return [entry];
+  const item = partialItem(entry);
+  return item === undefined ? [] : [{ item, status: 'incomplete' }];
+}
+
+function extend(open: OpenItem, delta: ItemDelta): void {
+  switch (delta.kind) {
+    case 'text':
+      open.text += delta.text;
+      if (delta.logprobs !== undefined) {
+        open.logprobs ??= [];
+        open.logprobs.push(...delta.logprobs);
+      }
+      return;
+    case 'raw':
+    case 'input':
+      open.text += delta.text;
+      return;
+    case 'summary':
+      while (open.summary.length <= delta.part) open.summary.push('');
+      open.summary[delta.part] += delta.text;
+      return;
+    case 'citation':
+      open.citations.push(delta.citation);
+      return;
+  }
+}
+
+/** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
+export function partialItem(open: OpenItem): OutputItem | undefined {
+  const { head } = open;
+  const id = 'id' in head && head.id !== undefined ? { id: head.id } : {};
+  switch (head.kind) {
+    case 'text':
+      return {
+        kind: 'text',
+        role: head.role,
+        text: open.text,
+        citations: open.citations,
+        ...(open.logprobs === undefined ? {} : { logprobs: open.logprobs as Logprobs }),
+        ...(head.phase === undefined ? {} : { phase: head.phase }),
+        ...id,
+      };
+    case 'refusal':
+      return { kind: 'refusal', text: open.text, ...id };
+    case 'reasoning':
+      return {
+        kind: 'reasoning',
+        ...(open.text === '' ? {} : { raw: open.text }),
+        ...(open.summary.length === 0 ? {} : { summary: open.summary }),
+        ...id,
+      };
+    case 'toolCall':
+      return { kind: 'toolCall', flavour: head.flavour, callId: head.callId, tool: head.tool, input: open.text, ...id };
+    case 'media':
+    case 'native':
+      return undefined;
+  }
+}
+
+/** Folds a finished list of events. Throws when it holds no `response.end`: a bug of the caller, which checked the order. */
+export function fold(events: Iterable<CanonicalEvent>): Whole {
+  const folded = new Fold();
+  for (const event of events) folded.push(event);
+  if (folded.outcome === undefined) throw new Error('fold: the events hold no response.end');
+  return folded.whole(folded.outcome);
+}

@@ -1,0 +1,38 @@
+/**
+ * Opaque values: encrypted reasoning, signatures, thought signatures. Their bytes mean nothing here; who may see
+ * them again is the whole point. Sealing and opening are `codecs/envelope.ts`.
+ */
+import type { ChannelType, Dialect } from './dialect.ts';
+
+/** The kind of upstream that produced a value: only the same channel type and scope ever gets it back (design: "Opaque"). */
+export interface Owner {
+  readonly channelType: ChannelType;
+  /** `opaque_scope` of the Channel; by default the origin of its base URL. */
+  readonly scope: string;
+  /** The upstream's model name. */
+  readonly model: string;
+}
+
+export interface Opaque {
+  /** Who produced it, or `client` when the client sent a raw vendor value that no envelope of ours holds. */
+  readonly owner: Owner | { readonly client: Dialect };
+  /** The complete value, never a fragment, never re-encoded. */
+  readonly value: string;
+  /** The upstream item id that the value belongs to (responses `rs_…`); vendors check the pairing. */
+  readonly itemId?: string;
+  /** A label of the owner's codec (for example `redacted`, or the type and format of a reasoning detail); nobody else reads it. */
+  readonly form?: string;
+  /** Request values: the envelope that held it, so that a same-dialect splice finds it in the client's text. Never sealed itself. */
+  readonly sealed?: string;
+}
+
+/** Where a request is about to go. */
+export interface OpaqueTarget extends Owner {
+  readonly dialect: Dialect;
+}
+
+/** True when `opaque` may be sent to `target`: same channel type and scope, or a raw value of the client in its own dialect. */
+export function mayReceive(opaque: Opaque, target: OpaqueTarget): boolean {
+  if ('client' in opaque.owner) return opaque.owner.client === target.dialect;
+  return opaque.owner.channelType === target.channelType && opaque.owner.scope === target.scope;
+}

@@ -1,0 +1,108 @@
+/**
+ * Checks that a decoder's events follow the canonical tables, after each upstream dialect's own table was checked before
+ * them: two nets. An illegal event is the upstream's fault and changes nothing. What passed is folded for settlement,
+ * history and whole answers.
+ */
+import { advance, LifecycleError } from '../../streams/lifecycle.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { upstreamFault } from './error.ts';
+import type { CanonicalEvent, Step } from './event.ts';
+import { Fold, type OpenItem } from './fold.ts';
+import type { OutputItem } from './item.ts';
+import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
+
+export class Order implements Stage<Step, Step> {
+  readonly fold = new Fold();
+  #response: ResponseState = 'idle';
+  readonly #items: ItemState[] = [];
+
+  get ended(): boolean {
+    return this.#response === 'ended';
+  }
+
+  push(step: Step, out: Step[]): void {
+    try {
+      for (const event of step.events) this.#accept(event);
+    } catch (error) {
+      if (error instanceof LifecycleError)
+        throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
+      throw error;
+    }
+    out.push(step);
+  }
+
+  end(): void {
+    if (this.#response !== 'ended') throw upstreamFault('truncated', 'The upstream ended before its answer was complete.');
+  }
+
+  #accept(event: CanonicalEvent): void {
+    const next = advance('response', RESPONSE, this.#response, verbOf(event));
+    switch (event.type) {
+      case 'item.start':
+        if (event.index !== this.#items.length)
+          throw new LifecycleError('item', `${this.#items.length} items`, `start of item ${event.index}`, []);
+        this.#items.push(advance('item', ITEM, 'unseen', 'start'));
+        break;
+      case 'item.delta': {
+        advance('item', ITEM, this.#items[event.index] ?? 'unseen', 'delta');
+        const kind = this.fold.open(event.index)?.head.kind ?? 'native';
+        if (!FITS[kind][event.delta.kind]) throw new LifecycleError('item', `open ${kind}`, `${event.delta.kind} delta`, []);
+        break;
+      }
+      case 'item.end': {
+        const closed = advance('item', ITEM, this.#items[event.index] ?? 'unseen', 'end');
+        const open = this.fold.open(event.index);
+        if (open !== undefined) checkExtends(open, event.item);
+        this.#items[event.index] = closed;
+        break;
+      }
+      case 'response.end':
+        if (next === 'ended' && verbOf(event) === 'end' && this.#items.includes('open')) {
+          throw new LifecycleError('response', 'open item', 'end', ['item.end']);
+        }
+        break;
+    }
+    this.#response = next;
+    this.fold.push(event);
+  }
+}
+
+function verbOf(event: CanonicalEvent): ResponseVerb {
+  switch (event.type) {
+    case 'response.start':
+      return 'start';
+    case 'item.start':
+    case 'item.delta':
+    case 'item.end':
+      return 'item';
+    case 'usage.report':
+      return 'usage';
+    case 'native.event':
+      return 'native';
+    case 'response.end':
+      return event.outcome.status === 'failed' || event.outcome.status === 'cancelled' ? 'fail' : 'end';
+  }
+}
+
+/** A whole item may add to what its deltas said, never contradict it (summaries excepted: the final one wins). */
+function checkExtends(open: OpenItem, item: OutputItem): void {
+  if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
+  const whole = authoritativeText(item);
+  if (whole !== undefined && open.text !== '' && !whole.startsWith(open.text)) {
+    throw upstreamFault('illegal_lifecycle', `The upstream's final ${item.kind} contradicts what it streamed.`);
+  }
+}
+
+function authoritativeText(item: OutputItem): string | undefined {
+  switch (item.kind) {
+    case 'text':
+    case 'refusal':
+      return item.text;
+    case 'reasoning':
+      return item.raw ?? '';
+    case 'toolCall':
+      return item.input;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,111 @@
+/** A decoded request: what the client wants, in nobody's protocol, beside the exact text that it sent. */
+import type { Dialect } from './dialect.ts';
+import type { Item, ToolName } from './item.ts';
+import type { JsonObject, JsonValue } from './json.ts';
+
+export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type Effort = (typeof EFFORTS)[number];
+
+export type Tool =
+  | {
+      readonly kind: 'function';
+      readonly tool: ToolName;
+      readonly description?: string;
+      /** JSON Schema; absent when the client gave none. */
+      readonly parameters?: JsonObject;
+      readonly strict?: boolean;
+      readonly cacheControl?: JsonObject;
+      readonly at: string;
+    }
+  | {
+      readonly kind: 'custom';
+      readonly tool: ToolName;
+      readonly description?: string;
+      /** `{type: "text"}` or `{type: "grammar", syntax, definition}` in the flat (responses) spelling. */
+      readonly format?: JsonObject;
+      /** Only such a custom tool can be said on messages (spec rule 14). */
+      readonly inputSchema?: JsonObject;
+      readonly at: string;
+    }
+  /** A tool that the upstream itself runs, or any other that only its own dialect knows. */
+  | {
+      readonly kind: 'native';
+      readonly dialect: Dialect;
+      readonly type: string;
+      readonly name?: string;
+      readonly body: JsonObject;
+      readonly at: string;
+    };
+
+export type ToolChoice =
+  | { readonly mode: 'auto' | 'none' | 'required' }
+  | { readonly mode: 'tool'; readonly flavour: 'function' | 'custom'; readonly tool: ToolName }
+  | { readonly mode: 'allowed'; readonly require: boolean; readonly tools: readonly ToolName[] }
+  | { readonly mode: 'native'; readonly dialect: Dialect; readonly body: JsonValue };
+
+export type Format =
+  | { readonly type: 'text' }
+  | { readonly type: 'json_object' }
+  | {
+      readonly type: 'json_schema';
+      readonly name?: string;
+      readonly description?: string;
+      readonly schema?: JsonObject;
+      readonly strict?: boolean;
+    };
+
+export interface ReasoningControl {
+  /** Absent: the upstream chooses (spec, "Disabling reasoning"). Kept as the client's word, so unknown words survive. */
+  readonly effort?: string;
+  /** An explicit token budget (messages `budget_tokens`, chat `reasoning.max_tokens`). */
+  readonly budget?: number;
+  /** The client asked for readable summaries: `auto`, `concise`, `detailed`. Never added by the gateway. */
+  readonly summary?: string;
+  /** messages `thinking: {type: "adaptive"}`. */
+  readonly adaptive?: boolean;
+}
+
+export interface CanonicalRequest {
+  /** The client's dialect. */
+  readonly dialect: Dialect;
+  /** The body exactly as received (after history was expanded), for an upstream of the same dialect. */
+  readonly text: string;
+  readonly json: JsonObject;
+  /** The logical model. */
+  readonly model: string;
+  readonly stream: boolean;
+  readonly items: readonly Item[];
+  readonly tools: readonly Tool[];
+  readonly toolChoice?: ToolChoice;
+  readonly parallelToolCalls?: boolean;
+  readonly maxOutputTokens?: number;
+  readonly temperature?: number;
+  readonly topP?: number;
+  readonly topK?: number;
+  readonly seed?: number;
+  readonly presencePenalty?: number;
+  readonly frequencyPenalty?: number;
+  readonly stop?: readonly string[];
+  /** Present when the client wants logprobs; `top` alternatives for each token (0 to 20). */
+  readonly logprobs?: { readonly top: number };
+  readonly format?: Format;
+  readonly verbosity?: string;
+  readonly reasoning?: ReasoningControl;
+  readonly user?: string;
+  readonly metadata?: JsonObject;
+  readonly serviceTier?: string;
+  readonly promptCacheKey?: string;
+  readonly safetyIdentifier?: string;
+  /** The client's `store` member, absent when not given. */
+  readonly store?: boolean;
+  readonly include?: readonly string[];
+  readonly modalities?: readonly string[];
+  readonly previousResponseId?: string;
+  readonly conversation?: JsonValue;
+  /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */
+  readonly includeUsage: boolean;
+  /** A member that only an upstream of this dialect can honour (responses `prompt`): elsewhere `unsupported_conversion` at `at`. */
+  readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
+  /** Session ids for affinity beyond `promptCacheKey` and `user`. */
+  readonly sessionId?: string;
+}

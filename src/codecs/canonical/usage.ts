@@ -1,0 +1,58 @@
+/** Token usage, said once: nothing overlaps except `reasoning` (inside `output`) and the image shares. Dialects convert at the edges. */
+import type { JsonObject } from './json.ts';
+
+export interface Usage {
+  /** Input tokens that were neither read from nor written to a cache. */
+  readonly input?: number;
+  readonly cacheRead?: number;
+  readonly cacheWrite5m?: number;
+  readonly cacheWrite1h?: number;
+  /** Cache writes whose lifetime the upstream did not say. Never split by guessing. */
+  readonly cacheWrite?: number;
+  /** All output tokens, reasoning included. */
+  readonly output?: number;
+  /** The part of `output` that was reasoning. */
+  readonly reasoning?: number;
+  /** Image tokens inside `input` and inside `output`. */
+  readonly imageInput?: number;
+  readonly imageOutput?: number;
+  readonly audioInput?: number;
+  readonly audioOutput?: number;
+  /** Work on top of the main generation (messages compaction and advisor passes): billed in addition (spec rule 9). */
+  readonly extra?: readonly UsageIteration[];
+  /** Calls of metered server tools by price key, for example `web_search`. */
+  readonly meters?: ReadonlyMap<string, number>;
+  /** The tier that the upstream says it used. */
+  readonly serviceTier?: string;
+  /** True when the gateway counted because the upstream reported nothing. */
+  readonly estimated?: boolean;
+  /** Usage members of the upstream that have no canonical reading, for the same dialect. */
+  readonly native?: JsonObject;
+}
+
+export interface UsageIteration {
+  readonly type: string;
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite: number;
+  readonly output: number;
+}
+
+/** The later report wins field by field; an absent field keeps what was known. */
+export function mergeUsage(known: Usage | undefined, report: Usage): Usage {
+  return known === undefined ? report : { ...known, ...report };
+}
+
+/** The whole prompt: uncached, read and written. */
+export function totalInput(usage: Usage): number {
+  return (usage.input ?? 0) + (usage.cacheRead ?? 0) + totalCacheWrite(usage);
+}
+
+export function totalCacheWrite(usage: Usage): number {
+  return (usage.cacheWrite ?? 0) + (usage.cacheWrite5m ?? 0) + (usage.cacheWrite1h ?? 0);
+}
+
+/** True when the report holds no positive figure: placeholder zeros are not usage. */
+export function isPlaceholder(usage: Usage): boolean {
+  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0;
+}

@@ -1,0 +1,187 @@
+/**
+ * Chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the chunk's meaning is
+ * read (`answer.ts`). `response.end` waits for `[DONE]` or the end of input, because usage may follow the finish chunk.
+ */
+import { advance, LifecycleError } from '../../streams/lifecycle.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { DecodeContext, Frame } from '../codec.ts';
+import { readTokenUsage } from '../token-usage.ts';
+import { Answer } from './answer.ts';
+import { readDetail } from './details.ts';
+import { failureIn } from './errors.ts';
+import { saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { outcomeOf } from './outcome.ts';
+import { DONE, firstChoice, malformed, object, word } from './wire.ts';
+
+type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
+
+export class ChatDecoder implements Stage<Frame, Step> {
+  readonly #context: DecodeContext;
+  readonly #answer: Answer;
+  #state: UpstreamState = 'idle';
+  #started = false;
+  #meta: Meta = {};
+  #serviceTier: string | undefined;
+  #finish: string | undefined;
+
+  constructor(context: DecodeContext) {
+    this.#context = context;
+    this.#answer = new Answer(context);
+  }
+
+  get ended(): boolean {
+    return this.#state === 'ended';
+  }
+
+  /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
+  get finished(): boolean {
+    return this.#state === 'finished';
+  }
+
+  push(frame: Frame, out: Step[]): void {
+    if (this.ended) return;
+    const data = frame.data.trim();
+    if (data === '') return;
+    if (data === DONE) {
+      const events: CanonicalEvent[] = [];
+      this.#done(events);
+      out.push({ native: { dialect: 'chat', name: frame.event ?? '', text: DONE, json: null }, events });
+      return;
+    }
+    const chunk = readChunk(frame.data);
+    const native: Native = { dialect: 'chat', name: frame.event ?? '', text: frame.data, json: chunk };
+    const events: CanonicalEvent[] = [];
+    out.push({ native, events });
+    try {
+      this.#chunk(chunk, frame, events);
+    } catch (error) {
+      // What the chunk said before it went wrong is not an answer.
+      out.pop();
+      throw error;
+    }
+  }
+
+  end(out: Step[]): void {
+    if (this.ended) return;
+    if (this.#state !== 'finished') {
+      throw upstreamFault('truncated', 'The upstream ended its stream without a finish reason.');
+    }
+    const events: CanonicalEvent[] = [];
+    this.#done(events);
+    out.push({ events });
+  }
+
+  #done(events: CanonicalEvent[]): void {
+    if (this.#state !== 'finished') {
+      if (!this.#context.options.acceptDoneWithoutFinish || this.#state === 'idle') {
+        throw upstreamFault('truncated', 'The upstream ended its stream without a finish reason.');
+      }
+      this.#finish = 'stop';
+      this.#move('finish');
+    }
+    this.#move('done');
+    this.#start(events);
+    const outcome = outcomeOf(this.#finish ?? 'stop', this.#answer.hasToolCalls);
+    this.#answer.close(outcome.status === 'incomplete', events);
+    events.push({ type: 'response.end', outcome });
+  }
+
+  #chunk(chunk: JsonObject, frame: Frame, events: CanonicalEvent[]): void {
+    this.#remember(chunk);
+    const failure = failureIn(chunk, frame.event, frame.data);
+    if (failure !== undefined) {
+      this.#move('fail');
+      this.#start(events);
+      this.#usage(chunk, events);
+      events.push({ type: 'response.end', outcome: { status: 'failed', error: failure } });
+      return;
+    }
+    const choice = firstChoice(chunk)?.choice;
+    if (choice !== undefined) this.#choice(choice, events);
+    this.#answer.citeSources(chunk);
+    this.#usage(chunk, events);
+  }
+
+  #choice(choice: JsonObject, events: CanonicalEvent[]): void {
+    const delta = choice['delta'] === undefined || choice['delta'] === null ? {} : object(choice['delta'], 'delta');
+    const reason = finishReason(choice);
+    const speaks = saysSomething(delta) && !(this.finished && saysPayloadOnly(delta));
+    this.#start(events);
+    this.#move(speaks ? 'content' : 'note');
+    this.#answer.push(delta, choice, false, events);
+    const { message } = choice;
+    if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
+    if (reason === undefined) return;
+    this.#finish ??= reason;
+    this.#move('finish');
+  }
+
+  #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
+    const groq = chunk['x_groq'];
+    const usage = readTokenUsage(chunk['usage'] ?? (isObject(groq) ? groq['usage'] : undefined));
+    if (usage === undefined) return;
+    this.#start(events);
+    const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
+    events.push({ type: 'usage.report', usage: { ...usage, ...tier } });
+  }
+
+  #remember(chunk: JsonObject): void {
+    if (this.#started && this.#serviceTier !== undefined) return;
+    this.#serviceTier ??= word(chunk['service_tier']);
+    if (this.#started) return;
+    const { id, model } = this.#meta;
+    const created = chunk['created'];
+    this.#meta = {
+      ...this.#meta,
+      ...set('id', id ?? word(chunk['id'])),
+      ...set('model', model ?? word(chunk['model'])),
+      ...(typeof created === 'number' && created > 0 ? { createdAt: Math.floor(created) } : {}),
+    };
+  }
+
+  #start(events: CanonicalEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    events.push({ type: 'response.start', ...this.#meta });
+  }
+
+  #move(verb: UpstreamVerb): void {
+    try {
+      this.#state = advance('chat upstream stream', UPSTREAM, this.#state, verb);
+    } catch (error) {
+      if (!(error instanceof LifecycleError)) throw error;
+      throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
+    }
+  }
+}
+
+function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
+  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: string });
+}
+
+function readChunk(data: string): JsonObject {
+  let chunk: JsonValue;
+  try {
+    chunk = parseJson(data);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw malformed('it is not JSON');
+    throw error;
+  }
+  return object(chunk, 'it is not an object');
+}
+
+export function finishReason(choice: JsonObject): string | undefined {
+  const reason = choice['finish_reason'];
+  if (reason === undefined || reason === null || reason === '') return undefined;
+  if (typeof reason !== 'string') throw malformed('finish_reason');
+  return reason;
+}
+
+/** A signature that comes late says nothing readable. */
+function saysPayloadOnly(delta: JsonObject): boolean {
+  const { reasoning_details: details, ...rest } = delta;
+  return Array.isArray(details) && !saysSomething(rest) && details.every((entry) => (readDetail(entry)?.text ?? '') === '');
+}

@@ -1,0 +1,293 @@
+/**
+ * Canonical steps into chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk
+ * where the client asked, `[DONE]`. Chunks of a chat upstream go through `native-stream.ts`. A failure is an `error` frame
+ * and nothing after it.
+ */
+import type { SealingStage } from '../../streams/stage.ts';
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
+import type { Logprobs, OutputItem } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../canonical/usage.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import { writeLogprobs } from '../logprobs.ts';
+import { openAiErrorBody } from '../openai-error.ts';
+import { writeTokenUsage } from '../token-usage.ts';
+import { annotation, codePoints } from './annotations.ts';
+import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import {
+  mediaMember,
+  reasoningId,
+  refuseSeveralLegacyCalls,
+  SUMMARY_SEPARATOR,
+  summaryEntry,
+  TEXT_SEPARATOR,
+  toolCallHead,
+  wantsLegacyCalls,
+} from './message.ts';
+import { NativeStream } from './native-stream.ts';
+import { finishOf } from './outcome.ts';
+import { DONE } from './wire.ts';
+
+interface Open {
+  readonly head: ItemHead;
+  /** Text, raw reasoning or input said so far. */
+  said: string;
+  readonly summary: string[];
+  /** Text: where it begins in the content. Tool call: its index. Reasoning: its entry index. */
+  at: number;
+  id: string;
+}
+
+export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
+  readonly #context: ResponseContext;
+  readonly #native: NativeStream;
+  readonly #legacy: boolean;
+  readonly #open = new Map<number, Open>();
+  readonly #annotations: JsonObject[] = [];
+  #isNative = false;
+  #hasRole = false;
+  #createdAt: number;
+  #content = '';
+  #lastKind: ItemHead['kind'] | undefined;
+  #lastPhase: string | undefined;
+  #toolCalls = 0;
+  #details = 0;
+  #usage: Usage | undefined;
+  #ended = false;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+    this.#native = new NativeStream(context);
+    this.#legacy = wantsLegacyCalls(context);
+    this.#createdAt = context.createdAt;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(step: Step, out: Frame[]): void {
+    if (this.#ended) return;
+    const native = step.native?.dialect === 'chat' ? step.native : undefined;
+    if (native !== undefined) this.#isNative = true;
+    const isEnd = step.events.at(-1)?.type === 'response.end';
+    if (native !== undefined && !isEnd) this.#native.push(native, out);
+    // What native frames said, or will say at the end, is not said again: only the state moves.
+    const said = native !== undefined || (isEnd && this.#isNative);
+    for (const event of step.events) {
+      if (event.type === 'response.end') this.#finish(event.outcome, out);
+      else this.#encode(event, said ? undefined : out);
+    }
+  }
+
+  end(out: Frame[]): void {
+    if (this.#ended) return;
+    this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
+  }
+
+  fail(error: GatewayError, out: Frame[]): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
+  }
+
+  #finish(outcome: Outcome, out: Frame[]): void {
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.fail(outcome.error, out);
+      return;
+    }
+    this.#ended = true;
+    if (this.#native.hasFinish) {
+      this.#native.close(out);
+      return;
+    }
+    if (!this.#hasRole) this.#role(out);
+    if (this.#annotations.length > 0) this.#delta({ annotations: this.#annotations }, out);
+    const { finish_reason, ...rest } = finishOf(outcome, this.#toolCalls > 0);
+    const reason = this.#legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
+    const choice = { index: 0, delta: {}, logprobs: null, finish_reason: reason, ...rest };
+    this.#chunk([choice], undefined, out);
+    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
+    out.push({ event: undefined, data: DONE });
+  }
+
+  /** `out` is undefined while native frames already said it: then only the state moves. */
+  #encode(event: CanonicalEvent, out: Frame[] | undefined): void {
+    switch (event.type) {
+      case 'response.start':
+        if (this.#isNative && event.createdAt !== undefined) this.#createdAt = event.createdAt;
+        if (out !== undefined) this.#role(out);
+        else this.#hasRole = true;
+        return;
+      case 'item.start':
+        this.#start(event.index, event.head, out);
+        return;
+      case 'item.delta': {
+        const open = this.#open.get(event.index);
+        if (open !== undefined) this.#piece(open, event.delta, out);
+        return;
+      }
+      case 'item.end': {
+        const open = this.#open.get(event.index);
+        this.#open.delete(event.index);
+        if (open !== undefined) this.#close(open, event.item, out);
+        return;
+      }
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #start(index: number, head: ItemHead, out: Frame[] | undefined): void {
+    const open: Open = { head, said: '', summary: [], at: 0, id: '' };
+    this.#open.set(index, open);
+    switch (head.kind) {
+      case 'text': {
+        const parted = this.#lastKind !== 'text' || this.#lastPhase !== head.phase;
+        if (this.#content !== '' && parted) this.#say(TEXT_SEPARATOR, undefined, out);
+        open.at = codePoints(this.#content);
+        this.#lastPhase = head.phase;
+        break;
+      }
+      case 'toolCall': {
+        open.at = this.#toolCalls++;
+        if (this.#legacy && open.at > 0 && out !== undefined) refuseSeveralLegacyCalls();
+        if (this.#legacy) this.#delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
+        else this.#delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
+        break;
+      }
+      case 'reasoning':
+        open.at = this.#details++;
+        break;
+    }
+    this.#lastKind = head.kind;
+  }
+
+  #piece(open: Open, delta: ItemDelta, out: Frame[] | undefined): void {
+    switch (delta.kind) {
+      case 'text':
+        open.said += delta.text;
+        if (open.head.kind === 'refusal') this.#delta({ refusal: delta.text }, out);
+        else this.#say(delta.text, delta.logprobs, out);
+        return;
+      case 'raw':
+        open.said += delta.text;
+        this.#delta({ reasoning_content: delta.text }, out);
+        return;
+      case 'summary':
+        this.#summary(open, delta.part, delta.text, out);
+        return;
+      case 'input':
+        if (delta.text === '') return;
+        open.said += delta.text;
+        this.#input(open, delta.text, out);
+        return;
+      case 'citation':
+        // Said from the whole item, which is authoritative.
+        return;
+    }
+  }
+
+  /** Says what the deltas did not. */
+  #close(open: Open, item: OutputItem, out: Frame[] | undefined): void {
+    switch (item.kind) {
+      case 'text': {
+        const rest = item.text.slice(open.said.length);
+        // Logprobs describe the whole text: they fit only where nothing of it was said before.
+        if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
+        for (const citation of item.citations) {
+          const said = annotation(citation, open.at);
+          if (said !== undefined && out !== undefined) this.#annotations.push(said);
+        }
+        if (item.opaque !== undefined && out !== undefined) {
+          this.#delta({ reasoning_details: [sealedEntry(item.opaque, TEXT_SIGNATURE_ID, this.#details++, this.#context)] }, out);
+        }
+        return;
+      }
+      case 'refusal': {
+        const rest = item.text.slice(open.said.length);
+        if (rest !== '') this.#delta({ refusal: rest }, out);
+        return;
+      }
+      case 'reasoning': {
+        const rest = (item.raw ?? '').slice(open.said.length);
+        if (rest !== '') this.#delta({ reasoning_content: rest }, out);
+        for (const [part, whole] of (item.summary ?? []).entries()) {
+          const said = open.summary[part] ?? '';
+          if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
+        }
+        if (item.opaque === undefined || out === undefined) return;
+        if (open.id === '') open.id = reasoningId(item, this.#context);
+        this.#delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
+        return;
+      }
+      case 'toolCall': {
+        const rest = item.input.slice(open.said.length);
+        if (rest !== '') this.#input(open, rest, out);
+        if (item.opaque === undefined || out === undefined) return;
+        this.#delta({ reasoning_details: [sealedEntry(item.opaque, item.callId, this.#details++, this.#context)] }, out);
+        return;
+      }
+      case 'media': {
+        if (out === undefined) return;
+        const member = mediaMember(item, this.#context);
+        this.#delta('images' in member ? { images: [member.images] } : member, out);
+        return;
+      }
+      case 'native':
+        return;
+    }
+  }
+
+  #summary(open: Open, part: number, text: string, out: Frame[] | undefined): void {
+    let piece = text;
+    if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
+    while (open.summary.length <= part) open.summary.push('');
+    open.summary[part] += text;
+    if (out === undefined || piece === '') return;
+    if (open.id === '') {
+      const id = 'id' in open.head ? open.head.id : undefined;
+      open.id = id ?? this.#context.mint('rs_');
+    }
+    this.#delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
+  }
+
+  #input(open: Open, text: string, out: Frame[] | undefined): void {
+    if (this.#legacy) {
+      this.#delta({ function_call: { arguments: text } }, out);
+      return;
+    }
+    const custom = open.head.kind === 'toolCall' && open.head.flavour === 'custom';
+    const piece = custom ? { custom: { input: text } } : { function: { arguments: text } };
+    this.#delta({ tool_calls: [{ index: open.at, ...piece }] }, out);
+  }
+
+  #say(text: string, logprobs: Logprobs | undefined, out: Frame[] | undefined): void {
+    this.#content += text;
+    if (out === undefined || (text === '' && logprobs === undefined)) return;
+    this.#delta({ content: text }, out, logprobs === undefined ? null : { content: writeLogprobs(logprobs), refusal: null });
+  }
+
+  #role(out: Frame[]): void {
+    this.#hasRole = true;
+    this.#chunk([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
+  }
+
+  #delta(delta: JsonObject, out: Frame[] | undefined, logprobs: JsonObject | null = null): void {
+    if (out === undefined) return;
+    if (!this.#hasRole) this.#role(out);
+    this.#chunk([{ index: 0, delta, logprobs, finish_reason: null }], undefined, out);
+  }
+
+  #chunk(choices: readonly JsonObject[], usage: JsonObject | undefined, out: Frame[]): void {
+    const { responseId: id, model } = this.#context;
+    const chunk = { id, object: 'chat.completion.chunk', created: this.#createdAt, model, choices };
+    const counted = this.#context.request.includeUsage ? { usage: usage ?? null } : {};
+    out.push({ event: undefined, data: JSON.stringify({ ...chunk, ...counted }) });
+  }
+}

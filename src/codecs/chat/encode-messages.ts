@@ -1,0 +1,274 @@
+/**
+ * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
+ * results are one message each; what a tool message cannot hold follows the last of them in one user message.
+ */
+import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
+import type { Item, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { mayReceive, type Opaque } from '../canonical/opaque.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
+import { mediaPart, splitResult, textPart } from './encode-parts.ts';
+
+interface Assistant {
+  readonly texts: { readonly text: string; readonly turn: number | undefined }[];
+  refusal: string;
+  raw: string | undefined;
+  scalar: string | undefined;
+  readonly details: JsonObject[];
+  readonly calls: JsonObject[];
+  readonly media: MediaItem[];
+}
+
+/** The messages; names of features that were left out or coerced are added to `losses`. */
+export function encodeMessages(
+  request: CanonicalRequest,
+  target: Target,
+  names: ToolNames,
+  losses: Set<RequestFeature>,
+): readonly JsonObject[] {
+  const writer = new MessageWriter(request, target, names, losses);
+  const results = lastResults(request.items);
+  for (const item of request.items) writer.add(item, results);
+  return writer.finish();
+}
+
+/** A retried history may hold one result twice: the last payload counts, at the first position. */
+function lastResults(items: readonly Item[]): ReadonlyMap<string, ToolResultItem> {
+  const last = new Map<string, ToolResultItem>();
+  for (const item of items) if (item.kind === 'toolResult') last.set(item.callId, item);
+  return last;
+}
+
+class MessageWriter {
+  readonly #messages: JsonObject[] = [];
+  readonly #request: CanonicalRequest;
+  readonly #target: Target;
+  readonly #names: ToolNames;
+  readonly #losses: Set<RequestFeature>;
+  readonly #answered = new Set<string>();
+  /** Media of the tool messages of the present run, and of assistant turns: they need a user message. */
+  readonly #beside: JsonObject[] = [];
+  #assistant: Assistant | undefined;
+  #open: { readonly role: Role; readonly turn: number | undefined; readonly parts: JsonObject[] } | undefined;
+  #begun = false;
+
+  constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>) {
+    this.#request = request;
+    this.#target = target;
+    this.#names = names;
+    this.#losses = losses;
+  }
+
+  add(item: Item, results: ReadonlyMap<string, ToolResultItem>): void {
+    if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
+    switch (item.kind) {
+      case 'text':
+        if (item.role === 'assistant') this.#assistantText(item);
+        else this.#said(item.role, item.turn, item.text === '' ? undefined : textPart(item.text));
+        return;
+      case 'media':
+        if (item.role === 'assistant') this.#turn().media.push(item);
+        else this.#said(item.role, item.turn, mediaPart(item.media, item.at));
+        return;
+      case 'refusal':
+        this.#turn().refusal += item.text;
+        return;
+      case 'reasoning':
+        this.#reasoning(item);
+        return;
+      case 'toolCall':
+        this.#call(item);
+        return;
+      case 'toolResult':
+        if (this.#answered.has(item.callId)) return;
+        this.#answered.add(item.callId);
+        this.#result(results.get(item.callId) ?? item);
+        return;
+      case 'native':
+        this.#losses.add('native item');
+        return;
+    }
+  }
+
+  finish(): readonly JsonObject[] {
+    this.#closeAssistant();
+    this.#closeOpen();
+    this.#closeBeside();
+    return this.#messages;
+  }
+
+  #said(role: Role, turn: number | undefined, part: JsonObject | undefined): void {
+    if (part === undefined) return;
+    this.#closeAssistant();
+    this.#closeBeside();
+    if (role === 'user') this.#begun = true;
+    if (this.#begun && role === 'system') this.#losses.add('system text after the first turn');
+    if (this.#open === undefined || this.#open.role !== role || this.#open.turn !== turn) {
+      this.#closeOpen();
+      this.#open = { role, turn, parts: [] };
+    }
+    this.#open.parts.push(part);
+  }
+
+  #turn(): Assistant {
+    this.#closeOpen();
+    this.#closeBeside();
+    this.#assistant ??= {
+      texts: [],
+      refusal: '',
+      raw: undefined,
+      scalar: undefined,
+      details: [],
+      calls: [],
+      media: [],
+    };
+    return this.#assistant;
+  }
+
+  /** Two messages of one role stay two; texts of one message are one content. */
+  #assistantText(item: TextItem): void {
+    if (item.text === '') return;
+    if (item.phase !== undefined) this.#losses.add('assistant phase');
+    const known = this.#assistant?.texts.at(-1);
+    if (known !== undefined && known.turn !== item.turn) this.#closeAssistant();
+    const turn = this.#turn();
+    turn.texts.push({ text: item.text, turn: item.turn });
+    const opaque = this.#allowed(item.opaque);
+    if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
+  }
+
+  #reasoning(item: ReasoningItem): void {
+    const opaque = this.#allowed(item.opaque);
+    if (item.opaque !== undefined && opaque === undefined) {
+      this.#losses.add('reasoning: opaque of another owner');
+      return;
+    }
+    const turn = this.#turn();
+    const summary = item.summary === undefined || item.summary.length === 0 ? undefined : item.summary.join('\n\n');
+    if (opaque !== undefined) {
+      const form = entryOfForm(opaque.form);
+      const readable = form?.['type'] === 'reasoning.text' ? (item.raw ?? summary) : summary;
+      this.#opaque(opaque, readable, turn);
+      if (item.raw !== undefined && (form?.['type'] !== 'reasoning.text' || opaque.form === SCALAR_FORM))
+        this.#raw(item.raw, turn);
+      return;
+    }
+    if (item.raw !== undefined) this.#raw(item.raw, turn);
+    else if (summary !== undefined) this.#unsigned(summary, turn);
+  }
+
+  #raw(raw: string, turn: Assistant): void {
+    if (this.#target.options.replayReasoningContent === true) turn.raw = (turn.raw ?? '') + raw;
+    else this.#losses.add('reasoning: raw text in history');
+  }
+
+  /** messages clients have one readable slot: what a chat upstream said as raw text comes back in it. */
+  #unsigned(summary: string, turn: Assistant): void {
+    if (this.#request.dialect === 'messages' && this.#target.options.replayReasoningContent === true) this.#raw(summary, turn);
+    else this.#losses.add('reasoning: summary in history');
+  }
+
+  #allowed(opaque: Opaque | undefined): Opaque | undefined {
+    if (opaque === undefined || this.#target.withoutOpaque) return undefined;
+    return mayReceive(opaque, { ...this.#target.owner, dialect: 'chat' }) ? opaque : undefined;
+  }
+
+  #opaque(opaque: Opaque, readable: string | undefined, turn: Assistant): void {
+    if (opaque.form === SCALAR_FORM) {
+      turn.scalar = opaque.value;
+      return;
+    }
+    const form = entryOfForm(opaque.form) ?? { type: 'reasoning.encrypted', id: opaque.itemId ?? null, format: 'unknown' };
+    turn.details.push(...detailEntries(form, readable, opaque.value));
+  }
+
+  #call(item: ToolCallItem): void {
+    const turn = this.#turn();
+    const name = this.#names.toWire(item.tool);
+    const opaque = this.#allowed(item.opaque);
+    if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
+    else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
+    if (item.flavour === 'custom' && !this.#isLowered(item)) {
+      turn.calls.push({ id: item.callId, type: 'custom', custom: { name, input: item.input } });
+      return;
+    }
+    if (item.flavour === 'custom' && !isObject(tryParse(item.input))) {
+      throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
+    }
+    turn.calls.push({ id: item.callId, type: 'function', function: { name, arguments: item.input === '' ? '{}' : item.input } });
+  }
+
+  #isLowered({ tool }: ToolCallItem): boolean {
+    return this.#request.tools.some(
+      (known) =>
+        known.kind === 'custom' &&
+        known.inputSchema !== undefined &&
+        known.tool.name === tool.name &&
+        known.tool.namespace === tool.namespace,
+    );
+  }
+
+  #result(item: ToolResultItem): void {
+    this.#closeAssistant();
+    this.#closeOpen();
+    const { text, media } = splitResult(item.content);
+    if (item.isError) this.#losses.add('tool result: error flag');
+    const said = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
+    const content = said.length <= 1 ? (said[0] ?? '') : said.map(textPart);
+    this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
+    if (media.length === 0) return;
+    for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
+    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => mediaPart(one, item.at)));
+  }
+
+  #closeBeside(): void {
+    if (this.#beside.length === 0) return;
+    this.#messages.push({ role: 'user', content: this.#beside.splice(0) });
+  }
+
+  #closeOpen(): void {
+    const open = this.#open;
+    this.#open = undefined;
+    if (open === undefined) return;
+    const only = open.parts.length === 1 ? open.parts[0] : undefined;
+    const content: JsonValue = only?.['type'] === 'text' ? (only['text'] ?? '') : open.parts;
+    this.#messages.push({ role: open.role, content });
+  }
+
+  #closeAssistant(): void {
+    const turn = this.#assistant;
+    this.#assistant = undefined;
+    if (turn === undefined) return;
+    const content = turn.texts.map(({ text }) => text).join('');
+    const says = content !== '' || turn.refusal !== '' || turn.calls.length > 0;
+    if (says || turn.raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
+      this.#messages.push({
+        role: 'assistant',
+        content: content !== '' ? content : turn.calls.length > 0 || turn.refusal !== '' ? null : '',
+        ...(turn.refusal === '' ? {} : { refusal: turn.refusal }),
+        ...(turn.raw === undefined ? {} : { reasoning_content: turn.raw }),
+        ...(turn.scalar === undefined ? {} : { reasoning_opaque: turn.scalar }),
+        ...(turn.details.length === 0 ? {} : { reasoning_details: turn.details }),
+        ...(turn.calls.length === 0 ? {} : { tool_calls: turn.calls }),
+      });
+    }
+    if (turn.media.length === 0) return;
+    // After calls the tool messages come first, so the media waits for the end of their run.
+    this.#losses.add('image by assistant in history');
+    this.#beside.push(textPart('Media of the previous assistant message:'));
+    this.#beside.push(...turn.media.map((item) => mediaPart(item.media, item.at)));
+  }
+}
+
+function tryParse(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}

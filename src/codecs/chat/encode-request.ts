@@ -1,0 +1,85 @@
+/** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
+import type { RequestFeature } from '../canonical/features.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../codec.ts';
+import { verbatimNames } from '../tool-names.ts';
+import { encodeMessages } from './encode-messages.ts';
+import { chatToolNames, encodeFormat, encodeToolChoice, encodeTools } from './encode-tools.ts';
+import { spliceRequest } from './splice-request.ts';
+
+const PATH = '/chat/completions';
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  if (request.dialect === 'chat') {
+    return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
+  }
+  const losses = new Set<RequestFeature>();
+  const toolNames = chatToolNames(request);
+  const tools = encodeTools(request, toolNames, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, tools);
+  const messages = encodeMessages(request, target, toolNames, losses);
+  const body = {
+    model: target.owner.model,
+    messages,
+    ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+    ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
+    ...sampling(request, target),
+    ...reasoning(request.reasoning, losses),
+    ...identity(request, losses),
+  };
+  return { path: PATH, body: JSON.stringify(body), headers: {}, toolNames, losses: [...losses] };
+}
+
+function sampling(request: CanonicalRequest, target: Target): JsonObject {
+  const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
+  const { logprobs, format } = request;
+  return {
+    ...given(cap, request.maxOutputTokens),
+    ...given('temperature', request.temperature),
+    ...given('top_p', request.topP),
+    ...given('top_k', request.topK),
+    ...given('seed', request.seed),
+    ...given('presence_penalty', request.presencePenalty),
+    ...given('frequency_penalty', request.frequencyPenalty),
+    ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
+    ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
+    ...(format === undefined || format.type === 'text' ? {} : { response_format: encodeFormat(format) }),
+    ...given('verbosity', request.verbosity),
+  };
+}
+
+function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFeature>): JsonObject {
+  if (control === undefined) return {};
+  if (control.summary !== undefined) losses.add('reasoning summary asked');
+  if (control.effort !== undefined) return { reasoning_effort: control.effort };
+  if (control.budget === undefined) return {};
+  losses.add('reasoning budget');
+  return { reasoning_effort: effortOfBudget(control.budget) };
+}
+
+/** An explicit budget by size; chat has words only. */
+function effortOfBudget(budget: number): Effort {
+  if (budget <= 0) return 'none';
+  if (budget <= 1024) return 'low';
+  if (budget <= 4096) return 'medium';
+  return budget <= 16384 ? 'high' : 'xhigh';
+}
+
+function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
+  if (request.serviceTier !== undefined) losses.add('service tier');
+  if (request.store !== undefined) losses.add('store');
+  if (request.include !== undefined) losses.add('include');
+  return {
+    ...given('user', request.user),
+    ...given('metadata', request.metadata),
+    ...given('prompt_cache_key', request.promptCacheKey),
+    ...given('safety_identifier', request.safetyIdentifier),
+  };
+}
+
+function given(key: string, value: string | number | JsonObject | undefined): JsonObject {
+  return value === undefined ? {} : { [key]: value };
+}

@@ -1,0 +1,107 @@
+/** Tools, tool choice and format of another dialect for a chat upstream. */
+import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
+import type { ToolName } from '../canonical/item.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
+import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+
+const NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
+
+/** Wire names for the declared tools and for those that only history names. */
+export function chatToolNames(request: CanonicalRequest): ToolNames {
+  const declared = request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
+  const called = request.items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
+  return nameTools([...declared, ...called], NAMES);
+}
+
+export function encodeTools(request: CanonicalRequest, names: ToolNames, losses: Set<RequestFeature>): JsonObject[] {
+  return request.tools.flatMap((tool): JsonObject[] => {
+    if (tool.kind === 'native') {
+      losses.add('native tool');
+      return [];
+    }
+    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    return [encodeTool(tool, names, losses)];
+  });
+}
+
+function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
+  const name = names.toWire(tool.tool);
+  const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
+  if (tool.kind === 'function') {
+    if (tool.cacheControl !== undefined) losses.add('cache breakpoint');
+    const parameters = tool.parameters === undefined ? {} : { parameters: withType(tool.parameters) };
+    const strict = tool.strict === undefined ? {} : { strict: tool.strict };
+    return { type: 'function', function: { ...described, ...parameters, ...strict } };
+  }
+  if (tool.inputSchema !== undefined) {
+    losses.add('custom tool with object schema');
+    return { type: 'function', function: { ...described, parameters: withType(tool.inputSchema) } };
+  }
+  return {
+    type: 'custom',
+    custom: { ...described, ...(tool.format === undefined ? {} : { format: nestedFormat(tool.format) }) },
+  };
+}
+
+/** A schema without a type is an object's: strict servers insist on it. */
+export function withType(schema: JsonObject): JsonObject {
+  return schema['type'] === undefined ? { type: 'object', ...schema } : schema;
+}
+
+function nestedFormat(format: JsonObject): JsonObject {
+  if (format['type'] !== 'grammar' || format['grammar'] !== undefined) return format;
+  const { type, ...grammar } = format;
+  return { type, grammar };
+}
+
+/** `tool_choice`, or undefined where there is nothing to choose from. */
+export function encodeToolChoice(
+  request: CanonicalRequest,
+  names: ToolNames,
+  tools: readonly JsonObject[],
+): JsonValue | undefined {
+  const choice = request.toolChoice;
+  if (choice === undefined) return undefined;
+  if (choice.mode === 'native') throw notConvertible('tool_choice', 'The upstream cannot run the tool that is required here.');
+  if (tools.length === 0) {
+    const demands = choice.mode === 'required' || choice.mode === 'tool' || (choice.mode === 'allowed' && choice.require);
+    if (demands && request.tools.length > 0) {
+      throw notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+    }
+    return undefined;
+  }
+  switch (choice.mode) {
+    case 'tool':
+      return named(choice.tool, request, names);
+    case 'allowed': {
+      const allowed = choice.tools.map((tool) => named(tool, request, names));
+      return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
+    }
+    default:
+      return choice.mode;
+  }
+}
+
+function named(tool: ToolName, request: CanonicalRequest, names: ToolNames): JsonObject {
+  const declared = request.tools.find(
+    (known) => known.kind !== 'native' && known.tool.name === tool.name && known.tool.namespace === tool.namespace,
+  );
+  const type = declared?.kind === 'custom' && declared.inputSchema === undefined ? 'custom' : 'function';
+  return { type, [type]: { name: names.toWire(tool) } };
+}
+
+export function encodeFormat(format: Format): JsonObject {
+  if (format.type !== 'json_schema') return { type: format.type };
+  const { name = 'response', description, schema, strict } = format;
+  return {
+    type: 'json_schema',
+    json_schema: {
+      name,
+      ...(description === undefined ? {} : { description }),
+      ...(schema === undefined ? {} : { schema }),
+      ...(strict === undefined ? {} : { strict }),
+    },
+  };
+}

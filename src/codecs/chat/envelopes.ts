@@ -1,0 +1,29 @@
+/** How opaque values look to chat clients: sealed entries of `reasoning_details`, tied to their item by `id`. */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import type { ResponseContext } from '../codec.ts';
+import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { opaqueOfDetail, readDetail } from './details.ts';
+
+/** The `id` of the entry that holds a text's own signature. */
+export const TEXT_SIGNATURE_ID = 'text_signature';
+
+/** The entry for one opaque value; the envelope inside remembers how its vendor spelled it. */
+export function sealedEntry(opaque: Opaque, id: string, index: number, context: ResponseContext): JsonObject {
+  return { type: 'reasoning.encrypted', data: context.seal(opaque), id, format: 'unknown', index };
+}
+
+/** Edits that seal every payload in the `reasoning_details` of a native delta or message at `path`. */
+export function sealDetails(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  const details = message['reasoning_details'];
+  if (!Array.isArray(details)) return;
+  for (const [at, entry] of details.entries()) sealDetail(entry, [...path, 'reasoning_details', at], context, edits);
+}
+
+function sealDetail(entry: JsonValue, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  const detail = readDetail(entry);
+  if (detail?.payload === undefined || !isObject(entry)) return;
+  const member = detail.kind === 'text' ? 'signature' : 'data';
+  const opaque = opaqueOfDetail(detail, detail.payload, context.owner);
+  edits.push({ path: [...path, member], value: JSON.stringify(context.seal(opaque)) });
+}

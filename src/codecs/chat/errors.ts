@@ -1,0 +1,67 @@
+/** Errors of chat upstreams: HTTP answers, and failures said inside a 200. */
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
+import { firstChoice } from './wire.ts';
+
+/** An error answer; text that is no JSON is its message. */
+export function decodeError(answer: UpstreamAnswer): GatewayError {
+  const members = readErrorMembers(parsed(answer.text));
+  // A date in `retry-after` counts from the answer's own clock; without one it is taken as past.
+  const now = Date.parse(String(answer.headers['date']));
+  return refusal(answer.status, members, {
+    reason: 'http_status',
+    text: answer.text,
+    retryAfterMs: retryAfterMs(answer.headers, Number.isNaN(now) ? Number.POSITIVE_INFINITY : now),
+  });
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    const body = parseJson(text);
+    // Some vendors wrap the error object in an array.
+    return Array.isArray(body) ? ((body as readonly JsonValue[])[0] ?? null) : body;
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
+
+/** The failure that a chunk or a whole body says, undefined when it says none. */
+export function failureIn(body: JsonObject, event: string | undefined, text: string): GatewayError | undefined {
+  const said = failureMembers(body, event);
+  if (said === undefined) return undefined;
+  const members = readErrorMembers(said);
+  return refusal(statusOfMembers(members) ?? numericStatus(said), members, { reason: 'error_event', text });
+}
+
+function failureMembers(body: JsonObject, event: string | undefined): JsonObject | undefined {
+  const { error } = body;
+  if (isTruthy(error)) return body;
+  const groq = body['x_groq'];
+  if (isObject(groq) && isTruthy(groq['error'])) return { error: groq['error'] };
+  if (event === 'error' || body['object'] === 'error' || body['type'] === 'error') return body;
+  if (!Array.isArray(body['choices'])) return isTruthy(body['detail']) && body['id'] === undefined ? body : undefined;
+  const choice = firstChoice(body)?.choice;
+  if (choice === undefined) return undefined;
+  if (isTruthy(choice['error'])) return { error: choice['error'] };
+  return choice['finish_reason'] === 'error' ? {} : undefined;
+}
+
+function isTruthy(value: JsonValue | undefined): value is JsonValue {
+  return value !== undefined && value !== null && value !== false && value !== '';
+}
+
+/** Groq and others name the status beside the code. */
+function numericStatus(said: JsonObject): number | undefined {
+  const error = isObject(said['error']) ? said['error'] : said;
+  for (const value of [error['status_code'], error['status']]) {
+    if (typeof value === 'number' && Number.isInteger(value) && value >= 400 && value <= 599) return value;
+  }
+  return undefined;
+}
+
+export function undecodable(what: string): GatewayError {
+  return upstreamFault('undecodable', `The upstream's answer could not be read (${what}).`);
+}

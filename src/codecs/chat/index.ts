@@ -1,0 +1,32 @@
+/** Chat completions as a client's protocol and as an upstream's. */
+import type { ClientCodec, UpstreamCodec } from '../codec.ts';
+import { openAiErrorBody } from '../openai-error.ts';
+import { ChatDecoder } from './decode-events.ts';
+import { ChatEncoder } from './encode-events.ts';
+import { encodeRequest } from './encode-request.ts';
+import { decodeError } from './errors.ts';
+import { requestLosses, responseLosses } from './losses.ts';
+import { decodeRequest } from './request.ts';
+import { decodeResponse, encodeResponse } from './response.ts';
+
+export { ChatDecoder };
+
+export const chatClient: ClientCodec = {
+  dialect: 'chat',
+  losses: responseLosses,
+  idPrefix: 'chatcmpl-',
+  decodeRequest,
+  encodeEvents: (context) => new ChatEncoder(context),
+  encodeResponse,
+  encodeError: (error) => JSON.stringify(openAiErrorBody(error)),
+};
+
+export const chatUpstream: UpstreamCodec = {
+  dialect: 'chat',
+  channelType: 'chat_completion',
+  losses: requestLosses,
+  encodeRequest,
+  decodeEvents: (context) => new ChatDecoder(context),
+  decodeResponse,
+  decodeError,
+};

@@ -1,0 +1,80 @@
+/**
+ * The order of a chat-completions stream. Rule: whatever decides which chunk may follow which lives in this file. `UPSTREAM`
+ * is what vendors really send (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what we send.
+ */
+import { advance, illegal, type Transitions } from '../../streams/lifecycle.ts';
+import { isObject, type JsonValue } from '../canonical/json.ts';
+
+const no = illegal;
+
+export type UpstreamState = 'idle' | 'open' | 'finished' | 'ended';
+/** `note` is a chunk that says nothing of the answer: role only, filter results, usage, unknown members. */
+export type UpstreamVerb = 'note' | 'content' | 'finish' | 'fail' | 'done';
+
+export const UPSTREAM = {
+  //            note              content          finish              fail           done
+  idle: { note: 'idle', content: 'open', finish: 'finished', fail: 'ended', done: no },
+  open: { note: 'open', content: 'open', finish: 'finished', fail: 'ended', done: no },
+  // A finish chunk may be repeated; content after it would be lost on clients that stopped reading.
+  finished: { note: 'finished', content: no, finish: 'finished', fail: 'ended', done: 'ended' },
+  ended: { note: no, content: no, finish: no, fail: no, done: no },
+} as const satisfies Transitions<UpstreamState, UpstreamVerb>;
+
+export type ClientState = 'idle' | 'open' | 'finished' | 'counted' | 'ended' | 'failed';
+export type ClientVerb = 'note' | 'content' | 'finish' | 'usage' | 'error' | 'done';
+
+export const CLIENT = {
+  //              note            content         finish              usage               error            done
+  idle: { note: 'open', content: 'open', finish: 'finished', usage: no, error: 'failed', done: no },
+  open: { note: 'open', content: 'open', finish: 'finished', usage: no, error: 'failed', done: no },
+  finished: { note: no, content: no, finish: no, usage: 'counted', error: 'failed', done: 'ended' },
+  counted: { note: no, content: no, finish: no, usage: no, error: 'failed', done: 'ended' },
+  ended: { note: no, content: no, finish: no, usage: no, error: no, done: no },
+  failed: { note: no, content: no, finish: no, usage: no, error: no, done: no },
+} as const satisfies Transitions<ClientState, ClientVerb>;
+
+/** The members of a delta that say a piece of the answer. */
+const CONTENT_MEMBERS = [
+  'content',
+  'refusal',
+  'reasoning_content',
+  'reasoning',
+  'reasoning_details',
+  'reasoning_opaque',
+  'tool_calls',
+  'function_call',
+  'images',
+  'audio',
+] as const;
+
+/** What a chunk that we sent does to the order. `data` is the frame's text. */
+export function clientVerbOf(data: string): ClientVerb {
+  if (data === '[DONE]') return 'done';
+  const chunk: JsonValue = JSON.parse(data);
+  if (!isObject(chunk)) return 'content';
+  if (isObject(chunk['error'])) return 'error';
+  const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : [];
+  const choice: JsonValue | undefined = choices[0];
+  if (!isObject(choice)) return isObject(chunk['usage']) ? 'usage' : 'note';
+  if (typeof choice['finish_reason'] === 'string') return 'finish';
+  return isObject(choice['delta']) && saysSomething(choice['delta']) ? 'content' : 'note';
+}
+
+export function saysSomething(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+  for (const key of CONTENT_MEMBERS) if (!isEmpty(delta[key])) return true;
+  return false;
+}
+
+function isEmpty(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
+}
+
+/** The state after a frame that we sent. Throws LifecycleError. For tests over everything that the encoder emits. */
+export function checkClientFrame(state: ClientState, data: string): ClientState {
+  return advance('chat client stream', CLIENT, state, clientVerbOf(data));
+}
+
+/** Throws LifecycleError unless the state is one that a stream may end in. */
+export function checkClientEnd(state: ClientState): void {
+  if (state !== 'ended' && state !== 'failed') advance('chat client stream', CLIENT, 'ended', 'done');
+}

@@ -1,0 +1,59 @@
+/**
+ * What chat makes of a finished item beside its text: reasoning entries, tool calls, annotations, media. Shared by the stream
+ * and the whole body, so that they cannot differ.
+ */
+import { notRepresentable } from '../canonical/error.ts';
+import type { MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { isObject } from '../canonical/json.ts';
+import type { ResponseContext } from '../codec.ts';
+import { writeImage } from './images.ts';
+
+export const SUMMARY_SEPARATOR = '\n\n';
+/** Between texts that something else parted. */
+export const TEXT_SEPARATOR = '\n\n';
+
+export function summaryEntry(summary: string, id: string, index: number): JsonObject {
+  return { type: 'reasoning.summary', summary, id, format: 'unknown', index };
+}
+
+/** The id that ties the entries of one reasoning item together. */
+export function reasoningId(item: ReasoningItem, context: ResponseContext): string {
+  return item.id ?? item.opaque?.itemId ?? context.mint('rs_');
+}
+
+export function toolCallHead(item: Pick<ToolCallItem, 'flavour' | 'callId' | 'tool'>, input: string): JsonObject {
+  const { flavour, callId: id, tool } = item;
+  if (flavour === 'custom') return { id, type: 'custom', custom: { name: tool.name, input } };
+  return { id, type: 'function', function: { name: tool.name, arguments: input } };
+}
+
+/** The member and value that say a media item: `images` or `audio`. Throws where chat has no place for it. */
+export function mediaMember(
+  item: MediaItem,
+  context: ResponseContext,
+): { readonly images: JsonObject } | { readonly audio: JsonObject } {
+  const { media } = item;
+  if (media.type === 'image') {
+    const image = writeImage(media);
+    if (image !== undefined) return { images: image };
+    throw notRepresentable('The answer holds an image that a chat client cannot fetch.');
+  }
+  if (media.type === 'audio' && media.source.from === 'inline') {
+    const transcript = media.reported?.['transcript'];
+    const id = item.id ?? context.mint('audio_');
+    return { audio: { id, data: media.source.data, transcript: typeof transcript === 'string' ? transcript : '' } };
+  }
+  throw notRepresentable(`The answer holds a ${media.type} that chat completions cannot say.`);
+}
+
+/** True when the client speaks the deprecated `functions` spelling and gets its calls back in it. */
+export function wantsLegacyCalls(context: ResponseContext): boolean {
+  const { json } = context.request;
+  return isObject(json) && Array.isArray(json['functions']) && json['tools'] === undefined;
+}
+
+/** The deprecated spelling holds one call. */
+export function refuseSeveralLegacyCalls(): never {
+  throw notRepresentable('A client of the deprecated function calls can take one call only.');
+}

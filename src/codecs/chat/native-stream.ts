@@ -1,0 +1,131 @@
+/**
+ * Chunks of a chat upstream for a chat client: every byte stays but the gateway's own members. Holds the finish chunk until
+ * the stream is over, so that repeated finish chunks and usage inside them become one finish and one usage chunk.
+ */
+import type { Native } from '../canonical/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { readTokenUsage } from '../token-usage.ts';
+import { SCALAR_FORM } from './details.ts';
+import { sealDetails } from './envelopes.ts';
+import { saysSomething } from './lifecycle.ts';
+import { DONE, firstChoice } from './wire.ts';
+
+export class NativeStream {
+  readonly #context: ResponseContext;
+  #finish: string | undefined;
+  /** The chunk that brought the latest usage, as it came. */
+  #usage: string | undefined;
+  #shell: string | undefined;
+  /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
+  #opaque = '';
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  push(native: Native, out: Frame[]): void {
+    const chunk = native.json;
+    if (!isObject(chunk) || chunk['type'] === 'ping' || native.name === 'ping') return;
+    const edits: JsonEdit[] = [];
+    const choices = chunk['choices'];
+    if (Array.isArray(choices)) this.#own(edits);
+    if (Array.isArray(choices) && choices.length === 0 && isObject(chunk['usage'])) {
+      this.#usage = native.text;
+      return;
+    }
+    const choice = firstChoice(chunk);
+    // Candidates beside the first are never part of the answer.
+    if (choice === undefined && Array.isArray(choices) && choices.length > 0) return;
+    if (Array.isArray(choices)) dropOtherChoices(choices, choice?.at, edits);
+    const delta = choice !== undefined && isObject(choice.choice['delta']) ? choice.choice['delta'] : {};
+    if (choice !== undefined) {
+      const path = ['choices', choice.at];
+      sealDetails(delta, [...path, 'delta'], this.#context, edits);
+      this.#takeScalar(delta, [...path, 'delta'], edits);
+      const { message } = choice.choice;
+      if (isObject(message)) sealDetails(message, [...path, 'message'], this.#context, edits);
+    }
+    if (isObject(chunk['usage'])) {
+      if (readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
+      edits.push({ path: ['usage'], value: 'null' });
+    }
+    const text = editJson(native.text, edits);
+    if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
+    if (choice !== undefined && isFinish(choice.choice)) {
+      this.#finish ??= text;
+      return;
+    }
+    // After the finish an empty delta only repeats it, or brought the usage that was taken above.
+    if (this.#finish !== undefined && choice !== undefined && !saysSomething(delta) && !Array.isArray(delta['annotations']))
+      return;
+    out.push({ event: undefined, data: text });
+  }
+
+  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
+  close(out: Frame[]): void {
+    if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
+    if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
+    if (this.#usage !== undefined && this.#context.request.includeUsage)
+      out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
+    out.push({ event: undefined, data: DONE });
+  }
+
+  get hasFinish(): boolean {
+    return this.#finish !== undefined;
+  }
+
+  #own(edits: JsonEdit[]): void {
+    edits.push({ path: ['id'], value: JSON.stringify(this.#context.responseId) });
+    edits.push({ path: ['model'], value: JSON.stringify(this.#context.model) });
+  }
+
+  #usageChunk(text: string): string {
+    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }];
+    this.#own(edits);
+    return editJson(text, edits);
+  }
+
+  #takeScalar(delta: JsonObject, path: readonly (string | number)[], edits: JsonEdit[]): void {
+    const opaque = delta['reasoning_opaque'];
+    if (typeof opaque !== 'string') return;
+    this.#opaque += opaque;
+    edits.push({ path: [...path, 'reasoning_opaque'], value: undefined });
+  }
+
+  #opaqueChunk(shell: string): string {
+    const value = this.#context.seal({ owner: this.#context.owner, value: this.#opaque, form: SCALAR_FORM });
+    const choices = [{ index: 0, delta: { reasoning_opaque: value }, finish_reason: null }];
+    return editJson(shell, [{ path: ['choices'], value: JSON.stringify(choices) }]);
+  }
+}
+
+function isFinish(choice: JsonObject): boolean {
+  const reason: JsonValue | undefined = choice['finish_reason'];
+  return typeof reason === 'string' && reason !== '';
+}
+
+function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefined, edits: JsonEdit[]): void {
+  for (const at of choices.keys()) if (at !== kept) edits.push({ path: ['choices', at], value: undefined });
+}
+
+/** Edits for a whole native body. */
+export function ownBody(body: JsonObject, context: ResponseContext): JsonEdit[] {
+  const edits: JsonEdit[] = [
+    { path: ['id'], value: JSON.stringify(context.responseId) },
+    { path: ['model'], value: JSON.stringify(context.model) },
+  ];
+  const first = firstChoice(body);
+  if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);
+  const message = first?.choice['message'];
+  if (first === undefined || !isObject(message)) return edits;
+  const path = ['choices', first.at, 'message'];
+  sealDetails(message, path, context, edits);
+  const opaque = message['reasoning_opaque'];
+  if (typeof opaque === 'string' && opaque !== '') {
+    const sealed = context.seal({ owner: context.owner, value: opaque, form: SCALAR_FORM });
+    edits.push({ path: [...path, 'reasoning_opaque'], value: JSON.stringify(sealed) });
+  }
+  return edits;
+}

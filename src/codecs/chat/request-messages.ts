@@ -1,0 +1,270 @@
+/** The messages of a chat request into items, in order. Knows every role and the reasoning that history carries. */
+import { invalid } from '../canonical/error.ts';
+import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import type { RequestContext } from '../codec.ts';
+import { arrayAt, objectAt, optionalString, present, requiredString } from '../request-members.ts';
+import {
+  absorb,
+  belongs,
+  type Detail,
+  type DetailIdentity,
+  identityOf,
+  opaqueOfDetail,
+  readDetail,
+  SCALAR_FORM,
+} from './details.ts';
+import { TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { readImage } from './images.ts';
+import { readContent, readResultParts } from './request-parts.ts';
+
+const ENVELOPE = 'mz2.';
+
+/** Reads `messages`. Throws `invalid_request` with the path of what is wrong. */
+export function readMessages(value: JsonValue | undefined, context: RequestContext): Item[] {
+  if (!present(value)) throw invalid('messages', "Missing required parameter: 'messages'.");
+  const messages = arrayAt(value, 'messages');
+  if (messages.length === 0) throw invalid('messages', "'messages' must not be empty.");
+  const reader = new MessageReader(context);
+  for (const [turn, message] of messages.entries()) reader.read(objectAt(message, `messages[${turn}]`), turn);
+  return reader.items;
+}
+
+class MessageReader {
+  readonly items: Item[] = [];
+  readonly #context: RequestContext;
+  readonly #flavours = new Map<string, ToolCallItem['flavour']>();
+  /** Deprecated calls have no ids: each gets one, and the next result of its name takes it. */
+  readonly #legacyCalls = new Map<string, number>();
+
+  constructor(context: RequestContext) {
+    this.#context = context;
+  }
+
+  read(message: JsonObject, turn: number): void {
+    const at = `messages[${turn}]`;
+    const role = requiredString(message, 'role', at);
+    if (isObject(message['configuration_update']) || role === 'configuration_update') {
+      const kept = role === 'developer' ? 'developer' : 'system';
+      this.items.push({ kind: 'native', dialect: 'chat', role: kept, body: message, at, turn });
+      const { content } = message;
+      if (present(content) && content !== '') this.items.push(...readContent(content, `${at}.content`, { role: kept, turn }));
+      return;
+    }
+    switch (role) {
+      case 'system':
+      case 'developer':
+      case 'user':
+        this.items.push(...readContent(message['content'], `${at}.content`, { role, turn }));
+        return;
+      case 'assistant':
+        this.#assistant(message, turn, at);
+        return;
+      case 'tool':
+        this.#result(requiredString(message, 'tool_call_id', at), message, turn, at);
+        return;
+      case 'function':
+        this.#result(this.#legacyId(requiredString(message, 'name', at)), message, turn, at);
+        return;
+      default:
+        throw invalid(`${at}.role`, `'${at}.role' must be one of system, developer, user, assistant, tool and function.`);
+    }
+  }
+
+  #result(callId: string, message: JsonObject, turn: number, at: string): void {
+    if (callId === '') throw invalid(`${at}.tool_call_id`, `'${at}.tool_call_id' must not be empty.`);
+    const flavour = this.#flavours.get(callId) ?? 'function';
+    const content = readResultParts(message['content'], `${at}.content`);
+    this.items.push({ kind: 'toolResult', flavour, callId, content, isError: false, at, turn });
+  }
+
+  #assistant(message: JsonObject, turn: number, at: string): void {
+    const calls = this.#calls(message, turn, at);
+    const reasoning = new HistoryReasoning(message, at, turn, this.#context);
+    this.items.push(...reasoning.items());
+    if (present(message['content'])) {
+      const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
+      const signature = reasoning.signatureOf(TEXT_SIGNATURE_ID);
+      const signed = signature === undefined ? -1 : content.findLastIndex((item) => item.kind === 'text');
+      this.items.push(...content.map((item, index) => (index === signed ? { ...item, opaque: signature } : item) as Item));
+    }
+    const refusal = optionalString(message, 'refusal', at);
+    if (refusal !== undefined && refusal !== '') this.items.push({ kind: 'refusal', text: refusal, at: `${at}.refusal`, turn });
+    if (isObject(message['audio'])) {
+      // The upstream's own earlier audio, by id: only its own dialect can name it.
+      this.items.push({
+        kind: 'native',
+        dialect: 'chat',
+        role: 'assistant',
+        body: { audio: message['audio'] },
+        at: `${at}.audio`,
+        turn,
+      });
+    }
+    for (const [index, image] of (present(message['images']) ? arrayAt(message['images'], `${at}.images`) : []).entries()) {
+      const path = `${at}.images[${index}]`;
+      const body = objectAt(image, path);
+      requiredString(objectAt(body['image_url'], `${path}.image_url`), 'url', `${path}.image_url`);
+      this.items.push({ kind: 'media', role: 'assistant', media: { ...readImage(body), at: path }, at: path, turn });
+    }
+    for (const call of calls) {
+      const opaque = reasoning.signatureOf(call.callId);
+      this.items.push(opaque === undefined ? call : { ...call, opaque });
+    }
+  }
+
+  #calls(message: JsonObject, turn: number, at: string): ToolCallItem[] {
+    const legacy = message['function_call'];
+    if (!present(message['tool_calls'])) {
+      if (!present(legacy)) return [];
+      const body = objectAt(legacy, `${at}.function_call`);
+      const name = requiredString(body, 'name', `${at}.function_call`);
+      const input = requiredString(body, 'arguments', `${at}.function_call`);
+      this.#legacyCalls.set(name, (this.#legacyCalls.get(name) ?? 0) + 1);
+      const callId = this.#legacyId(name);
+      return [{ kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
+    }
+    return arrayAt(message['tool_calls'], `${at}.tool_calls`).map((value, index) => {
+      const call = readCall(objectAt(value, `${at}.tool_calls[${index}]`), `${at}.tool_calls[${index}]`, turn);
+      this.#flavours.set(call.callId, call.flavour);
+      return call;
+    });
+  }
+
+  #legacyId(name: string): string {
+    const count = this.#legacyCalls.get(name) ?? 1;
+    const legal = name.replace(/[^A-Za-z0-9_-]/g, '_');
+    return count === 1 ? `legacy_function_${legal}` : `legacy_function_${legal}_${count}`;
+  }
+}
+
+function readCall(call: JsonObject, at: string, turn: number): ToolCallItem {
+  const callId = requiredString(call, 'id', at);
+  if (callId === '') throw invalid(`${at}.id`, `'${at}.id' must not be empty.`);
+  if (call['type'] === 'custom') {
+    const body = objectAt(call['custom'], `${at}.custom`);
+    const name = requiredString(body, 'name', `${at}.custom`);
+    const input = requiredString(body, 'input', `${at}.custom`);
+    return { kind: 'toolCall', flavour: 'custom', callId, tool: { name }, input, at, turn };
+  }
+  if (present(call['type']) && call['type'] !== 'function') {
+    throw invalid(`${at}.type`, `'${at}.type' must be "function" or "custom".`);
+  }
+  const body = objectAt(call['function'], `${at}.function`);
+  const name = requiredString(body, 'name', `${at}.function`);
+  return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: readArguments(body, at), at, turn };
+}
+
+/** Absent and "" are a call without arguments. The text is never re-spelled. */
+function readArguments(body: JsonObject, at: string): string {
+  const input = optionalString(body, 'arguments', `${at}.function`) ?? '';
+  return input === '' ? '{}' : input;
+}
+
+interface Group {
+  readonly identity: DetailIdentity;
+  raw: string;
+  summary: string;
+  opaque: Opaque | undefined;
+}
+
+/**
+ * Reasoning of one assistant message. Details win over the scalars; `reasoning` is the display copy and never raw text;
+ * `reasoning_content` belongs to the first payload that has no text of its own.
+ */
+class HistoryReasoning {
+  readonly #groups: Group[] = [];
+  readonly #natives: Item[] = [];
+  readonly #signatures = new Map<string, Opaque>();
+  readonly #raw: string | undefined;
+  readonly #display: string | undefined;
+  readonly #scalar: Opaque | undefined;
+  readonly #facts: { readonly at: string; readonly turn: number };
+
+  constructor(message: JsonObject, at: string, turn: number, context: RequestContext) {
+    this.#facts = { at: `${at}.reasoning_details`, turn };
+    this.#raw = optionalString(message, 'reasoning_content', at);
+    this.#display = typeof message['reasoning'] === 'string' ? message['reasoning'] : undefined;
+    this.#scalar = readOpaque(optionalString(message, 'reasoning_opaque', at), context, (value) => ({
+      owner: { client: 'chat' },
+      value,
+      form: SCALAR_FORM,
+    }));
+    const callIds = callIdsOf(message);
+    const details = message['reasoning_details'];
+    for (const entry of present(details) ? arrayAt(details, `${at}.reasoning_details`) : []) this.#add(entry, callIds, context);
+  }
+
+  signatureOf(id: string): Opaque | undefined {
+    return this.#signatures.get(id);
+  }
+
+  items(): Item[] {
+    const items: ReasoningItem[] = this.#groups.map((group) => ({
+      kind: 'reasoning',
+      ...(group.raw === '' ? {} : { raw: group.raw }),
+      ...(group.summary === '' ? {} : { summary: [group.summary] }),
+      ...(group.opaque === undefined ? {} : { opaque: group.opaque }),
+      ...(group.opaque?.itemId === undefined ? {} : { id: group.opaque.itemId }),
+      ...this.#facts,
+    }));
+    if (this.#raw !== undefined && !items.some((item) => item.raw !== undefined)) {
+      const silent = items.findIndex((item) => item.summary === undefined);
+      const known = items[silent];
+      if (known !== undefined) items[silent] = { ...known, raw: this.#raw };
+      else items.unshift({ kind: 'reasoning', raw: this.#raw, ...this.#facts });
+    }
+    if (this.#scalar !== undefined) {
+      const first = items[0];
+      if (first !== undefined && first.opaque === undefined) items[0] = { ...first, opaque: this.#scalar };
+      else items.unshift({ kind: 'reasoning', opaque: this.#scalar, ...this.#facts });
+    }
+    if (items.length === 0 && this.#display !== undefined && this.#display !== '') {
+      items.push({ kind: 'reasoning', summary: [this.#display], ...this.#facts });
+    }
+    return [...items, ...this.#natives];
+  }
+
+  #add(entry: JsonValue, callIds: ReadonlySet<string>, context: RequestContext): void {
+    const detail = readDetail(entry);
+    if (detail === undefined) throw invalid(this.#facts.at, `'${this.#facts.at}' must hold objects.`);
+    if (detail.kind === 'other') {
+      this.#natives.push({ kind: 'native', dialect: 'chat', role: 'assistant', body: detail.body, ...this.#facts });
+      return;
+    }
+    const opaque = readOpaque(detail.payload, context, (value) => opaqueOfDetail(detail, value, { client: 'chat' }));
+    if (detail.id !== undefined && (callIds.has(detail.id) || detail.id === TEXT_SIGNATURE_ID)) {
+      if (opaque !== undefined) this.#signatures.set(detail.id, opaque);
+      return;
+    }
+    const group = this.#groupOf(detail);
+    if (detail.kind === 'text') group.raw += detail.text;
+    else group.summary += detail.text;
+    group.opaque ??= opaque;
+  }
+
+  #groupOf(detail: Detail): Group {
+    const known = this.#groups.findLast((group) => belongs(group.identity, detail));
+    if (known !== undefined) {
+      absorb(known.identity, detail);
+      return known;
+    }
+    const group: Group = { identity: identityOf(detail), raw: '', summary: '', opaque: undefined };
+    this.#groups.push(group);
+    return group;
+  }
+}
+
+function callIdsOf(message: JsonObject): ReadonlySet<string> {
+  const calls = Array.isArray(message['tool_calls']) ? message['tool_calls'] : [];
+  return new Set(calls.flatMap((call) => (isObject(call) && typeof call['id'] === 'string' ? [call['id']] : [])));
+}
+
+/** An envelope is opened, or dropped where it cannot be; anything else is the vendor's own value. */
+function readOpaque(value: string | undefined, context: RequestContext, raw: (value: string) => Opaque): Opaque | undefined {
+  if (value === undefined || value === '') return undefined;
+  if (!value.startsWith(ENVELOPE)) return raw(value);
+  const opened = context.open(value);
+  return opened === undefined ? undefined : { ...opened, sealed: value };
+}

@@ -1,0 +1,103 @@
+/** Content of chat messages into items: strings and parts, with media as content, URL or reference. */
+import { invalid } from '../canonical/error.ts';
+import type { Item, Media, Part, Role } from '../canonical/item.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
+import { objectAt, optionalObject, optionalString, present, requiredString, stringAt, wrongType } from '../request-members.ts';
+
+/** Where a part stands: its role and source message. */
+export interface Place {
+  readonly role: Role;
+  readonly turn: number;
+}
+
+/** The items of a message's `content`: one for a string, one for each part of a list. */
+export function readContent(content: JsonValue | undefined, at: string, place: Place): Item[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content, citations: [], at, ...place }];
+  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts');
+  return content.map((part: JsonValue, index) => readPart(part, `${at}[${index}]`, place));
+}
+
+function readPart(value: JsonValue, at: string, { role, turn }: Place): Item {
+  if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], at, turn };
+  const part = objectAt(value, at);
+  const type = requiredString(part, 'type', at);
+  const cacheControl = optionalObject(part, 'cache_control', at);
+  const facts = { at, turn, ...(cacheControl === undefined ? {} : { cacheControl }) };
+  if (type === 'text') return { kind: 'text', role, text: requiredString(part, 'text', at), citations: [], ...facts };
+  if (type === 'refusal') return { kind: 'refusal', text: requiredString(part, 'refusal', at), ...facts };
+  const media = readMedia(type, part, at);
+  if (media !== undefined) return { kind: 'media', role, media, ...facts };
+  // Parts of one vendor (video, thinking, …): only its own dialect can read them.
+  return { kind: 'native', dialect: 'chat', role, body: part, ...facts };
+}
+
+/** The parts of a tool's result; images and files are a router's extension. */
+export function readResultParts(content: JsonValue | undefined, at: string): Part[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content }];
+  if (!present(content)) return [];
+  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts');
+  return content.map((value: JsonValue, index): Part => {
+    const path = `${at}[${index}]`;
+    const part = objectAt(value, path);
+    const type = requiredString(part, 'type', path);
+    if (type === 'text') return { kind: 'text', text: requiredString(part, 'text', path) };
+    const media = readMedia(type, part, path);
+    return media === undefined ? { kind: 'native', dialect: 'chat', body: part } : { kind: 'media', media };
+  });
+}
+
+function readMedia(type: string, part: JsonObject, at: string): Media | undefined {
+  switch (type) {
+    case 'image_url':
+      return readImage(part['image_url'], at);
+    case 'input_audio':
+      return readAudio(objectAt(part['input_audio'], `${at}.input_audio`), at);
+    case 'file':
+      return readFile(objectAt(part['file'], `${at}.file`), at);
+    default:
+      return undefined;
+  }
+}
+
+function readImage(value: JsonValue | undefined, at: string): Media {
+  const path = `${at}.image_url`;
+  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(nonEmpty(value, path)), at };
+  const image = objectAt(value, path);
+  const detail = optionalString(image, 'detail', path);
+  return {
+    type: 'image',
+    source: sourceOfUrl(nonEmpty(requiredString(image, 'url', path), `${path}.url`)),
+    ...(detail === undefined ? {} : { detail }),
+    at,
+  };
+}
+
+function nonEmpty(value: string, path: string): string {
+  if (value === '') throw invalid(path, `'${path}' must not be empty.`);
+  return value;
+}
+
+function readAudio(audio: JsonObject, at: string): Media {
+  const path = `${at}.input_audio`;
+  const data = requiredString(audio, 'data', path);
+  const inline = parseDataUri(data);
+  if (inline !== undefined) return { type: 'audio', source: { from: 'inline', ...inline }, at };
+  const mime = mimeOfAudioFormat(requiredString(audio, 'format', path));
+  return { type: 'audio', source: { from: 'inline', mime, data }, at };
+}
+
+/** `file_data` is a data URI, bare base64 beside a file name, or on routers a URL. */
+function readFile(file: JsonObject, at: string): Media {
+  const path = `${at}.file`;
+  const filename = optionalString(file, 'filename', path);
+  const named = filename === undefined ? {} : { filename };
+  const id = optionalString(file, 'file_id', path);
+  if (id !== undefined) return { type: 'file', source: { from: 'reference', id }, ...named, at };
+  if (!present(file['file_data'])) throw invalid(path, `'${path}' must hold 'file_data' or 'file_id'.`);
+  const data = stringAt(file['file_data'], `${path}.file_data`);
+  const source = sourceOfUrl(data);
+  if (source.from === 'inline' || /^https?:\/\//i.test(data)) return { type: 'file', source, ...named, at };
+  const mime = (filename === undefined ? undefined : mimeOfFilename(filename)) ?? sniffMime(data) ?? 'application/octet-stream';
+  return { type: 'file', source: { from: 'inline', mime, data }, ...named, at };
+}

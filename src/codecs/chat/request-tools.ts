@@ -1,0 +1,152 @@
+/** Tools, tool choice and format of a chat request. Knows both spellings of functions; does not know messages. */
+import { invalid } from '../canonical/error.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
+import {
+  arrayAt,
+  objectAt,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  present,
+  requiredString,
+} from '../request-members.ts';
+
+export function readTools(json: JsonObject): Tool[] {
+  if (present(json['tools'])) return arrayAt(json['tools'], 'tools').map((tool, index) => readTool(tool, `tools[${index}]`));
+  if (!present(json['functions'])) return [];
+  return arrayAt(json['functions'], 'functions').map((body, index) => {
+    const at = `functions[${index}]`;
+    return readFunction(objectAt(body, at), undefined, at, at);
+  });
+}
+
+function readTool(value: JsonValue, at: string): Tool {
+  const body = objectAt(value, at);
+  const type = requiredString(body, 'type', at);
+  switch (type) {
+    case 'function':
+      return readFunction(
+        objectAt(body['function'], `${at}.function`),
+        optionalObject(body, 'cache_control', at),
+        at,
+        `${at}.function`,
+      );
+    case 'custom':
+      return readCustom(objectAt(body['custom'], `${at}.custom`), at);
+    default: {
+      // Server tools of routers: only their own dialect can say them.
+      const name = body['name'];
+      return { kind: 'native', dialect: 'chat', type, ...(typeof name === 'string' ? { name } : {}), body, at };
+    }
+  }
+}
+
+function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string, path: string): Tool {
+  const description = optionalString(body, 'description', path);
+  const parameters = optionalObject(body, 'parameters', path);
+  const strict = optionalBoolean(body, 'strict', path);
+  return {
+    kind: 'function',
+    tool: { name: toolName(body, path) },
+    ...(description === undefined ? {} : { description }),
+    ...(parameters === undefined ? {} : { parameters }),
+    ...(strict === undefined ? {} : { strict }),
+    ...(cacheControl === undefined ? {} : { cacheControl }),
+    at,
+  };
+}
+
+function toolName(body: JsonObject, path: string): string {
+  const name = requiredString(body, 'name', path);
+  if (name === '') throw invalid(`${path}.name`, `'${path}.name' must not be empty.`);
+  return name;
+}
+
+function readCustom(body: JsonObject, at: string): Tool {
+  const path = `${at}.custom`;
+  const description = optionalString(body, 'description', path);
+  const format = optionalObject(body, 'format', path);
+  return {
+    kind: 'custom',
+    tool: { name: toolName(body, path) },
+    ...(description === undefined ? {} : { description }),
+    ...(format === undefined ? {} : { format: flatFormat(format, `${path}.format`) }),
+    at,
+  };
+}
+
+/** chat nests a grammar, the canonical (responses) spelling is flat. */
+function flatFormat(format: JsonObject, path: string): JsonObject {
+  if (format['type'] !== 'grammar') return format;
+  const grammar = objectAt(format['grammar'], `${path}.grammar`);
+  return { type: 'grammar', ...grammar };
+}
+
+export function readToolChoice(json: JsonObject): ToolChoice | undefined {
+  const choice = json['tool_choice'];
+  if (present(choice)) return readChoice(choice, 'tool_choice');
+  const legacy = json['function_call'];
+  if (!present(legacy)) return undefined;
+  if (typeof legacy === 'string') return mode(legacy, 'function_call');
+  const name = requiredString(objectAt(legacy, 'function_call'), 'name', 'function_call');
+  return { mode: 'tool', flavour: 'function', tool: { name } };
+}
+
+function mode(word: string, path: string): ToolChoice {
+  if (word === 'auto' || word === 'none' || word === 'required') return { mode: word };
+  throw invalid(path, `'${path}' must be "none", "auto", "required" or an object.`);
+}
+
+function readChoice(choice: JsonValue, path: string): ToolChoice {
+  if (typeof choice === 'string') return mode(choice, path);
+  const body = objectAt(choice, path);
+  const type = requiredString(body, 'type', path);
+  if (type === 'function' || type === 'custom') {
+    const name = requiredString(objectAt(body[type], `${path}.${type}`), 'name', `${path}.${type}`);
+    return { mode: 'tool', flavour: type, tool: { name } };
+  }
+  if (type !== 'allowed_tools') return { mode: 'native', dialect: 'chat', body };
+  const allowed = objectAt(body['allowed_tools'], `${path}.allowed_tools`);
+  const require = requiredString(allowed, 'mode', `${path}.allowed_tools`) === 'required';
+  const list = `${path}.allowed_tools.tools`;
+  const tools = arrayAt(allowed['tools'], list).flatMap((entry, index) => {
+    const tool = objectAt(entry, `${list}[${index}]`);
+    const kind = tool['type'] === 'custom' ? 'custom' : 'function';
+    const inner = tool[kind];
+    return inner === undefined
+      ? []
+      : [{ name: requiredString(objectAt(inner, `${list}[${index}].${kind}`), 'name', `${list}[${index}]`) }];
+  });
+  return { mode: 'allowed', require, tools };
+}
+
+export function readFormat(json: JsonObject): Format | undefined {
+  const format = optionalObject(json, 'response_format');
+  if (format === undefined) return undefined;
+  const type = requiredString(format, 'type', 'response_format');
+  if (type === 'text' || type === 'json_object') return { type };
+  // A grammar or another vendor's format stays in the body for its own dialect.
+  if (type !== 'json_schema') return undefined;
+  const path = 'response_format.json_schema';
+  const body = objectAt(format['json_schema'], path);
+  const name = optionalString(body, 'name', path);
+  const description = optionalString(body, 'description', path);
+  const schema = optionalObject(body, 'schema', path);
+  const strict = optionalBoolean(body, 'strict', path);
+  return {
+    type,
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+  };
+}
+
+/** `logprobs` and `top_logprobs`; alternatives without logprobs are refused, as the vendor does. */
+export function readLogprobsWish(json: JsonObject, top: number | undefined): CanonicalRequest['logprobs'] {
+  const wanted = optionalBoolean(json, 'logprobs') ?? false;
+  if (top !== undefined && (top < 0 || top > 20)) throw invalid('top_logprobs', "'top_logprobs' must be from 0 to 20.");
+  if (!wanted && top !== undefined && top > 0) throw invalid('top_logprobs', "'top_logprobs' needs 'logprobs' to be true.");
+  return wanted ? { top: top ?? 0 } : undefined;
+}

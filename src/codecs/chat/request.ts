@@ -1,0 +1,85 @@
+/** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
+import { invalid } from '../canonical/error.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
+import type { RequestContext } from '../codec.ts';
+import {
+  arrayAt,
+  defined,
+  optionalBoolean,
+  optionalInteger,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  present,
+  readStop,
+  readStreaming,
+  refuseSeveralChoices,
+  requiredString,
+  stringAt,
+} from '../request-members.ts';
+import { readMessages } from './request-messages.ts';
+import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
+
+export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
+  const model = requiredString(json, 'model');
+  if (model === '') throw invalid('model', "'model' must not be empty.");
+  refuseSeveralChoices(json);
+  const optional: Partial<CanonicalRequest> = defined<Partial<CanonicalRequest>>({
+    toolChoice: readToolChoice(json),
+    parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
+    maxOutputTokens: optionalInteger(json, 'max_completion_tokens', '', 1) ?? optionalInteger(json, 'max_tokens', '', 1),
+    temperature: optionalNumber(json, 'temperature'),
+    topP: optionalNumber(json, 'top_p'),
+    topK: optionalInteger(json, 'top_k'),
+    seed: optionalInteger(json, 'seed'),
+    presencePenalty: optionalNumber(json, 'presence_penalty'),
+    frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
+    stop: readStop(json),
+    logprobs: readLogprobsWish(json, optionalInteger(json, 'top_logprobs')),
+    format: readFormat(json),
+    verbosity: optionalString(json, 'verbosity'),
+    reasoning: readReasoning(json),
+    user: optionalString(json, 'user'),
+    metadata: optionalObject(json, 'metadata'),
+    serviceTier: optionalString(json, 'service_tier'),
+    promptCacheKey: optionalString(json, 'prompt_cache_key'),
+    safetyIdentifier: optionalString(json, 'safety_identifier'),
+    store: optionalBoolean(json, 'store'),
+    modalities: readModalities(json),
+    sessionId: optionalString(json, 'session_id'),
+  });
+  return {
+    dialect: 'chat',
+    text,
+    json,
+    model,
+    ...readStreaming(json),
+    items: readMessages(json['messages'], context),
+    tools: readTools(json),
+    ...optional,
+  };
+}
+
+function readModalities(json: JsonObject): readonly string[] | undefined {
+  if (!present(json['modalities'])) return undefined;
+  return arrayAt(json['modalities'], 'modalities').map((entry, index) => stringAt(entry, `modalities[${index}]`));
+}
+
+/** `reasoning_effort` wins over the routers' `reasoning` object. `enabled: false` is their word for effort none. */
+function readReasoning(json: JsonObject): ReasoningControl | undefined {
+  const shorthand = optionalString(json, 'reasoning_effort');
+  const object = isObject(json['reasoning']) ? json['reasoning'] : {};
+  const disabled = optionalBoolean(object, 'enabled', 'reasoning') === false ? 'none' : undefined;
+  const control = defined<ReasoningControl>({
+    effort: effortOf(shorthand ?? optionalString(object, 'effort', 'reasoning') ?? disabled),
+    budget: optionalInteger(object, 'max_tokens', 'reasoning', 0),
+    summary: optionalString(object, 'summary', 'reasoning'),
+  });
+  return Object.keys(control).length === 0 ? undefined : control;
+}
+
+/** `minimum` is an old alias. */
+function effortOf(word: string | undefined): string | undefined {
+  return word === 'minimum' ? 'minimal' : word;
+}

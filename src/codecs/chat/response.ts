@@ -1,0 +1,204 @@
+/** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so both use the stream's parts. */
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import type { Whole } from '../canonical/fold.ts';
+import type { Logprobs, OutputItem, ToolCallItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { DecodeContext, ResponseContext } from '../codec.ts';
+import { editJson } from '../json-text.ts';
+import { logprobsOf, writeLogprobs } from '../logprobs.ts';
+import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
+import { Answer } from './answer.ts';
+import { finishReason } from './decode-events.ts';
+import { annotation, codePoints } from './annotations.ts';
+import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { failureIn, undecodable } from './errors.ts';
+import {
+  mediaMember,
+  reasoningId,
+  refuseSeveralLegacyCalls,
+  SUMMARY_SEPARATOR,
+  summaryEntry,
+  TEXT_SEPARATOR,
+  toolCallHead,
+  wantsLegacyCalls,
+} from './message.ts';
+import { ownBody } from './native-stream.ts';
+import { finishOf, outcomeOf } from './outcome.ts';
+import { firstChoice, object, word } from './wire.ts';
+
+export function decodeResponse(text: string, context: DecodeContext): Step {
+  const body = readBody(text);
+  const native: Native = { dialect: 'chat', name: 'response', text, json: body };
+  const events: CanonicalEvent[] = [startOf(body)];
+  const tier = word(body['service_tier']);
+  const usage = readTokenUsage(body['usage']);
+  const report: CanonicalEvent[] =
+    usage === undefined ? [] : [{ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } }];
+  const failure = failureIn(body, undefined, text);
+  if (failure !== undefined) {
+    events.push(...report, { type: 'response.end', outcome: { status: 'failed', error: failure } });
+    return { native, events };
+  }
+  if (!Array.isArray(body['choices'])) throw undecodable('it has no choices');
+  const choice = firstChoice(body)?.choice;
+  if (choice === undefined) throw undecodable('it has no choices');
+  const reason = finishReason(choice) ?? (context.options.acceptDoneWithoutFinish === true ? 'stop' : undefined);
+  if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
+  const answer = new Answer(context);
+  const { message } = choice;
+  // A filtered answer may come without a message at all.
+  if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);
+  if (isObject(message)) answer.citeSources(message);
+  answer.citeSources(body);
+  const outcome = outcomeOf(reason, answer.hasToolCalls);
+  answer.close(outcome.status === 'incomplete', events);
+  events.push(...report, { type: 'response.end', outcome });
+  return { native, events };
+}
+
+function readBody(text: string): JsonObject {
+  let body: JsonValue;
+  try {
+    body = parseJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw undecodable('it is not JSON');
+    throw error;
+  }
+  if (!isObject(body)) throw undecodable('it is not an object');
+  return body;
+}
+
+function startOf(body: JsonObject): CanonicalEvent {
+  const id = word(body['id']);
+  const model = word(body['model']);
+  const created = body['created'];
+  return {
+    type: 'response.start',
+    ...(id === undefined ? {} : { id }),
+    ...(model === undefined ? {} : { model }),
+    ...(typeof created === 'number' && created > 0 ? { createdAt: Math.floor(created) } : {}),
+  };
+}
+
+/** The body for a client that does not stream. */
+export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+  if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
+  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, ownBody(native.json, context));
+  const parts = new Parts(context);
+  for (const { item } of whole.items) parts.add(item);
+  const finish = finishOf(whole.outcome, parts.toolCalls.length > 0);
+  const legacy = wantsLegacyCalls(context);
+  const { finish_reason, ...rest } = finish;
+  const reason = legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
+  const logprobs = logprobsOf(parts.content, parts.logprobs);
+  const choice = {
+    index: 0,
+    message: parts.message(legacy),
+    logprobs: logprobs === undefined ? null : { content: writeLogprobs(logprobs), refusal: null },
+    finish_reason: reason,
+    ...rest,
+  };
+  return JSON.stringify({
+    id: context.responseId,
+    object: 'chat.completion',
+    created: context.createdAt,
+    model: context.model,
+    choices: [choice],
+    ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
+  });
+}
+
+class Parts {
+  content = '';
+  refusal = '';
+  raw = '';
+  reasoning = '';
+  readonly details: JsonObject[] = [];
+  readonly toolCalls: ToolCallItem[] = [];
+  readonly annotations: JsonObject[] = [];
+  readonly images: JsonObject[] = [];
+  logprobs: Logprobs = [];
+  #audio: JsonObject | undefined;
+  #hasText = false;
+  #index = 0;
+  #last: OutputItem | undefined;
+  #phase: string | undefined;
+  readonly #context: ResponseContext;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  add(item: OutputItem): void {
+    switch (item.kind) {
+      case 'text': {
+        this.#hasText = true;
+        if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== item.phase)) this.content += TEXT_SEPARATOR;
+        const base = codePoints(this.content);
+        this.#phase = item.phase;
+        this.content += item.text;
+        if (item.logprobs !== undefined) this.logprobs = [...this.logprobs, ...item.logprobs];
+        for (const citation of item.citations) {
+          const said = annotation(citation, base);
+          if (said !== undefined) this.annotations.push(said);
+        }
+        if (item.opaque !== undefined) {
+          this.details.push(sealedEntry(item.opaque, TEXT_SIGNATURE_ID, this.#index++, this.#context));
+        }
+        break;
+      }
+      case 'refusal':
+        this.refusal += item.text;
+        break;
+      case 'reasoning': {
+        const index = this.#index++;
+        this.raw += item.raw ?? '';
+        const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
+        const id = summary !== '' || item.opaque !== undefined ? reasoningId(item, this.#context) : '';
+        if (summary !== '') this.details.push(summaryEntry(summary, id, index));
+        if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
+        this.reasoning += summary;
+        break;
+      }
+      case 'toolCall':
+        this.toolCalls.push(item);
+        if (item.opaque !== undefined) {
+          this.details.push(sealedEntry(item.opaque, item.callId, this.#index++, this.#context));
+        }
+        break;
+      case 'media': {
+        const member = mediaMember(item, this.#context);
+        if ('images' in member) this.images.push(member.images);
+        else this.#audio = { ...member.audio, expires_at: 0 };
+        break;
+      }
+      case 'native':
+        break;
+    }
+    this.#last = item;
+  }
+
+  message(legacy: boolean): JsonObject {
+    const first = this.toolCalls[0];
+    const calls = this.toolCalls.map((call) => toolCallHead(call, call.input));
+    if (legacy && calls.length > 1) refuseSeveralLegacyCalls();
+    const alone = first !== undefined || this.refusal !== '' || this.#audio !== undefined;
+    return {
+      role: 'assistant',
+      content: this.#hasText || !alone ? this.content : null,
+      refusal: this.refusal === '' ? null : this.refusal,
+      ...(this.raw === '' ? {} : { reasoning_content: this.raw }),
+      ...(this.reasoning === '' ? {} : { reasoning: this.reasoning }),
+      ...(this.details.length === 0 ? {} : { reasoning_details: this.details }),
+      ...(this.images.length === 0 ? {} : { images: this.images }),
+      ...(this.#audio === undefined ? {} : { audio: this.#audio }),
+      ...(this.annotations.length === 0 ? {} : { annotations: this.annotations }),
+      ...(first === undefined
+        ? {}
+        : legacy
+          ? { function_call: { name: first.tool.name, arguments: first.input } }
+          : { tool_calls: calls }),
+    };
+  }
+}

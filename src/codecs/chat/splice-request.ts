@@ -1,0 +1,138 @@
+/**
+ * A chat body for a chat upstream: the client's own text with only the gateway's members changed, so that prompt caches and
+ * unknown members survive.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { mayReceive, type Opaque, type OpaqueTarget } from '../canonical/opaque.ts';
+import type { CanonicalRequest, Effort } from '../canonical/request.ts';
+import type { Item } from '../canonical/item.ts';
+import type { Target } from '../codec.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { type Detail, detailEntries, entryOfForm, readDetail } from './details.ts';
+
+/** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
+const GATEWAY_ONLY = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'] as const;
+
+const NONE: Effort = 'none';
+
+export function spliceRequest(request: CanonicalRequest, target: Target): string {
+  const { json } = request;
+  const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
+  for (const key of GATEWAY_ONLY) if (json[key] !== undefined) edits.push({ path: [key], value: undefined });
+  if (request.stream) forceUsage(json, edits);
+  disableReasoning(json, edits);
+  if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  openEnvelopes(request, target, edits);
+  return editJson(request.text, edits);
+}
+
+function forceUsage(json: JsonObject, edits: JsonEdit[]): void {
+  const options = json['stream_options'];
+  if (!isObject(options)) edits.push({ path: ['stream_options'], value: '{"include_usage":true}' });
+  else if (options['include_usage'] !== true) edits.push({ path: ['stream_options', 'include_usage'], value: 'true' });
+}
+
+/** Effort none is said in the native `reasoning` object where there is one, and then not in the shorthand (spec). */
+function disableReasoning(json: JsonObject, edits: JsonEdit[]): void {
+  const { reasoning, reasoning_effort: shorthand } = json;
+  if (!isObject(reasoning)) return;
+  const effort = typeof shorthand === 'string' ? shorthand : reasoning['effort'];
+  if (effort !== NONE) return;
+  if (reasoning['effort'] !== NONE) edits.push({ path: ['reasoning', 'effort'], value: JSON.stringify(NONE) });
+  if (reasoning['max_tokens'] !== undefined) edits.push({ path: ['reasoning', 'max_tokens'], value: undefined });
+  if (shorthand !== undefined) edits.push({ path: ['reasoning_effort'], value: undefined });
+}
+
+function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
+  if (typeof request.json['max_completion_tokens'] !== 'number') return;
+  edits.push({ path: ['max_completion_tokens'], value: undefined });
+  edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
+}
+
+/** Opaque values are opened for their owner; what may not go there is removed with the item that it belongs to. */
+function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[]): void {
+  const messages = Array.isArray(request.json['messages']) ? request.json['messages'] : [];
+  const values = new Allowed(request.items, target);
+  for (const [turn, message] of messages.entries()) {
+    if (!isObject(message) || message['role'] !== 'assistant') continue;
+    const path: JsonPath = ['messages', turn];
+    const scalar = message['reasoning_opaque'];
+    if (typeof scalar === 'string' && scalar !== '') {
+      const value = values.of(scalar);
+      if (value !== scalar) {
+        edits.push({ path: [...path, 'reasoning_opaque'], value: value === undefined ? undefined : JSON.stringify(value) });
+      }
+    }
+    const details = message['reasoning_details'];
+    if (Array.isArray(details)) openDetails(details, path, values, edits);
+  }
+}
+
+function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
+  const removed = new Set<number>();
+  for (const [at, entry] of details.entries()) {
+    const detail = readDetail(entry);
+    if (detail?.payload === undefined) continue;
+    const value = values.of(detail.payload);
+    if (value === undefined) removed.add(at);
+    else if (value !== detail.payload) edits.push(opened(detail, value, values, [...path, 'reasoning_details', at]));
+  }
+  if (removed.size === 0) return;
+  // The summary of a payload that may not go along goes with it: the vendor checks the pair.
+  const pairs = new Set([...removed].map((at) => pairOf(details[at])));
+  for (const [at, entry] of details.entries()) {
+    if (readDetail(entry)?.kind === 'summary' && pairs.has(pairOf(entry))) removed.add(at);
+  }
+  if (removed.size === details.length) {
+    edits.push({ path: [...path, 'reasoning_details'], value: undefined }, { path: [...path, 'reasoning'], value: undefined });
+    return;
+  }
+  for (const at of removed) edits.push({ path: [...path, 'reasoning_details', at], value: undefined });
+}
+
+function pairOf(entry: JsonValue | undefined): string {
+  const detail = entry === undefined ? undefined : readDetail(entry);
+  return `${detail?.format ?? ''} ${detail?.index ?? ''}`;
+}
+
+/** An entry of our own making goes back as its vendor spelled it; the vendor's own entry only gets its value back. */
+function opened(detail: Detail, value: string, values: Allowed, path: JsonPath): JsonEdit {
+  const item = values.itemOf(detail.payload);
+  const form = entryOfForm(item?.opaque?.form);
+  if (form === undefined || form['type'] === detail.body['type']) {
+    return { path: [...path, detail.kind === 'text' ? 'signature' : 'data'], value: JSON.stringify(value) };
+  }
+  const raw = item?.kind === 'reasoning' ? item.raw : undefined;
+  return { path, value: JSON.stringify(detailEntries(form, raw, value).at(-1)) };
+}
+
+const ENVELOPE = 'mz2.';
+
+type Sealed = Extract<Item, { readonly opaque?: Opaque }>;
+
+/** What each opaque value of the body becomes for one target. */
+class Allowed {
+  readonly #target: OpaqueTarget;
+  readonly #none: boolean;
+  readonly #bySealed = new Map<string, Sealed>();
+
+  constructor(items: readonly Item[], target: Target) {
+    this.#target = { ...target.owner, dialect: 'chat' };
+    this.#none = target.withoutOpaque;
+    for (const item of items) {
+      if ('opaque' in item && item.opaque?.sealed !== undefined) this.#bySealed.set(item.opaque.sealed, item);
+    }
+  }
+
+  itemOf(payload: string | undefined): Sealed | undefined {
+    return payload === undefined ? undefined : this.#bySealed.get(payload);
+  }
+
+  /** The raw value, or undefined where it must be left out. */
+  of(payload: string): string | undefined {
+    if (this.#none) return undefined;
+    if (!payload.startsWith(ENVELOPE)) return payload;
+    const opaque = this.#bySealed.get(payload)?.opaque;
+    return opaque !== undefined && mayReceive(opaque, this.#target) ? opaque.value : undefined;
+  }
+}

@@ -1,0 +1,222 @@
+/**
+ * The tool calls of one streamed answer: finds the call that a delta belongs to and emits it live. Knows the ways in which
+ * vendors leave out indices, ids and names; does not know the rest of the answer.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent } from '../canonical/event.ts';
+import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import type { DecodeContext } from '../codec.ts';
+import { malformed, object, word } from './wire.ts';
+
+interface Call {
+  /** Undefined until the name is known: nothing of the call is said before. */
+  index: number | undefined;
+  flavour: 'function' | 'custom';
+  callId: string;
+  givenId: string | undefined;
+  name: string;
+  tool: ToolName | undefined;
+  input: string;
+  opaque: Opaque | undefined;
+}
+
+interface Piece {
+  readonly index: number | undefined;
+  readonly id: string | undefined;
+  readonly name: string | undefined;
+  readonly input: string;
+  readonly custom: boolean;
+}
+
+export class ToolCalls {
+  readonly #context: DecodeContext;
+  readonly #nextItem: () => number;
+  readonly #calls: Call[] = [];
+  readonly #byIndex = new Map<number, Call>();
+  readonly #byId = new Map<string, Call>();
+  readonly #byPosition = new Map<number, Call>();
+  #legacy: Call | undefined;
+  #last: Call | undefined;
+
+  constructor(context: DecodeContext, nextItem: () => number) {
+    this.#context = context;
+    this.#nextItem = nextItem;
+  }
+
+  get any(): boolean {
+    return this.#calls.length > 0;
+  }
+
+  /** The item index that the latest delta belonged to. */
+  get lastItem(): number | undefined {
+    return this.#last?.index;
+  }
+
+  /** `whole`: the entries are complete calls, each its own. */
+  push(entries: readonly JsonValue[], whole: boolean, out: CanonicalEvent[]): void {
+    for (const [position, value] of entries.entries()) {
+      const piece = readPiece(object(value, 'tool_calls'));
+      const call = (whole ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
+      this.#extend(call, piece, out);
+    }
+  }
+
+  /** The legacy single call (`function_call`). */
+  pushLegacy(value: JsonValue, out: CanonicalEvent[]): void {
+    const body = object(value, 'function_call');
+    const piece = readPiece({ function: body });
+    this.#legacy ??= this.#open({ ...piece, id: undefined, index: undefined }, 0);
+    this.#extend(this.#legacy, piece, out);
+  }
+
+  /** Final values of the whole message: only what was not said yet is added. */
+  complete(entries: readonly JsonValue[], out: CanonicalEvent[]): void {
+    for (const [position, value] of entries.entries()) {
+      const piece = readPiece(object(value, 'tool_calls'));
+      const known = piece.id === undefined ? this.#calls[position] : (this.#byId.get(piece.id) ?? this.#calls[position]);
+      if (known === undefined) {
+        this.#extend(this.#open(piece, position), piece, out);
+        continue;
+      }
+      if (!piece.input.startsWith(known.input)) {
+        throw upstreamFault('illegal_lifecycle', "The upstream's final tool call contradicts what it streamed.");
+      }
+      this.#extend(known, { ...piece, input: piece.input.slice(known.input.length) }, out);
+    }
+  }
+
+  /** Ties a signature to the call with this id. */
+  sign(callId: string, opaque: Opaque): boolean {
+    const call = this.#byId.get(callId);
+    if (call === undefined) return false;
+    call.opaque ??= opaque;
+    return true;
+  }
+
+  /** Ends every call. `cut` is the item that an incomplete answer was cut in. */
+  close(cut: number | undefined, out: CanonicalEvent[]): void {
+    for (const call of this.#calls) {
+      if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
+      const status: ItemStatus = call.index === cut ? 'incomplete' : 'completed';
+      if (call.input === '' && call.flavour === 'function' && status === 'completed') {
+        call.input = '{}';
+        out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
+      }
+      const item: ToolCallItem = {
+        kind: 'toolCall',
+        flavour: call.flavour,
+        callId: call.callId,
+        tool: call.tool,
+        input: call.input,
+        ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
+      };
+      out.push({ type: 'item.end', index: call.index, item, status });
+    }
+  }
+
+  #find(piece: Piece, position: number, among: number): Call | undefined {
+    if (piece.id !== undefined) {
+      const known = this.#byId.get(piece.id);
+      if (known !== undefined) return known;
+    }
+    const call = this.#candidate(piece, position, among);
+    if (call === undefined) return undefined;
+    if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
+    // A named call goes on only with pieces that do not introduce another one.
+    if (piece.index === undefined && piece.id === undefined && piece.name !== undefined && call.input !== '') return undefined;
+    if (piece.id !== undefined && (call.givenId !== undefined || !sameName(call, piece))) return undefined;
+    return piece.name === undefined || sameName(call, piece) ? call : undefined;
+  }
+
+  #candidate(piece: Piece, position: number, among: number): Call | undefined {
+    if (piece.index !== undefined) return this.#byIndex.get(piece.index);
+    if (piece.id !== undefined) return this.#last?.name === '' ? this.#last : undefined;
+    return among === 1 && piece.name === undefined ? this.#last : this.#byPosition.get(position);
+  }
+
+  #open(piece: Piece, position: number): Call {
+    const call: Call = {
+      index: undefined,
+      flavour: piece.custom ? 'custom' : 'function',
+      callId: piece.id ?? '',
+      givenId: piece.id,
+      name: '',
+      tool: undefined,
+      input: '',
+      opaque: undefined,
+    };
+    this.#calls.push(call);
+    this.#byPosition.set(position, call);
+    if (piece.index !== undefined) this.#byIndex.set(piece.index, call);
+    return call;
+  }
+
+  #extend(call: Call, piece: Piece, out: CanonicalEvent[]): void {
+    this.#last = call;
+    if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
+    if (call.givenId !== undefined) this.#byId.set(call.givenId, call);
+    call.input += piece.input;
+    if (call.name === '') {
+      if (piece.name === undefined) return;
+      this.#begin(call, piece, out);
+      if (call.index !== undefined && call.input !== '') pushInput(call.index, call.input, out);
+      return;
+    }
+    if (piece.name !== undefined && !sameName(call, piece)) throw malformed('a tool call that changes its name');
+    if (call.index !== undefined && piece.input !== '') pushInput(call.index, piece.input, out);
+  }
+
+  #begin(call: Call, piece: Piece, out: CanonicalEvent[]): void {
+    call.name = piece.name ?? '';
+    if (piece.custom) call.flavour = 'custom';
+    call.callId = call.givenId ?? this.#context.mint('call_');
+    call.tool = this.#context.toolNames.fromWire(call.name);
+    if (this.#isLoweredCustom(call.tool)) call.flavour = 'custom';
+    call.index = this.#nextItem();
+    const { flavour, callId, tool } = call;
+    out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
+  }
+
+  /** A custom tool with an object schema was declared as a function (spec rule 14); its calls come back as what they were. */
+  #isLoweredCustom(name: ToolName): boolean {
+    return this.#context.request.tools.some(
+      (tool) =>
+        tool.kind === 'custom' &&
+        tool.inputSchema !== undefined &&
+        tool.tool.name === name.name &&
+        tool.tool.namespace === name.namespace,
+    );
+  }
+}
+
+function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
+  out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+}
+
+function sameName(call: Call, piece: Piece): boolean {
+  return piece.name === undefined || piece.name === call.name;
+}
+
+function readPiece(entry: JsonObject): Piece {
+  const custom = entry['type'] === 'custom' || (entry['custom'] !== undefined && entry['custom'] !== null);
+  const body = custom ? entry['custom'] : entry['function'];
+  const members = body === undefined || body === null ? {} : object(body, 'tool_calls');
+  const index = entry['index'];
+  return {
+    index: typeof index === 'number' ? index : undefined,
+    id: word(entry['id']),
+    name: word(members['name']),
+    input: readInput(custom ? members['input'] : members['arguments']),
+    custom,
+  };
+}
+
+/** Arguments are text; a vendor that sends them as a value gets them spelled as JSON. */
+function readInput(value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value === 'string') return value;
+  if (isObject(value)) return JSON.stringify(value);
+  throw malformed('tool call arguments');
+}

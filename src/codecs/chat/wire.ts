@@ -1,0 +1,43 @@
+/** The wire shapes of chat completions that are read by name, and checked access to upstream JSON. Knows no meaning. */
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+
+export const DONE = '[DONE]';
+
+export function malformed(what: string): GatewayError {
+  return upstreamFault('malformed_event', `The upstream sent a malformed chunk (${what}).`);
+}
+
+/** Missing, null and "" are alike in upstream deltas. */
+export function text(value: JsonValue | undefined, what: string): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'string') throw malformed(what);
+  return value;
+}
+
+/** A string that says something, else undefined; other types are no string and no error. */
+export function word(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}
+
+export function list(value: JsonValue | undefined, what: string): readonly JsonValue[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw malformed(what);
+  return value;
+}
+
+export function object(value: JsonValue | undefined, what: string): JsonObject {
+  if (!isObject(value)) throw malformed(what);
+  return value;
+}
+
+/** The choice with index 0, else one without an index; other candidates are never merged into the answer. */
+export function firstChoice(chunk: JsonObject): { readonly choice: JsonObject; readonly at: number } | undefined {
+  const choices = list(chunk['choices'], 'choices');
+  for (let at = 0; at < choices.length; at += 1) {
+    const choice = object(choices[at], 'choices');
+    const index = choice['index'];
+    if (index === 0 || index === undefined || index === null) return { choice, at };
+  }
+  return undefined;
+}

@@ -1,0 +1,135 @@
+/**
+ * What a protocol is to the gateway. A dialect is one folder under `codecs/` with a client side, an upstream side, or both;
+ * `codecs/registry.ts` names them all. Every codec obeys the laws in `test/support/laws.ts`.
+ */
+import type { SealingStage, Stage } from '../streams/stage.ts';
+import type { ChannelType, Dialect } from './canonical/dialect.ts';
+import type { GatewayError } from './canonical/error.ts';
+import type { Native, Step } from './canonical/event.ts';
+import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
+import type { Whole } from './canonical/fold.ts';
+import type { JsonObject } from './canonical/json.ts';
+import type { Opaque, Owner } from './canonical/opaque.ts';
+import type { CanonicalRequest } from './canonical/request.ts';
+import type { ToolNames } from './tool-names.ts';
+
+/** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
+export interface Frame {
+  readonly event: string | undefined;
+  readonly data: string;
+}
+
+/** Makes a new id: the prefix and 32 hexadecimal characters. Injected, so that codecs are deterministic. */
+export type Mint = (prefix: string) => string;
+
+export interface RequestContext {
+  /** Opens an envelope of this account; undefined when it is tampered, truncated or foreign: the value is then dropped. */
+  open(sealed: string): Opaque | undefined;
+}
+
+export interface ResponseContext {
+  /** Minted once an exchange, in the client dialect's form. */
+  readonly responseId: string;
+  /** The logical model: shown on every event. */
+  readonly model: string;
+  /** Unix seconds of the exchange, for dialects that need it when the upstream gave none in the same dialect. */
+  readonly createdAt: number;
+  readonly request: CanonicalRequest;
+  /** The upstream that is answering. */
+  readonly owner: Owner;
+  /** Turns an opaque value into an envelope (`mz2.…`). */
+  seal(opaque: Opaque): string;
+  readonly mint: Mint;
+}
+
+/** The side that clients speak. */
+export interface ClientCodec {
+  readonly dialect: Dialect;
+  readonly losses: ResponseLosses;
+  /** The prefix of a response id (`resp_mizu_`, `chatcmpl-`, `msg_`, `cmpl-`). */
+  readonly idPrefix: string;
+  /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
+  decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest;
+  /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
+  encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError>;
+  /**
+   * The body for a non-streaming client. `native` is the upstream's own body when it speaks the same dialect: it is spliced.
+   * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
+   */
+  encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
+  /** The body of an error answer. */
+  encodeError(error: GatewayError, requestId: string): string;
+}
+
+/** Facts about the upstream model that only the operator knows; from the config, never from names in code. */
+export interface ModelFacts {
+  /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
+  readonly thinking?: 'adaptive' | 'budget' | 'level';
+  readonly minThinkingBudget?: number;
+  readonly maxThinkingBudget?: number;
+}
+
+/** The Channel options that codecs read. The config knows more. */
+export interface CodecOptions {
+  /** chat upstreams that want `max_tokens` instead of `max_completion_tokens`. */
+  readonly legacyOutputCap?: boolean;
+  /** chat: send `reasoning_content` of history back (DeepSeek-style); the default sends back the surface it arrived on. */
+  readonly replayReasoningContent?: boolean;
+  /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
+  readonly acceptDoneWithoutFinish?: boolean;
+  /** Lower freeform custom tools to a function with one string `input` where the dialect has no custom tools. */
+  readonly lowerCustomTools?: boolean;
+}
+
+/** Where a request goes: one attempt. */
+export interface Target {
+  readonly owner: Owner;
+  readonly options: CodecOptions;
+  readonly facts: ModelFacts;
+  /** The one retry after an upstream refused an opaque value: send none at all. */
+  readonly withoutOpaque: boolean;
+  /** True when this very Channel made the item of this id and stored it (design: "history replay"). Absent: nothing is known. */
+  readonly stored?: (itemId: string) => boolean;
+  readonly mint: Mint;
+}
+
+export interface UpstreamRequest {
+  /** Appended to the Channel's versioned base URL, with its query (`/chat/completions`). */
+  readonly path: string;
+  readonly body: string;
+  /** Protocol headers only (version, betas); credentials are the Channel's. Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly toolNames: ToolNames;
+  /** Names of the features that the loss table dropped or coerced in this request, for the log. */
+  readonly losses: readonly string[];
+}
+
+export interface DecodeContext {
+  readonly owner: Owner;
+  readonly request: CanonicalRequest;
+  readonly toolNames: ToolNames;
+  readonly options: CodecOptions;
+  readonly mint: Mint;
+}
+
+/** An HTTP answer that is no success. */
+export interface UpstreamAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly text: string;
+}
+
+/** The side that upstreams speak. */
+export interface UpstreamCodec {
+  readonly dialect: Dialect;
+  readonly channelType: ChannelType;
+  readonly losses: RequestLosses;
+  /** Pure: called anew for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
+  encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
+  /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
+  decodeEvents(context: DecodeContext): Stage<Frame, Step>;
+  /** A whole JSON body as one step. Throws GatewayError blaming the upstream. */
+  decodeResponse(text: string, context: DecodeContext): Step;
+  /** An error answer as what clients may know of it; the full text stays in `details.upstream` for the log. */
+  decodeError(answer: UpstreamAnswer): GatewayError;
+}

@@ -1,0 +1,99 @@
+/** Canonical steps into `text_completion` chunks: text only, one finish chunk, usage where asked, `[DONE]`. */
+import type { SealingStage } from '../../streams/stage.ts';
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Step } from '../canonical/event.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../canonical/usage.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import { openAiErrorBody } from '../openai-error.ts';
+import { writeTokenUsage } from '../token-usage.ts';
+import { finishReason, TextJoin } from './text.ts';
+
+export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayError> {
+  readonly #context: ResponseContext;
+  readonly #join = new TextJoin();
+  /** How many characters of each open text were said; items of other kinds are not here. */
+  readonly #said = new Map<number, number>();
+  #usage: Usage | undefined;
+  #ended = false;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(step: Step, out: Frame[]): void {
+    for (const event of step.events) {
+      if (this.#ended) return;
+      this.#encode(event, out);
+    }
+  }
+
+  end(out: Frame[]): void {
+    this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
+  }
+
+  fail(error: GatewayError, out: Frame[]): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
+  }
+
+  #encode(event: CanonicalEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'item.start': {
+        this.#say(this.#join.begin(event.head), out);
+        if (event.head.kind === 'text' || event.head.kind === 'refusal') this.#said.set(event.index, 0);
+        return;
+      }
+      case 'item.delta': {
+        const said = this.#said.get(event.index);
+        if (said === undefined || event.delta.kind !== 'text') return;
+        this.#said.set(event.index, said + event.delta.text.length);
+        this.#say(event.delta.text, out);
+        return;
+      }
+      case 'item.end': {
+        const said = this.#said.get(event.index);
+        if (said === undefined || (event.item.kind !== 'text' && event.item.kind !== 'refusal')) return;
+        this.#said.delete(event.index);
+        this.#say(event.item.text.slice(said), out);
+        return;
+      }
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'response.end':
+        this.#finish(event.outcome, out);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #finish(outcome: Outcome, out: Frame[]): void {
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.fail(outcome.error, out);
+      return;
+    }
+    this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
+    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
+    out.push({ event: undefined, data: '[DONE]' });
+    this.#ended = true;
+  }
+
+  #say(text: string, out: Frame[]): void {
+    if (text === '') return;
+    this.#join.said();
+    this.#chunk([{ text, index: 0, logprobs: null, finish_reason: null }], null, out);
+  }
+
+  #chunk(choices: readonly object[], usage: object | null, out: Frame[]): void {
+    const { responseId: id, createdAt: created, model } = this.#context;
+    const counted = this.#context.request.includeUsage ? { usage } : {};
+    out.push({ event: undefined, data: JSON.stringify({ id, object: 'text_completion', created, model, choices, ...counted }) });
+  }
+}

@@ -1,0 +1,17 @@
+/** Legacy completions: a client's protocol only; every upstream sees an ordinary conversation. */
+import type { ClientCodec } from '../codec.ts';
+import { openAiErrorBody } from '../openai-error.ts';
+import { CompletionsEncoder } from './encode-events.ts';
+import { responseLosses } from './losses.ts';
+import { decodeRequest } from './request.ts';
+import { encodeResponse } from './response.ts';
+
+export const completionsClient: ClientCodec = {
+  dialect: 'completions',
+  losses: responseLosses,
+  idPrefix: 'cmpl-',
+  decodeRequest,
+  encodeEvents: (context) => new CompletionsEncoder(context),
+  encodeResponse,
+  encodeError: (error) => JSON.stringify(openAiErrorBody(error)),
+};

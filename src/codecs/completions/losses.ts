@@ -1,0 +1,43 @@
+/** What legacy completions cannot say of an answer: it is text and nothing else. */
+import { coerce, drop, keep, type ResponseLosses, refuse } from '../canonical/features.ts';
+
+const textOnly = drop('legacy completions are text only');
+
+export const responseLosses: ResponseLosses = {
+  text: keep,
+  'text phase': textOnly,
+  'several texts': coerce('one text: joined as they are, or by an empty line where something stood between'),
+  refusal: coerce('text'),
+  'url citation with position': textOnly,
+  'url citation without position': textOnly,
+  'native citation': textOnly,
+  logprobs: drop('completions logprobs have another shape, and asking for them is refused'),
+  'text signature': textOnly,
+  'reasoning: raw text': textOnly,
+  'reasoning: summary': textOnly,
+  'reasoning: opaque': textOnly,
+  'reasoning: redacted': textOnly,
+  'function call': refuse('legacy completions have no tools'),
+  'function call: namespace': refuse('legacy completions have no tools'),
+  'function call signature': refuse('legacy completions have no tools'),
+  'custom tool call': refuse('legacy completions have no tools'),
+  image: refuse('legacy completions are text only'),
+  audio: refuse('legacy completions are text only'),
+  file: refuse('legacy completions are text only'),
+  'native item': textOnly,
+  'native event': textOnly,
+  'usage: cache': keep,
+  'usage: reasoning': keep,
+  'usage: iterations': textOnly,
+  'usage: unknown members': textOnly,
+  'completed: stop sequence': coerce('finish reason stop'),
+  'completed: tool use': refuse('legacy completions have no tools'),
+  'incomplete: max output': keep,
+  'incomplete: content filter': keep,
+  'incomplete: context window': coerce('finish reason length'),
+  'incomplete: pause': coerce('finish reason stop'),
+  'incomplete: compaction': coerce('finish reason stop'),
+  'failed with partial output': coerce('what was said, then an error'),
+  cancelled: coerce('an error'),
+  'service tier': textOnly,
+};

@@ -1,0 +1,56 @@
+/** A legacy completions body into a canonical request: the prompt is one user text (spec: "POST /v1/completions"). */
+import { GatewayError, invalid } from '../canonical/error.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import {
+  defined,
+  optionalInteger,
+  optionalNumber,
+  optionalString,
+  present,
+  readStop,
+  readStreaming,
+  refuseSeveralChoices,
+  requiredString,
+} from '../request-members.ts';
+
+/** Members that no conversion can honour. */
+const REFUSED = ['suffix', 'echo', 'best_of', 'logprobs'] as const;
+
+export function decodeRequest(text: string, json: JsonObject): CanonicalRequest {
+  const model = requiredString(json, 'model');
+  if (model === '') throw invalid('model', "'model' must not be empty.");
+  for (const key of REFUSED) {
+    if (present(json[key])) throw new GatewayError('unsupported_parameter', `'${key}' is not supported.`, { param: key });
+  }
+  refuseSeveralChoices(json);
+  const { prompt, at } = readPrompt(json['prompt']);
+  const optional = defined<Partial<CanonicalRequest>>({
+    maxOutputTokens: optionalInteger(json, 'max_tokens', '', 1),
+    temperature: optionalNumber(json, 'temperature'),
+    topP: optionalNumber(json, 'top_p'),
+    seed: optionalInteger(json, 'seed'),
+    presencePenalty: optionalNumber(json, 'presence_penalty'),
+    frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
+    stop: readStop(json),
+    user: optionalString(json, 'user'),
+  });
+  return {
+    dialect: 'completions',
+    text,
+    json,
+    model,
+    ...readStreaming(json),
+    items: [{ kind: 'text', role: 'user', text: prompt, citations: [], turn: 0, at }],
+    tools: [],
+    ...optional,
+  };
+}
+
+function readPrompt(prompt: JsonValue | undefined): { readonly prompt: string; readonly at: string } {
+  if (!present(prompt)) throw invalid('prompt', "Missing required parameter: 'prompt'.");
+  if (typeof prompt === 'string') return { prompt, at: 'prompt' };
+  const only: JsonValue | undefined = Array.isArray(prompt) && prompt.length === 1 ? prompt[0] : undefined;
+  if (typeof only !== 'string') throw invalid('prompt', "'prompt' must be a string or an array of exactly one string.");
+  return { prompt: only, at: 'prompt[0]' };
+}

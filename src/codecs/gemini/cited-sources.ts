@@ -1,0 +1,142 @@
+/**
+ * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding inside one part,
+ * citation metadata inside the whole visible text of the candidate. It comes late, so it waits for its item to end.
+ */
+import { convertSpan, type Span } from '../citations.ts';
+import type { Citation } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { array, malformed, object, text } from './read-chunk.ts';
+
+/** Where a text item stands in the answer. */
+export interface CitedItem {
+  readonly text: string;
+  /** UTF-8 bytes of the candidate's visible text before this item. */
+  readonly base: number;
+  /** The wire parts that make up the item, with the code unit at which each begins. */
+  readonly parts: readonly { readonly place: number; readonly start: number }[];
+}
+
+interface Waiting {
+  readonly source: { readonly url: string; readonly title?: string } | { readonly native: JsonObject };
+  readonly span: Span;
+  /** The part that the span counts in; undefined when it counts in the whole candidate. */
+  readonly place: number | undefined;
+  /** The cited words, where the wire repeats them: they settle what the numbers mean. */
+  readonly words: string | undefined;
+}
+
+export class CitedSources {
+  #chunks: readonly JsonValue[] = [];
+  #waiting: Waiting[] = [];
+  readonly #seen = new Set<string>();
+
+  /** Reads the candidate's metadata. Throws `malformed_event` for known members of a wrong type. */
+  read(candidate: JsonObject): void {
+    const grounding = object(candidate, 'groundingMetadata');
+    if (grounding !== undefined) this.#readGrounding(grounding);
+    const citations = object(candidate, 'citationMetadata');
+    if (citations === undefined) return;
+    for (const source of [...array(citations, 'citationSources'), ...array(citations, 'citations')]) this.#readSource(source);
+  }
+
+  /** The citations of an item that ends now. With `isLast` those that fit nowhere come without a position. */
+  take(item: CitedItem, isLast: boolean): Citation[] {
+    if (this.#waiting.length === 0) return [];
+    const taken: Citation[] = [];
+    const left: Waiting[] = [];
+    for (const waiting of this.#waiting) {
+      const span = locate(waiting, item);
+      if (span === undefined && !isLast) left.push(waiting);
+      else if (span !== undefined || this.#isNew(waiting)) taken.push(citationOf(waiting, span));
+    }
+    this.#waiting = left;
+    return taken;
+  }
+
+  /** Without positions one citation of a source says all. */
+  #isNew({ source }: Waiting): boolean {
+    const key = JSON.stringify(source);
+    const isNew = !this.#seen.has(key);
+    this.#seen.add(key);
+    return isNew;
+  }
+
+  #readGrounding(metadata: JsonObject): void {
+    const chunks = array(metadata, 'groundingChunks');
+    if (chunks.length > 0) this.#chunks = chunks;
+    for (const support of array(metadata, 'groundingSupports')) {
+      if (!isObject(support)) throw malformed('groundingSupports');
+      const segment = object(support, 'segment') ?? {};
+      const place = count(segment, 'partIndex');
+      const span = { start: count(segment, 'startIndex'), end: count(segment, 'endIndex') };
+      for (const index of array(support, 'groundingChunkIndices')) {
+        const source = typeof index === 'number' ? sourceOf(this.#chunks[index]) : undefined;
+        if (source !== undefined) this.#add({ source, span, place, words: text(segment, 'text') });
+      }
+    }
+  }
+
+  #readSource(source: JsonValue): void {
+    if (!isObject(source)) throw malformed('citationMetadata');
+    const url = text(source, 'uri');
+    const title = text(source, 'title');
+    this.#add({
+      source: url === undefined ? { native: source } : { url, ...(title === undefined ? {} : { title }) },
+      span: { start: count(source, 'startIndex'), end: count(source, 'endIndex') },
+      place: undefined,
+      words: undefined,
+    });
+  }
+
+  #add(waiting: Waiting): void {
+    const key = JSON.stringify([waiting.source, waiting.span, waiting.place ?? null]);
+    if (this.#seen.has(key)) return;
+    this.#seen.add(key);
+    this.#waiting.push(waiting);
+  }
+}
+
+function sourceOf(chunk: JsonValue | undefined): Waiting['source'] | undefined {
+  if (!isObject(chunk)) return undefined;
+  for (const kind of ['web', 'maps', 'retrievedContext']) {
+    const source = chunk[kind];
+    const url = isObject(source) ? text(source, 'uri') : undefined;
+    if (!isObject(source) || url === undefined) continue;
+    const title = text(source, 'title');
+    return { url, ...(title === undefined ? {} : { title }) };
+  }
+  return undefined;
+}
+
+/** An index; left out means 0, as in every number of this protocol. */
+function count(holder: JsonObject, name: string): number {
+  const value = holder[name];
+  if (value === undefined || value === null) return 0;
+  if (typeof value !== 'number' || !Number.isInteger(value)) throw malformed(name);
+  return value;
+}
+
+function citationOf({ source }: Waiting, span: Span | undefined): Citation {
+  if ('native' in source) return { kind: 'native', dialect: 'gemini', body: source.native };
+  return span === undefined ? { kind: 'url', ...source } : { kind: 'url', ...source, ...span };
+}
+
+/** The place in code points, or undefined when the citation does not fit this item. */
+function locate(waiting: Waiting, item: CitedItem): Span | undefined {
+  const bases: number[] = [];
+  if (waiting.place !== undefined) {
+    for (const part of item.parts) {
+      if (part.place === waiting.place) bases.push(Buffer.byteLength(item.text.slice(0, part.start)));
+    }
+  }
+  // Servers also count grounding in the whole visible text.
+  bases.push(-item.base);
+  for (const base of bases) {
+    const bytes = { start: waiting.span.start + base, end: waiting.span.end + base };
+    const units = convertSpan(item.text, bytes, 'utf8', 'utf16');
+    if (units === undefined || units.start === units.end) continue;
+    if (waiting.words !== undefined && item.text.slice(units.start, units.end) !== waiting.words) continue;
+    return convertSpan(item.text, bytes, 'utf8', 'codePoint');
+  }
+  return undefined;
+}

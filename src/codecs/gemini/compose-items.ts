@@ -1,0 +1,262 @@
+/**
+ * Parts as items: neighbouring texts of one kind become one item, a signature stays with the part that it came on, a call
+ * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent } from '../canonical/event.ts';
+import type { ItemStatus, Logprobs, OutputItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { DecodeContext } from '../codec.ts';
+import { logprobsOf } from '../logprobs.ts';
+import { customToolOf, FREEFORM_INPUT, objectText } from './arguments.ts';
+import type { CitedSources } from './cited-sources.ts';
+import { readMedia } from './read-media.ts';
+import type { PartialArguments } from './partial-arguments.ts';
+import { malformed } from './read-chunk.ts';
+import { formOf, type Span, sign } from './signatures.ts';
+
+interface OpenText {
+  readonly kind: 'text' | 'thought';
+  readonly index: number;
+  text: string;
+  signature: (Span & { readonly value: string; readonly form?: string }) | undefined;
+  readonly tokens: TokenLogprob[];
+  readonly base: number;
+  readonly parts: { place: number; start: number }[];
+}
+interface OpenCall {
+  readonly kind: 'call';
+  readonly index: number;
+  readonly item: Omit<ToolCallItem, 'input' | 'opaque'>;
+  readonly isFreeform: boolean;
+  input: string;
+  signature: string | undefined;
+  /** Arguments that arrive by path; `undefined` once they are whole. */
+  arriving: PartialArguments | undefined;
+}
+
+export class ItemComposer {
+  readonly #context: DecodeContext;
+  readonly #sources: CitedSources;
+  #open: OpenText | OpenCall | undefined;
+  #count = 0;
+  #place = -1;
+  #visibleBytes = 0;
+  #calls = 0;
+  readonly #callIds = new Set<string>();
+
+  constructor(context: DecodeContext, sources: CitedSources) {
+    this.#context = context;
+    this.#sources = sources;
+  }
+
+  get calledTools(): boolean {
+    return this.#calls > 0;
+  }
+  /** The call whose arguments are still arriving by path. */
+  get arriving(): PartialArguments | undefined {
+    return this.#open?.kind === 'call' ? this.#open.arriving : undefined;
+  }
+
+  /** `isContinued`: the piece may extend the part before it, since a stream cuts parts anywhere. */
+  text(
+    piece: { text: string; thought: boolean; signature: string | undefined; logprobs: Logprobs | undefined },
+    isContinued: boolean,
+    out: CanonicalEvent[],
+  ): void {
+    const { text, signature, logprobs } = piece;
+    if (text === '') {
+      if (signature !== undefined) this.signature(signature, piece.thought, out);
+      return;
+    }
+    const kind = piece.thought ? 'thought' : 'text';
+    let open = this.#open;
+    if (open?.kind !== kind || isFull(open, signature !== undefined)) {
+      this.close('completed', false, out);
+      open = this.#begin(kind, out);
+    } else if (!isContinued) {
+      this.#place += 1;
+      open.parts.push({ place: this.#place, start: open.text.length });
+    }
+    const start = open.text.length;
+    open.text += text;
+    if (signature !== undefined) open.signature = { value: signature, start, end: open.text.length };
+    if (kind === 'thought') {
+      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'summary', part: 0, text } });
+    } else if (logprobs === undefined) {
+      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text } });
+    } else {
+      open.tokens.push(...logprobs);
+      out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text, logprobs } });
+    }
+  }
+
+  /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
+  signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open !== undefined && open.signature === undefined && !(open.kind === 'text' && thought)) {
+      if (open.kind === 'call') {
+        open.signature = value;
+      } else {
+        const end = open.text.length;
+        const form = open.kind === 'thought' && !thought ? 'thought+empty' : undefined;
+        open.signature = { value, start: end, end, ...(form === undefined ? {} : { form }) };
+      }
+      return;
+    }
+    this.close('completed', false, out);
+    const opaque = sign(this.#context.owner, value, thought ? 'thought' : 'empty');
+    this.#whole({ kind: 'reasoning', opaque }, out);
+  }
+
+  /** Tokens that came beside no single piece of text: they count if they add up to the item's whole text. */
+  lateLogprobs(logprobs: Logprobs): void {
+    if (this.#open?.kind === 'text') this.#open.tokens.push(...logprobs);
+  }
+
+  /** A call begins. `input` is whole JSON text, or undefined when the arguments will arrive by path. */
+  call(
+    wire: { name: string; id: string | undefined; signature: string | undefined },
+    input: string | undefined,
+    arriving: PartialArguments | undefined,
+    out: CanonicalEvent[],
+  ): void {
+    this.close('completed', false, out);
+    this.#place += 1;
+    this.#calls += 1;
+    const tool = this.#context.toolNames.fromWire(wire.name);
+    const custom = customToolOf(this.#context.request.tools, tool);
+    const callId = this.#callId(wire.id);
+    const flavour = custom === undefined ? 'function' : 'custom';
+    const index = this.#next();
+    this.#open = {
+      kind: 'call',
+      index,
+      item: { kind: 'toolCall', flavour, callId, tool },
+      isFreeform: custom !== undefined && custom.inputSchema === undefined,
+      input: '',
+      signature: wire.signature,
+      arriving,
+    };
+    out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
+    if (input !== undefined) this.callInput(input, out);
+  }
+
+  /** The whole arguments of the open call. */
+  callInput(json: string, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open?.kind !== 'call') throw malformed('functionCall');
+    const object = objectText(json);
+    if (object === undefined) throw malformed('args');
+    open.arriving = undefined;
+    open.input = open.isFreeform ? freeText(object) : object;
+    if (open.input !== '') out.push({ type: 'item.delta', index: open.index, delta: { kind: 'input', text: open.input } });
+  }
+
+  /** `inlineData` or `fileData`: media exists only whole. */
+  media(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
+    this.close('completed', false, out);
+    this.#place += 1;
+    const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
+    this.#whole({ kind: 'media', role: 'assistant', media: readMedia(part), ...opaque }, out);
+  }
+
+  /** What only this protocol can read: executed code, server-side tools, parts of an unknown kind. */
+  native(part: JsonObject, out: CanonicalEvent[]): void {
+    this.close('completed', false, out);
+    this.#place += 1;
+    this.#whole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
+  }
+
+  /** Ends what is open. With `isLast` citations that fit nowhere come to the last text without a position. */
+  close(status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    this.#open = undefined;
+    if (open.kind === 'call') this.#closeCall(open, status, out);
+    else this.#closeText(open, status, isLast, out);
+  }
+
+  #closeText(open: OpenText, status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
+    const { kind, index, text, signature } = open;
+    const form = signature?.form ?? (signature === undefined ? '' : formOf(kind, signature, text.length));
+    const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature.value, form) };
+    if (kind === 'thought') {
+      out.push({ type: 'item.end', index, item: { kind: 'reasoning', summary: [text], ...opaque }, status });
+      return;
+    }
+    const citations = this.#sources.take(open, isLast);
+    this.#visibleBytes += Buffer.byteLength(text);
+    for (const citation of citations) out.push({ type: 'item.delta', index, delta: { kind: 'citation', citation } });
+    const logprobs = logprobsOf(text, open.tokens);
+    const item: OutputItem = {
+      kind: 'text',
+      role: 'assistant',
+      text,
+      citations,
+      ...(logprobs === undefined ? {} : { logprobs }),
+      ...opaque,
+    };
+    out.push({ type: 'item.end', index, item, status });
+  }
+
+  #closeCall(open: OpenCall, status: ItemStatus, out: CanonicalEvent[]): void {
+    const { index, item, arriving } = open;
+    if (arriving !== undefined && status === 'completed') {
+      throw upstreamFault('illegal_lifecycle', 'The upstream went on before the arguments of a function call were whole.');
+    }
+    // Arguments that were cut off stay unfinished text, so that nobody can run them.
+    const input = arriving === undefined ? open.input : arriving.toJson().slice(0, -1);
+    const opaque =
+      open.signature === undefined ? {} : { opaque: sign(this.#context.owner, open.signature, 'functionCall', item.callId) };
+    const wholeStatus = arriving === undefined ? 'completed' : status;
+    out.push({ type: 'item.end', index, item: { ...item, input, ...opaque }, status: wholeStatus });
+  }
+
+  #begin(kind: 'text' | 'thought', out: CanonicalEvent[]): OpenText {
+    this.#place += 1;
+    const index = this.#next();
+    const open: OpenText = {
+      kind,
+      index,
+      text: '',
+      signature: undefined,
+      tokens: [],
+      base: this.#visibleBytes,
+      parts: [{ place: this.#place, start: 0 }],
+    };
+    this.#open = open;
+    const head = kind === 'thought' ? ({ kind: 'reasoning' } as const) : ({ kind: 'text', role: 'assistant' } as const);
+    out.push({ type: 'item.start', index, head });
+    return open;
+  }
+
+  #whole(item: OutputItem & { kind: 'reasoning' | 'media' | 'native' }, out: CanonicalEvent[]): void {
+    const index = this.#next();
+    const head = item.kind === 'native' ? ({ kind: 'native', dialect: 'gemini' } as const) : ({ kind: item.kind } as const);
+    out.push({ type: 'item.start', index, head }, { type: 'item.end', index, item, status: 'completed' });
+  }
+
+  #next(): number {
+    this.#count += 1;
+    return this.#count - 1;
+  }
+
+  /** The upstream's id, unless it has none or repeats one: two calls of one answer are never the same call. */
+  #callId(given: string | undefined): string {
+    const id = given === undefined || this.#callIds.has(given) ? this.#context.mint('call_') : given;
+    this.#callIds.add(id);
+    return id;
+  }
+}
+
+/** One signature an item: a second one, or more thought behind the empty part that closed it, begins the next. */
+function isFull({ signature }: OpenText, brings: boolean): boolean {
+  return signature !== undefined && (brings || signature.form === 'thought+empty');
+}
+
+/** The text of a freeform tool that was declared as a function; arguments of another shape stay as they are. */
+function freeText(object: string): string {
+  const input = (JSON.parse(object) as JsonObject)[FREEFORM_INPUT];
+  return typeof input === 'string' ? input : object;
+}

@@ -1,0 +1,225 @@
+/**
+ * A conversation as `systemInstruction` and `contents`: roles alternate and start with the user, every content of the model
+ * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
+ */
+import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { argumentsOf, customToolOf } from './arguments.ts';
+import { pairCalls } from './call-pairs.ts';
+import type { LossLog } from './loss-log.ts';
+import { mediaPart } from './media-parts.ts';
+import { FOREIGN_CALL_SIGNATURE, isOfModel, Signatures, signedText } from './signatures.ts';
+import type { Content, FunctionResponse, Part } from './wire.ts';
+
+export interface Conversation {
+  readonly systemInstruction?: { readonly parts: readonly Part[] };
+  readonly contents: readonly Content[];
+}
+
+/** Said where the protocol needs a turn of the user and the history has none. */
+const PLACEHOLDER: Part = { text: ' ' };
+
+export function encodeConversation(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog): Conversation {
+  return new Writer(request, target, names, log).write();
+}
+
+interface DraftContent {
+  readonly role: Content['role'];
+  readonly parts: Part[];
+}
+
+class Writer {
+  readonly #request: CanonicalRequest;
+  readonly #names: ToolNames;
+  readonly #log: LossLog;
+  readonly #options: Target['options'];
+  readonly #signatures: Signatures;
+  readonly #answers: ReadonlyMap<ToolCallItem, ToolResultItem>;
+  readonly #system: Part[] = [];
+  readonly #contents: DraftContent[] = [];
+  /** Calls of the content of the model that is being written. */
+  #calls: ToolCallItem[] = [];
+
+  constructor(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog) {
+    this.#request = request;
+    this.#names = names;
+    this.#log = log;
+    this.#options = target.options;
+    this.#signatures = new Signatures(request.items, target);
+    this.#answers = pairCalls(request.items);
+  }
+
+  write(): Conversation {
+    let isLeading = true;
+    const answered = new Set(this.#answers.values());
+    for (const item of this.#request.items) {
+      if (item.cacheControl !== undefined) this.#log.meet('cache breakpoint');
+      const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
+      if (isInstruction && isLeading) {
+        this.#log.meet(item.role === 'system' ? 'system text' : 'developer text');
+        if (item.text !== '') this.#system.push({ text: item.text });
+        continue;
+      }
+      isLeading = false;
+      if (isOfModel(item)) {
+        this.#writeOfModel(item);
+      } else {
+        this.#answerCalls();
+        this.#writeOfUser(item, answered);
+      }
+    }
+    this.#answerCalls();
+    if (this.#signatures.droppedForeign) this.#log.meet('reasoning: opaque of another owner');
+    if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
+    signForeignCalls(this.#contents);
+    return this.#system.length === 0
+      ? { contents: this.#contents }
+      : { systemInstruction: { parts: this.#system }, contents: this.#contents };
+  }
+
+  #writeOfModel(item: Item): void {
+    switch (item.kind) {
+      case 'text':
+        if (item.phase !== undefined) this.#log.meet('assistant phase');
+        this.#add('model', signedText(item.text, this.#signatures.of(item), false));
+        return;
+      case 'refusal':
+        this.#log.meet('refusal in history');
+        this.#add('model', signedText(item.text, undefined, false));
+        return;
+      case 'reasoning': {
+        if (item.raw !== undefined) this.#log.meet('reasoning: raw text in history');
+        const summary = item.summary?.join('\n\n') ?? '';
+        if (summary !== '') this.#log.meet('reasoning: summary in history');
+        const opaque = this.#signatures.ofReasoning(item);
+        if (opaque?.form === 'empty') this.#add('model', [{ text: '', thoughtSignature: opaque.value }]);
+        this.#add('model', signedText(summary, opaque?.form === 'empty' ? undefined : opaque, true));
+        return;
+      }
+      case 'toolCall':
+        this.#writeCall(item);
+        return;
+      case 'media':
+        this.#add('model', [this.#media(item)]);
+        return;
+      case 'native':
+        this.#log.meet('native item');
+        return;
+      case 'toolResult':
+        return;
+    }
+  }
+
+  #writeCall(call: ToolCallItem): void {
+    if (!this.#answers.has(call)) {
+      this.#log.note('function call without a result');
+      return;
+    }
+    const custom = customToolOf(this.#request.tools, call.tool);
+    const isFreeform = call.flavour === 'custom' && custom?.inputSchema === undefined;
+    if (call.flavour === 'custom') this.#log.meet('custom tool call');
+    if (isFreeform && this.#options.lowerCustomTools !== true) this.#log.meet('custom tool: freeform', call.at);
+    const opaque = this.#signatures.of(call);
+    this.#calls.push(call);
+    this.#add('model', [
+      {
+        functionCall: { id: call.callId, name: this.#names.toWire(call.tool), args: argumentsOf(call, isFreeform) },
+        ...(opaque === undefined ? {} : { thoughtSignature: opaque.value }),
+      },
+    ]);
+  }
+
+  #media(item: MediaItem): Part {
+    if (item.role === 'assistant') this.#log.meet('image by assistant in history', item.media.at ?? item.at);
+    const opaque = item.role === 'assistant' ? this.#signatures.of(item) : undefined;
+    const part = mediaPart(item.media, item.at, this.#log);
+    return opaque === undefined ? part : { ...part, thoughtSignature: opaque.value };
+  }
+
+  #writeOfUser(item: Item, answered: ReadonlySet<ToolResultItem>): void {
+    switch (item.kind) {
+      case 'text':
+        this.#add('user', this.#userText(item));
+        return;
+      case 'media':
+        this.#add('user', [this.#media(item)]);
+        return;
+      case 'native':
+        this.#log.meet('native item');
+        return;
+      case 'toolResult':
+        // Written with its call.
+        if (!answered.has(item)) this.#log.note('tool result without a call');
+        return;
+      default:
+        return;
+    }
+  }
+
+  #userText(item: TextItem): Part[] {
+    if (item.text === '') return [];
+    if (item.role === 'user') return [{ text: item.text }];
+    this.#log.meet('system text after the first turn');
+    return [{ text: `<system_message>\n${item.text}\n</system_message>` }];
+  }
+
+  #answerCalls(): void {
+    const calls = this.#calls;
+    if (calls.length === 0) return;
+    this.#calls = [];
+    const parts: Part[] = [];
+    for (const call of calls) {
+      const result = this.#answers.get(call);
+      if (result !== undefined) parts.push({ functionResponse: this.#response(call, result) });
+    }
+    this.#add('user', parts);
+  }
+
+  #response(call: ToolCallItem, result: ToolResultItem): FunctionResponse {
+    const texts: string[] = [];
+    const media: Part[] = [];
+    for (const part of result.content) {
+      if (part.kind === 'text') texts.push(part.text);
+      else if (part.kind === 'native') this.#log.meet('native item');
+      else if (part.media.source.from === 'text') texts.push(part.media.source.text);
+      else {
+        this.#log.meet(part.media.type === 'image' ? 'tool result: image' : 'tool result: file');
+        media.push(mediaPart(part.media, result.at, this.#log));
+      }
+    }
+    const text = texts.join('\n');
+    this.#log.meet(result.isError ? 'tool result: error flag' : 'tool result: text');
+    return {
+      id: call.callId,
+      name: this.#names.toWire(call.tool),
+      response: result.isError ? { error: text } : { output: text },
+      ...(media.length === 0 ? {} : { parts: media }),
+    };
+  }
+
+  #add(role: Content['role'], parts: readonly Part[]): void {
+    if (parts.length === 0) return;
+    const last = this.#contents.at(-1);
+    if (last?.role === role) last.parts.push(...parts);
+    else this.#contents.push({ role, parts: [...parts] });
+  }
+}
+
+/**
+ * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so one without a
+ * signature of theirs was made elsewhere and gets the documented value; older models do not look.
+ */
+function signForeignCalls(contents: readonly DraftContent[]): void {
+  for (let index = contents.length - 1; index >= 0; index -= 1) {
+    const content = contents[index];
+    if (content === undefined) return;
+    if (content.role === 'user' && content.parts.some((part) => part.functionResponse === undefined)) return;
+    if (content.role === 'user') continue;
+    const first = content.parts.findIndex((part) => part.functionCall !== undefined);
+    const call = content.parts[first];
+    if (call === undefined || call.thoughtSignature !== undefined) continue;
+    content.parts[first] = { ...call, thoughtSignature: FOREIGN_CALL_SIGNATURE };
+  }
+}

@@ -1,0 +1,229 @@
+/** Chunks of `streamGenerateContent` as canonical events; a whole answer is the same thing in one chunk. */
+import { advance, LifecycleError } from '../../streams/lifecycle.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Step } from '../canonical/event.ts';
+import type { Logprobs } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import type { DecodeContext, Frame } from '../codec.ts';
+import { sliceJson } from '../json-text.ts';
+import { compactJson } from './arguments.ts';
+import { CitedSources } from './cited-sources.ts';
+import { ItemComposer } from './compose-items.ts';
+import { errorOf } from './errors.ts';
+import { STREAM, type StreamState, type StreamVerb } from './lifecycle.ts';
+import { blockedError, type Finish, isBlocked, outcomeOf } from './outcome.ts';
+import { PartialArguments } from './partial-arguments.ts';
+import { array, type Candidate, type Chunk, malformed, object, readChunk, text } from './read-chunk.ts';
+import { readLogprobs } from './read-logprobs.ts';
+import { UsageReports } from './usage.ts';
+
+/** Metadata that has no canonical form; shown to readers of native events only. */
+const METADATA = ['groundingMetadata', 'urlContextMetadata'] as const;
+
+export class GenerateContentDecoder implements Stage<Frame, Step> {
+  readonly #context: DecodeContext;
+  readonly #sources = new CitedSources();
+  readonly #items: ItemComposer;
+  readonly #usage = new UsageReports();
+  #state: StreamState = 'idle';
+  #started = false;
+  #index: number | undefined;
+  #finish: Finish | undefined;
+
+  constructor(context: DecodeContext) {
+    this.#context = context;
+    this.#items = new ItemComposer(context, this.#sources);
+  }
+
+  get ended(): boolean {
+    return this.#state === 'ended';
+  }
+  /** A finish reason was seen: if the upstream now stays silent, the answer is whole. */
+  get finished(): boolean {
+    return this.#state === 'finished';
+  }
+
+  push(frame: Frame, out: Step[]): void {
+    if (this.ended || frame.data.trim() === '[DONE]') return;
+    const json = parseFrame(frame.data);
+    const events: CanonicalEvent[] = [];
+    this.#read(json, frame.data, events);
+    if (events.length > 0) out.push({ events });
+  }
+
+  /** The bytes ended. Throws `truncated` where no finish reason was seen. */
+  end(out: Step[]): void {
+    if (this.ended) return;
+    this.#advance('close');
+    const events: CanonicalEvent[] = [];
+    const finish = this.#finish ?? { reason: 'STOP', message: undefined };
+    const outcome = outcomeOf(finish, this.#items.calledTools);
+    this.#items.close(outcome.status === 'completed' ? 'completed' : 'incomplete', true, events);
+    this.#close(outcome, events);
+    out.push({ events });
+  }
+
+  #read(json: JsonValue, source: string, out: CanonicalEvent[]): void {
+    const error = isObject(json) ? json['error'] : undefined;
+    if (error !== undefined && error !== null) {
+      this.#advance('error');
+      out.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(error, source) } });
+      return;
+    }
+    const chunk = readChunk(json, this.#index);
+    const { candidate, promptFeedback } = chunk;
+    const blocked = candidate === undefined && isBlocked(promptFeedback) ? promptFeedback : undefined;
+    this.#advance(blocked !== undefined ? 'blocked' : candidate?.finishReason !== undefined ? 'finish' : 'chunk');
+    this.#start(chunk, out);
+    if (candidate !== undefined) this.#readCandidate(candidate, source, out);
+    if (chunk.usage !== undefined) this.#usage.read(chunk.usage);
+    if (blocked !== undefined) {
+      this.#close({ status: 'failed', error: blockedError(blocked) }, out);
+      return;
+    }
+    const usage = this.#usage.take();
+    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+  }
+
+  #start(chunk: Chunk, out: CanonicalEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    const { responseId: id, modelVersion: model } = chunk;
+    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+  }
+
+  #readCandidate(candidate: Candidate, source: string, out: CanonicalEvent[]): void {
+    this.#index ??= candidate.index ?? 0;
+    const { finishReason: reason, finishMessage: message, json, parts } = candidate;
+    if (reason !== undefined) this.#finish = { reason, message };
+    this.#sources.read(json);
+    const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
+    const isBeside = logprobs.length > 0 && soleText(parts) === joined(logprobs);
+    const at: Place = { source, candidate: candidate.place, part: 0 };
+    for (const part of parts) {
+      this.#readPart(part, at, isBeside ? logprobs : undefined, out);
+      at.part += 1;
+    }
+    if (logprobs.length > 0 && !isBeside) this.#items.lateLogprobs(logprobs);
+    for (const name of METADATA) {
+      const body = json[name];
+      if (isObject(body) && Object.keys(body).length > 0) out.push({ type: 'native.event', dialect: 'gemini', name, body });
+    }
+  }
+
+  #readPart(part: JsonObject, at: Place, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    const signature = text(part, 'thoughtSignature') ?? text(part, 'thought_signature');
+    const call = object(part, 'functionCall');
+    const words = part['text'];
+    if (typeof words === 'string') {
+      const thought = part['thought'] === true;
+      this.#items.text({ text: words, thought, signature, logprobs: thought ? undefined : logprobs }, at.part === 0, out);
+    } else if (words !== undefined && words !== null) {
+      throw malformed('text');
+    } else if (call !== undefined) {
+      this.#readCall(call, signature, at, out);
+    } else if (part['inlineData'] !== undefined || part['fileData'] !== undefined) {
+      this.#items.media(part, signature, out);
+    } else if (Object.keys(part).some((name) => !MODIFIERS.has(name))) {
+      this.#items.native(part, out);
+    } else if (signature !== undefined) {
+      this.#items.signature(signature, part['thought'] === true, out);
+    }
+  }
+
+  /** A call is whole in one part, or its name comes first and its arguments follow by path in further parts. */
+  #readCall(call: JsonObject, signature: string | undefined, at: Place, out: CanonicalEvent[]): void {
+    const name = text(call, 'name');
+    const pieces = array(call, 'partialArgs');
+    const continues = call['willContinue'] === true;
+    if (name === undefined && this.#items.arriving === undefined) {
+      // Some servers close a call that was whole already.
+      if (Object.keys(call).length === 0 && this.#items.calledTools) return;
+      throw malformed('functionCall');
+    }
+    if (name !== undefined) {
+      const wire = { name, id: text(call, 'id'), signature };
+      const isWhole = pieces.length === 0 && !continues;
+      const input = isWhole ? argumentsOf(call, at) : undefined;
+      this.#items.call(wire, input, isWhole ? undefined : new PartialArguments(), out);
+      if (isWhole) return;
+    } else if (signature !== undefined) {
+      this.#items.signature(signature, false, out);
+    }
+    const arriving = this.#items.arriving;
+    if (arriving === undefined) return;
+    for (const [index, piece] of pieces.entries()) {
+      arriving.add(piece, () => slice(at, 'partialArgs', index, 'numberValue'));
+    }
+    if (!continues) this.#items.callInput(arriving.toJson(), out);
+  }
+
+  #close(outcome: Outcome, out: CanonicalEvent[]): void {
+    const usage = this.#usage.take();
+    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+    out.push({ type: 'response.end', outcome });
+  }
+
+  #advance(verb: StreamVerb): void {
+    try {
+      this.#state = advance('stream', STREAM, this.#state, verb);
+    } catch (error) {
+      if (!(error instanceof LifecycleError)) throw error;
+      if (verb === 'close') throw upstreamFault('truncated', 'The upstream ended before it gave a finish reason.');
+      throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
+    }
+  }
+}
+
+/** Where a part stands in the text of its chunk. */
+interface Place {
+  readonly source: string;
+  readonly candidate: number;
+  part: number;
+}
+
+/** A member of the part's call, exactly as it was sent. */
+function slice(at: Place, ...path: readonly (string | number)[]): string | undefined {
+  return sliceJson(at.source, ['candidates', at.candidate, 'content', 'parts', at.part, 'functionCall', ...path]);
+}
+
+/** The arguments as they are spelled, without white space between tokens. */
+function argumentsOf(call: JsonObject, at: Place): string {
+  const args = call['args'];
+  if (args === undefined || args === null) return '{}';
+  if (typeof args === 'string') return args;
+  const spelled = slice(at, 'args');
+  return spelled === undefined ? JSON.stringify(args) : compactJson(spelled);
+}
+
+const MODIFIERS = new Set([
+  'thought',
+  'thoughtSignature',
+  'thought_signature',
+  'videoMetadata',
+  'mediaResolution',
+  'partMetadata',
+]);
+
+function parseFrame(data: string): JsonValue {
+  try {
+    return parseJson(data);
+  } catch {
+    throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: data });
+  }
+}
+
+/** The visible text of these parts when it is all in one of them. */
+function soleText(parts: readonly JsonObject[]): string | undefined {
+  const texts = parts.filter((part) => typeof part['text'] === 'string' && part['text'] !== '' && part['thought'] !== true);
+  const only = texts.length === 1 ? texts[0]?.['text'] : undefined;
+  return typeof only === 'string' ? only : undefined;
+}
+
+function joined(logprobs: Logprobs): string {
+  let text = '';
+  for (const entry of logprobs) text += entry.token;
+  return text;
+}

@@ -1,0 +1,50 @@
+/** A canonical request as a call of `generateContent` or its stream form. The model is in the path, not in the body. */
+import { notConvertible } from '../canonical/error.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../codec.ts';
+import { encodeConversation } from './contents.ts';
+import { encodeGenerationConfig } from './generation-config.ts';
+import { LossLog } from './loss-log.ts';
+import { encodeTools, nameAll } from './tools.ts';
+import { writeJson } from './wire.ts';
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  const bound = request.boundTo;
+  if (bound !== undefined && bound.dialect !== 'gemini') {
+    throw notConvertible(bound.at, 'The selected upstream cannot honour this member.');
+  }
+  const log = new LossLog();
+  const toolNames = nameAll(request);
+  const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
+  const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
+  const generationConfig = encodeGenerationConfig(request, target.facts, log);
+  meetUnsaid(request, log);
+  return {
+    path: pathOf(target.owner.model, request.stream),
+    body: writeJson({ contents, systemInstruction, tools, toolConfig, generationConfig }),
+    headers: {},
+    toolNames,
+    losses: log.names,
+  };
+}
+
+/** Members that the protocol has no place for. */
+function meetUnsaid(request: CanonicalRequest, log: LossLog): void {
+  if (request.user !== undefined) log.meet('user');
+  if (request.metadata !== undefined) log.meet('metadata');
+  if (request.serviceTier !== undefined) log.meet('service tier');
+  if (request.promptCacheKey !== undefined) log.meet('prompt cache key');
+  if (request.safetyIdentifier !== undefined) log.meet('safety identifier');
+  if (request.store !== undefined) log.meet('store');
+  if (request.include !== undefined && request.include.length > 0) log.meet('include');
+}
+
+const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);
+
+/** A bare name is a model; a resource name (`tunedModels/x`, `publishers/google/models/x`) is its own path. */
+function pathOf(model: string, stream: boolean): string {
+  const segments = model.split('/');
+  const isResource = segments.length > 1 && RESOURCES.has(segments[0] ?? '') && segments.every((segment) => /[^.]/.test(segment));
+  const resource = isResource ? segments.map(encodeURIComponent).join('/') : `models/${encodeURIComponent(model)}`;
+  return stream ? `/${resource}:streamGenerateContent?alt=sse` : `/${resource}:generateContent`;
+}

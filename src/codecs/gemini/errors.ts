@@ -1,0 +1,102 @@
+/** Errors of the upstream: HTTP error bodies, error objects inside a stream, and those written raw into one. */
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { type ErrorMembers, refusal, statusOfMembers, textOf } from '../upstream-error.ts';
+
+export function decodeError(answer: UpstreamAnswer): GatewayError {
+  const error = errorObject(parsed(answer.text));
+  const members = error === undefined ? { message: plainText(answer.text) } : membersOf(error);
+  const retryAfterMs = (error === undefined ? undefined : retryDelayMs(error)) ?? headerMs(answer.headers);
+  return refusal(ownFault(error, answer.status) ?? answer.status, members, {
+    reason: 'http_status',
+    text: answer.text,
+    retryAfterMs,
+  });
+}
+
+/** The error that `{error: …}` inside a 200 says. */
+export function errorOf(error: JsonValue, text: string): GatewayError {
+  const object = isObject(error) ? error : { message: textOf(error) ?? '' };
+  const members = membersOf(object);
+  return refusal(ownFault(object, statusOf(object)) ?? statusOf(object) ?? statusOfMembers(members), members, {
+    reason: 'error_event',
+    text,
+    retryAfterMs: retryDelayMs(object),
+  });
+}
+
+/**
+ * An error object that the server wrote into the stream without `data:` (it does, in mid-stream). `text` is what the SSE
+ * decoder could not read. Other text is a malformed stream.
+ */
+export function readStreamError(text: string): GatewayError {
+  const error = errorObject(parsed(text));
+  if (error === undefined) return upstreamFault('malformed_event', 'The upstream sent bytes that are no event.', { text });
+  return errorOf(error, text);
+}
+
+/** `{error: {…}}`, or the first of a list of them (the form of a stream that is not SSE). */
+function errorObject(body: JsonValue | undefined): JsonObject | undefined {
+  const holder: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
+  if (!isObject(holder)) return undefined;
+  const error = holder['error'];
+  return isObject(error) ? error : undefined;
+}
+
+function membersOf(error: JsonObject): ErrorMembers {
+  return {
+    message: textOf(error['message']),
+    code: textOf(error['status']) ?? textOf(error['code']),
+    type: reasonsOf(error)[0],
+  };
+}
+
+function statusOf(error: JsonObject): number | undefined {
+  const code = Number(error['code']);
+  return Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined;
+}
+
+/** Our credential, account or region was refused, though the server says that the request is wrong. */
+function ownFault(error: JsonObject | undefined, status: number | undefined): number | undefined {
+  if (error === undefined || status !== 400) return undefined;
+  if (reasonsOf(error).some((reason) => /^(API_KEY_|ACCESS_TOKEN_|CREDENTIALS_)/.test(reason))) return 401;
+  return error['status'] === 'FAILED_PRECONDITION' ? 403 : undefined;
+}
+
+function reasonsOf(error: JsonObject): string[] {
+  return detailsOf(error).flatMap((detail) => textOf(detail['reason']) ?? []);
+}
+
+/** `RetryInfo.retryDelay`, a duration such as `34.4s`. */
+function retryDelayMs(error: JsonObject): number | undefined {
+  for (const detail of detailsOf(error)) {
+    const match = /^(\d+(?:\.\d+)?)s$/.exec(textOf(detail['retryDelay']) ?? '');
+    if (match !== null) return Math.ceil(Number(match[1]) * 1000);
+  }
+  return undefined;
+}
+
+function detailsOf(error: JsonObject): JsonObject[] {
+  const details = error['details'];
+  return Array.isArray(details) ? details.filter(isObject) : [];
+}
+
+/** `retry-after` in seconds; as a date it needs a clock, which codecs do not have. */
+function headerMs(headers: UpstreamAnswer['headers']): number | undefined {
+  const header = headers['retry-after'];
+  const value = typeof header === 'string' ? header : header?.[0];
+  return value !== undefined && /^\d+(\.\d+)?$/.test(value) ? Math.ceil(Number(value) * 1000) : undefined;
+}
+
+function plainText(text: string): string | undefined {
+  return text.trim() === '' ? undefined : text;
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch {
+    return undefined;
+  }
+}

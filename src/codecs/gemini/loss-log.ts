@@ -1,0 +1,24 @@
+/** Gathers which features of one request the loss table dropped or coerced, and raises what it refuses. */
+import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
+import { requestLosses } from './losses.ts';
+
+export class LossLog {
+  readonly #names = new Set<string>();
+
+  /** Looks up what happens to `feature`. Throws `unsupported_conversion` with `path` where the table refuses it. */
+  meet(feature: RequestFeature, path?: string): void {
+    const decision = requestLosses[feature];
+    if (decision.does === 'refuse') throw notConvertible(path, decision.why);
+    if (decision.does !== 'keep') this.#names.add(feature);
+  }
+
+  /** Something that the table keeps, left out here for a reason of this one request. */
+  note(what: string): void {
+    this.#names.add(what);
+  }
+
+  get names(): readonly string[] {
+    return [...this.#names];
+  }
+}

@@ -1,0 +1,56 @@
+/** Media as parts: inline content, public URLs and files of this provider. The gateway fetches nothing. */
+import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
+import type { Media } from '../canonical/item.ts';
+import { essenceOf, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
+import type { LossLog } from './loss-log.ts';
+import type { Part } from './wire.ts';
+
+/** The part for `media`. Throws `unsupported_conversion` at the media's own path where the protocol has none. */
+export function mediaPart(media: Media, at: string | undefined, log: LossLog): Part {
+  const path = media.at ?? at;
+  const { source, filename } = media;
+  log.meet(featureOf(media), path);
+  switch (source.from) {
+    case 'inline': {
+      const mimeType = realMime(source.mime) ?? mimeOfFilename(filename ?? '') ?? sniffMime(source.data);
+      return { inlineData: { mimeType: mimeType ?? unknownType(path), data: source.data } };
+    }
+    case 'url': {
+      const inline = parseDataUri(source.url);
+      if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at, log);
+      const mimeType = realMime(source.mime) ?? mimeOfFilename(source.url) ?? mimeOfFilename(filename ?? '');
+      return { fileData: { mimeType: mimeType ?? unknownType(path), fileUri: source.url } };
+    }
+    case 'reference': {
+      if (!isFileUri(source.id)) throw notConvertible(path, 'This file id is not a file of the selected upstream.');
+      const mimeType = realMime(source.mime) ?? mimeOfFilename(filename ?? '') ?? mimeOfFilename(source.id);
+      return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id } };
+    }
+    case 'text':
+      return { text: source.text };
+  }
+}
+
+function featureOf(media: Media): RequestFeature {
+  const { from } = media.source;
+  if (from === 'text') return 'file: text';
+  if (from === 'reference') return media.type === 'image' ? 'image: reference' : 'file: reference';
+  return `${media.type}: ${from}`;
+}
+
+/** The type without a wildcard and not merely "bytes": only such a one is accepted by the protocol. */
+function realMime(mime: string | undefined): string | undefined {
+  if (mime === undefined) return undefined;
+  const essence = essenceOf(mime);
+  return /^[\w.+-]+\/[\w.+-]+$/.test(essence) && essence !== 'application/octet-stream' ? mime : undefined;
+}
+
+function unknownType(path: string | undefined): never {
+  throw notConvertible(path, 'The selected upstream needs the media type of this file; give a type or a name with an extension.');
+}
+
+/** A name or URI of the provider's file store, or of its object storage. Whose credential may read it, `http` has checked. */
+function isFileUri(id: string): boolean {
+  return /^files\/[\w-]+$/.test(id) || /^gs:\/\/\S+$/.test(id) || /^https:\/\/\S+\/files\/[\w-]+$/.test(id);
+}

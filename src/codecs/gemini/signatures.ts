@@ -1,0 +1,147 @@
+/**
+ * Thought signatures: which part of an answer each one sat on, and how it gets back to that part.
+ *
+ * A signature is opaque and tied to its part. The part it came from is written into `Opaque.form`: `text` and `thought`
+ * (with `:start:end` in code units when it covered only a piece of the item's text, an empty piece included),
+ * `thought+empty` (an empty text part behind the thought), `functionCall`, `inlineData`, or `empty` (an empty part of its
+ * own). Clients that cannot hold a signature on a text or a call return it in a reasoning item; the form finds its part.
+ */
+import type { Item, ReasoningItem } from '../canonical/item.ts';
+import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
+import type { Target } from '../codec.ts';
+import type { Part } from './wire.ts';
+
+/** The vendor's documented value for calls that another model made; it is checked nowhere else. */
+export const FOREIGN_CALL_SIGNATURE = 'skip_thought_signature_validator';
+
+/** Where in its item's text a signature sat, in code units. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+export function sign(owner: Owner, value: string, form: string, itemId?: string): Opaque {
+  return { owner, value, form, ...(itemId === undefined ? {} : { itemId }) };
+}
+
+/** The form of a signature that covered `span` of a text of `length` code units. */
+export function formOf(kind: 'text' | 'thought', span: Span, length: number): string {
+  return span.start === 0 && span.end === length ? kind : `${kind}:${span.start}:${span.end}`;
+}
+
+/** The kind of part that a form names; a thought where a form is missing. */
+export function kindOfForm(form: string | undefined): string {
+  return form?.split(':')[0] ?? 'thought';
+}
+
+/** The text as parts, the signature on the piece that it came with. A span that no longer fits covers everything. */
+export function signedText(text: string, opaque: Opaque | undefined, thought: boolean): Part[] {
+  const plain = (piece: string): Part[] => (piece === '' ? [] : [thought ? { text: piece, thought: true } : { text: piece }]);
+  if (opaque === undefined) return plain(text);
+  const signed = (piece: string): Part =>
+    thought ? { text: piece, thought: true, thoughtSignature: opaque.value } : { text: piece, thoughtSignature: opaque.value };
+  if (opaque.form === 'thought+empty') return [...plain(text), { text: '', thoughtSignature: opaque.value }];
+  const span = spanOf(opaque.form);
+  if (span === undefined || span.end > text.length) return [signed(text)];
+  return [...plain(text.slice(0, span.start)), signed(text.slice(span.start, span.end)), ...plain(text.slice(span.end))];
+}
+
+function spanOf(form: string | undefined): Span | undefined {
+  const match = /^(?:text|thought):(\d+):(\d+)$/.exec(form ?? '');
+  if (match === null) return undefined;
+  const span = { start: Number(match[1]), end: Number(match[2]) };
+  return span.start <= span.end ? span : undefined;
+}
+
+/** The signatures of this owner in one request, each found for the item that it belongs to. */
+export class Signatures {
+  readonly #target: Target;
+  readonly #byItem = new Map<Item, Opaque>();
+  readonly #settled = new Set<ReasoningItem>();
+  #foreign = false;
+
+  constructor(items: readonly Item[], target: Target) {
+    this.#target = target;
+    for (const item of items) {
+      const opaque = this.#ownOf(item);
+      if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
+    }
+    items.forEach((item, at) => {
+      const opaque = item.kind === 'reasoning' ? this.#ownOf(item) : undefined;
+      if (item.kind !== 'reasoning' || opaque === undefined || !isDetached(item, opaque)) return;
+      const home = homeOf(opaque, items, at);
+      if (home === undefined) return;
+      this.#settled.add(item);
+      if (!this.#byItem.has(home)) this.#byItem.set(home, opaque);
+    });
+  }
+
+  /** True when a value of another owner was left out. */
+  get droppedForeign(): boolean {
+    return this.#foreign;
+  }
+
+  of(item: Item): Opaque | undefined {
+    return this.#byItem.get(item);
+  }
+
+  /** What a reasoning item holds for a part of its own: nothing when its signature went home to another item. */
+  ofReasoning(item: ReasoningItem): Opaque | undefined {
+    return this.#settled.has(item) ? undefined : this.#ownOf(item);
+  }
+
+  #ownOf(item: Item): Opaque | undefined {
+    if (!('opaque' in item) || item.opaque === undefined) return undefined;
+    const { owner } = this.#target;
+    const mine = !this.#target.withoutOpaque && mayReceive(item.opaque, { ...owner, dialect: 'gemini' });
+    if (!mine) this.#foreign = true;
+    return mine ? item.opaque : undefined;
+  }
+}
+
+/** The item that a detached signature belongs to: clients put it behind that item where they cannot put it on it. */
+function homeOf(opaque: Opaque, items: readonly Item[], at: number): Item | undefined {
+  const kind = kindOfForm(opaque.form);
+  if (kind === 'functionCall') {
+    const isCall = (item: Item): boolean => item.kind === 'toolCall' && item.callId === opaque.itemId;
+    return items.slice(0, at).findLast(isCall) ?? items.slice(at).find(isCall) ?? neighbour(items, at, 'toolCall');
+  }
+  if (kind === 'text') return neighbour(items, at, 'text');
+  return kind === 'inlineData' ? neighbour(items, at, 'media') : undefined;
+}
+
+/** True for a reasoning item that carries the signature of something else. */
+function isDetached(item: Item, opaque: Opaque): boolean {
+  if (item.kind !== 'reasoning') return false;
+  const kind = kindOfForm(opaque.form);
+  return kind === 'functionCall' || kind === 'text' || kind === 'inlineData';
+}
+
+/** The nearest assistant item of `kind` in the same run of assistant items, first before, then behind. */
+function neighbour(items: readonly Item[], at: number, kind: 'text' | 'toolCall' | 'media'): Item | undefined {
+  return scan(items, at, -1, kind) ?? scan(items, at, 1, kind);
+}
+
+function scan(items: readonly Item[], at: number, step: number, kind: string): Item | undefined {
+  for (let index = at + step; index >= 0 && index < items.length; index += step) {
+    const item = items[index];
+    if (item === undefined || !isOfModel(item)) return undefined;
+    if (item.kind === kind) return item;
+  }
+  return undefined;
+}
+
+/** True for what the model itself said. */
+export function isOfModel(item: Item): boolean {
+  switch (item.kind) {
+    case 'text':
+    case 'media':
+      return item.role === 'assistant';
+    case 'toolResult':
+      return false;
+    case 'native':
+      return item.role === undefined || item.role === 'assistant';
+    default:
+      return true;
+  }
+}

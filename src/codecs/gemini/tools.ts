@@ -1,0 +1,139 @@
+/** Tools as function declarations, and which of them the model may or must call. */
+import { invalid, notConvertible } from '../canonical/error.ts';
+import type { ToolName } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
+import type { CodecOptions } from '../codec.ts';
+import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
+import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import { FREEFORM_INPUT } from './arguments.ts';
+import type { LossLog } from './loss-log.ts';
+
+/** Letters, digits, `_`, `.`, `:` and `-`, not starting with the last three or a digit; older models take 64 characters. */
+export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_.:-]/g, maxLength: 64, startsWithLetter: true };
+
+export interface ToolMembers {
+  readonly tools?: readonly [{ readonly functionDeclarations: readonly Declaration[] }];
+  readonly toolConfig?: { readonly functionCallingConfig: CallingConfig };
+}
+export interface Declaration {
+  readonly name: string;
+  readonly description?: string;
+  readonly parametersJsonSchema?: JsonObject;
+}
+export interface CallingConfig {
+  readonly mode: 'AUTO' | 'ANY' | 'NONE';
+  readonly allowedFunctionNames?: readonly string[];
+}
+
+/** Names for declared tools first, then for those that only history calls. */
+export function nameAll(request: CanonicalRequest): ToolNames {
+  const names: ToolName[] = [];
+  for (const tool of request.tools) if (tool.kind !== 'native') names.push(tool.tool);
+  for (const item of request.items) if (item.kind === 'toolCall') names.push(item.tool);
+  return nameTools(names, NAME_RULE);
+}
+
+export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, log: LossLog): ToolMembers {
+  const choice = request.toolChoice;
+  if (request.parallelToolCalls === false) log.meet('parallel tool calls: off');
+  if (choice?.mode === 'native') log.meet('tool choice: native', 'tool_choice');
+  const declarations: Declaration[] = [];
+  const declared = new Set<string>();
+  for (const tool of request.tools) {
+    const declaration = declare(tool, names, options, log);
+    if (declaration === undefined || declared.has(declaration.name)) continue;
+    declared.add(declaration.name);
+    declarations.push(declaration);
+  }
+  const config = callingConfig(choice, names, declared, log);
+  if (config?.mode === 'ANY' && (declarations.length === 0 || config.allowedFunctionNames?.length === 0)) {
+    throw notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists on the selected upstream.');
+  }
+  const offered = choice?.mode === 'allowed' && !choice.require ? onlyAllowed(declarations, choice.tools, names) : declarations;
+  if (offered.length === 0) return {};
+  const tools = [{ functionDeclarations: offered }] as const;
+  return config === undefined ? { tools } : { tools, toolConfig: { functionCallingConfig: config } };
+}
+
+function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossLog): Declaration | undefined {
+  if (tool.kind === 'native') {
+    log.meet('native tool');
+    return undefined;
+  }
+  const name = names.toWire(tool.tool);
+  const head = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
+  if (tool.tool.namespace !== undefined) log.meet('function tool: namespace');
+  if (tool.kind === 'function') {
+    if (tool.strict === true) log.meet('function tool: strict');
+    if (tool.cacheControl !== undefined) log.meet('cache breakpoint');
+    return { ...head, ...parametersOf(tool.parameters, `${tool.at}.parameters`) };
+  }
+  if (tool.inputSchema !== undefined) {
+    log.meet('custom tool with object schema');
+    return { ...head, ...parametersOf(tool.inputSchema, `${tool.at}.input_schema`) };
+  }
+  if (options.lowerCustomTools !== true) log.meet('custom tool: freeform', tool.at);
+  return { ...head, parametersJsonSchema: freeformSchema(tool.format) };
+}
+
+/** No parameters at all are said by leaving the member out. */
+function parametersOf(schema: JsonObject | undefined, at: string): Pick<Declaration, 'parametersJsonSchema'> {
+  if (schema === undefined) return {};
+  const type = schema['type'];
+  if (type !== undefined && type !== 'object' && !(Array.isArray(type) && type.includes('object'))) {
+    throw invalid(at, 'The parameters of a tool must be an object schema.');
+  }
+  const { type: _type, ...rest } = lowerSchema({ ...schema, type: 'object' }, GENERATIVE_JSON_SCHEMA);
+  const lowered: JsonObject = { type: 'object', ...rest };
+  return isEmpty(lowered) ? {} : { parametersJsonSchema: lowered };
+}
+
+function isEmpty(schema: JsonObject): boolean {
+  const properties = schema['properties'];
+  if (isObject(properties) && Object.keys(properties).length > 0) return false;
+  const isOpen = schema['additionalProperties'] !== undefined && schema['additionalProperties'] !== false;
+  return !isOpen && !['$ref', 'anyOf', 'oneOf'].some((key) => Object.hasOwn(schema, key));
+}
+
+function freeformSchema(format: JsonObject | undefined): JsonObject {
+  const definition =
+    format?.['type'] === 'grammar' && typeof format['definition'] === 'string' ? format['definition'] : undefined;
+  const description = definition === undefined ? 'The whole input of the tool, as text.' : `Text of this grammar:\n${definition}`;
+  return {
+    type: 'object',
+    properties: { [FREEFORM_INPUT]: { type: 'string', description } },
+    required: [FREEFORM_INPUT],
+  };
+}
+
+function callingConfig(
+  choice: ToolChoice | undefined,
+  names: ToolNames,
+  declared: ReadonlySet<string>,
+  log: LossLog,
+): CallingConfig | undefined {
+  const offered = (tools: readonly ToolName[]) => tools.map(names.toWire).filter((name) => declared.has(name));
+  switch (choice?.mode) {
+    case 'auto':
+      return { mode: 'AUTO' };
+    case 'none':
+      return { mode: 'NONE' };
+    case 'required':
+      return { mode: 'ANY' };
+    case 'tool':
+      return { mode: 'ANY', allowedFunctionNames: offered([choice.tool]) };
+    case 'allowed':
+      log.meet('tool choice: allowed tools');
+      // Names are legal with ANY only; otherwise just these tools are declared.
+      return choice.require ? { mode: 'ANY', allowedFunctionNames: offered(choice.tools) } : { mode: 'AUTO' };
+    case 'native':
+    case undefined:
+      return undefined;
+  }
+}
+
+function onlyAllowed(declarations: readonly Declaration[], allowed: readonly ToolName[], names: ToolNames): Declaration[] {
+  const wanted = new Set(allowed.map(names.toWire));
+  return declarations.filter((declaration) => wanted.has(declaration.name));
+}

@@ -1,0 +1,59 @@
+/**
+ * The members of the generative-content protocol that are written, and a writer that can hold JSON text as it came
+ * (arguments keep their key order and number spelling). Reading is `read-chunk.ts`.
+ */
+
+/** JSON text that is written as it is. */
+export class RawJson {
+  readonly text: string;
+  constructor(text: string) {
+    this.text = text;
+  }
+}
+
+export interface InlineData {
+  readonly mimeType: string;
+  readonly data: string;
+  readonly displayName?: string;
+}
+export interface FileData {
+  readonly mimeType?: string;
+  readonly fileUri: string;
+}
+export interface FunctionCall {
+  readonly id: string;
+  readonly name: string;
+  readonly args: RawJson;
+}
+export interface FunctionResponse {
+  readonly id: string;
+  readonly name: string;
+  readonly response: { readonly output: string } | { readonly error: string };
+  readonly parts?: readonly Part[];
+}
+/** One data member, and what modifies it. */
+export interface Part {
+  readonly text?: string;
+  readonly thought?: true;
+  readonly inlineData?: InlineData;
+  readonly fileData?: FileData;
+  readonly functionCall?: FunctionCall;
+  readonly functionResponse?: FunctionResponse;
+  readonly thoughtSignature?: string;
+}
+export interface Content {
+  readonly role: 'user' | 'model';
+  readonly parts: readonly Part[];
+}
+
+/** `JSON.stringify` for values that may hold {@link RawJson}; undefined members are left out. */
+export function writeJson(value: unknown): string {
+  if (value instanceof RawJson) return value.text;
+  if (Array.isArray(value)) return `[${value.map(writeJson).join(',')}]`;
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value)) {
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeJson(member)}`);
+  }
+  return `{${members.join(',')}}`;
+}

@@ -1,0 +1,224 @@
+/**
+ * Edits JSON text in place: every byte that is not named by an edit stays, so number spelling, key order, unknown members
+ * and white space survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
+ */
+
+export type JsonPath = readonly (string | number)[];
+
+export interface JsonEdit {
+  readonly path: JsonPath;
+  /** The new value as JSON text; `undefined` removes the member or element. A missing member is added to its parent object. */
+  readonly value: string | undefined;
+}
+
+interface Node {
+  edit?: JsonEdit;
+  readonly children: Map<string | number, Node>;
+}
+
+interface Change {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+/** The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored. */
+export function editJson(text: string, edits: readonly JsonEdit[]): string {
+  if (edits.length === 0) return text;
+  const root: Node = { children: new Map() };
+  for (const edit of edits) plant(root, edit);
+  const changes: Change[] = [];
+  visit(text, skipSpace(text, 0), root, changes);
+  return apply(text, changes);
+}
+
+function plant(root: Node, edit: JsonEdit): void {
+  let node = root;
+  for (const step of edit.path) {
+    let child = node.children.get(step);
+    if (child === undefined) {
+      child = { children: new Map() };
+      node.children.set(step, child);
+    }
+    node = child;
+  }
+  node.edit = edit;
+}
+
+function apply(text: string, changes: readonly Change[]): string {
+  let result = '';
+  let cursor = 0;
+  for (const change of changes) {
+    result += text.slice(cursor, change.start) + change.text;
+    cursor = change.end;
+  }
+  return result + text.slice(cursor);
+}
+
+/** Visits the value at `start`, notes changes in text order, and returns the index after it. */
+function visit(text: string, start: number, node: Node, changes: Change[]): number {
+  if (node.edit !== undefined) {
+    const end = skipValue(text, start);
+    changes.push({ start, end, text: node.edit.value ?? 'null' });
+    return end;
+  }
+  const opening = text.charCodeAt(start);
+  if (node.children.size === 0 || (opening !== OPEN_BRACE && opening !== OPEN_BRACKET)) return skipValue(text, start);
+  return visitMembers(text, start, opening === OPEN_BRACE, node, changes);
+}
+
+function visitMembers(text: string, start: number, isObject: boolean, node: Node, changes: Change[]): number {
+  const found = new Set<string | number>();
+  let kept = 0;
+  let keptEnd = start + 1;
+  let lastEnd = start + 1;
+  let runStart: number | undefined;
+  let index = 0;
+  let at = skipSpace(text, start + 1);
+  while (text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const memberStart = at;
+    let key: string | number = index++;
+    if (isObject) {
+      const keyEnd = skipString(text, at);
+      key = readKey(text, at, keyEnd);
+      at = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    }
+    const child = node.children.get(key);
+    const removed = child?.edit !== undefined && child.edit.value === undefined;
+    if (child !== undefined) found.add(key);
+    if (runStart !== undefined && !removed) {
+      // A run of removed members ends here: it goes with the commas behind it.
+      changes.push({ start: runStart, end: memberStart, text: '' });
+      runStart = undefined;
+    }
+    if (removed && runStart === undefined) runStart = memberStart;
+    at = removed || child === undefined ? skipValue(text, at) : visit(text, at, child, changes);
+    if (!removed) kept += 1;
+    if (!removed) keptEnd = at;
+    lastEnd = at;
+    at = skipSpace(text, at);
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  // A run of removed members at the end takes the comma before it instead.
+  if (runStart !== undefined) changes.push({ start: kept > 0 ? keptEnd : runStart, end: lastEnd, text: '' });
+  if (isObject) addMissing(node, found, kept, lastEnd, changes);
+  return at + 1;
+}
+
+function addMissing(node: Node, found: ReadonlySet<string | number>, kept: number, at: number, changes: Change[]): void {
+  let added = '';
+  for (const [key, child] of node.children) {
+    if (found.has(key) || typeof key !== 'string' || child.edit?.value === undefined) continue;
+    added += `${kept > 0 || added !== '' ? ',' : ''}${JSON.stringify(key)}:${child.edit.value}`;
+  }
+  if (added !== '') changes.push({ start: at, end: at, text: added });
+}
+
+const QUOTE = 0x22;
+const COMMA = 0x2c;
+const BACKSLASH = 0x5c;
+const OPEN_BRACE = 0x7b;
+const CLOSE_BRACE = 0x7d;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
+
+function skipSpace(text: string, at: number): number {
+  let code = text.charCodeAt(at);
+  while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = text.charCodeAt(++at);
+  return at;
+}
+
+/** The index after the string that begins at `at`. */
+function skipString(text: string, at: number): number {
+  let close = at;
+  do {
+    close = text.indexOf('"', close + 1);
+    if (close < 0) return text.length;
+  } while (isEscaped(text, close));
+  return close + 1;
+}
+
+function isEscaped(text: string, at: number): boolean {
+  let back = at - 1;
+  while (text.charCodeAt(back) === BACKSLASH) back -= 1;
+  return (at - 1 - back) % 2 === 1;
+}
+
+function readKey(text: string, start: number, end: number): string {
+  const inner = text.slice(start + 1, end - 1);
+  return inner.includes('\\') ? String(JSON.parse(text.slice(start, end))) : inner;
+}
+
+const STRUCTURE = /["{}[\]]/g;
+const SCALAR_END = /[,\]}\s]/g;
+
+/** The index after the value that begins at `at`. */
+function skipValue(text: string, at: number): number {
+  const first = text.charCodeAt(at);
+  if (first === QUOTE) return skipString(text, at);
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
+    SCALAR_END.lastIndex = at;
+    return SCALAR_END.exec(text)?.index ?? text.length;
+  }
+  let depth = 0;
+  let cursor = at;
+  for (;;) {
+    STRUCTURE.lastIndex = cursor;
+    const found = STRUCTURE.exec(text)?.index;
+    if (found === undefined) return text.length;
+    const code = text.charCodeAt(found);
+    if (code === QUOTE) {
+      cursor = skipString(text, found);
+      continue;
+    }
+    depth += code === OPEN_BRACE || code === OPEN_BRACKET ? 1 : -1;
+    cursor = found + 1;
+    if (depth === 0) return cursor;
+  }
+}
+
+/** The exact text of the value at `path`, or undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
+export function sliceJson(text: string, path: JsonPath): string | undefined {
+  let at = skipSpace(text, 0);
+  for (const step of path) {
+    const next = find(text, at, step);
+    if (next === undefined) return undefined;
+    at = next;
+  }
+  return text.slice(at, skipValue(text, at));
+}
+
+function find(text: string, start: number, step: string | number): number | undefined {
+  const opening = text.charCodeAt(start);
+  if (opening !== (typeof step === 'string' ? OPEN_BRACE : OPEN_BRACKET)) return undefined;
+  let found: number | undefined;
+  let index = 0;
+  let at = skipSpace(text, start + 1);
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    let key: string | number = index++;
+    if (opening === OPEN_BRACE) {
+      const keyEnd = skipString(text, at);
+      key = readKey(text, at, keyEnd);
+      at = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    }
+    if (key === step) found = at;
+    at = skipSpace(text, skipValue(text, at));
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
+/** The exact texts of the elements of the array at `path`; undefined where there is no array. */
+export function sliceElements(text: string, path: JsonPath): string[] | undefined {
+  const array = sliceJson(text, path);
+  if (array === undefined || array.charCodeAt(0) !== OPEN_BRACKET) return undefined;
+  const elements: string[] = [];
+  let at = skipSpace(array, 1);
+  while (at < array.length && array.charCodeAt(at) !== CLOSE_BRACKET) {
+    const end = skipValue(array, at);
+    elements.push(array.slice(at, end));
+    at = skipSpace(array, end);
+    if (array.charCodeAt(at) === COMMA) at = skipSpace(array, at + 1);
+  }
+  return elements;
+}

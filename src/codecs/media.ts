@@ -1,0 +1,189 @@
+/**
+ * Inline media and data URIs, shared by all dialects. Knows MIME types, file extensions and base64 prefixes. Does not know
+ * which protocol takes which media, and never decodes base64 except where text is asked for.
+ */
+import type { MediaSource } from './canonical/item.ts';
+
+/** Content with its real type: `mime` keeps its parameters (`audio/L16;rate=24000`), type and subtype in lower case. */
+export interface InlineData {
+  readonly mime: string;
+  /** Standard base64 without white space. */
+  readonly data: string;
+}
+
+const SCHEME = 'data:';
+
+export function isDataUri(url: string): boolean {
+  return url.slice(0, SCHEME.length).toLowerCase() === SCHEME;
+}
+
+/**
+ * A data URI as inline content: base64 is passed through, a percent-encoded one is encoded. A URI without a type gets the
+ * type that its first bytes show, else `text/plain` (RFC 2397). Undefined when it is no data URI or is malformed.
+ */
+export function parseDataUri(uri: string): InlineData | undefined {
+  if (!isDataUri(uri)) return undefined;
+  const comma = uri.indexOf(',');
+  if (comma === -1) return undefined;
+  const [type = '', ...parameters] = uri
+    .slice(SCHEME.length, comma)
+    .split(';')
+    .map((piece) => piece.trim());
+  const isBase64 = parameters.at(-1)?.toLowerCase() === 'base64';
+  if (isBase64) parameters.pop();
+  const data = isBase64 ? readBase64(uri.slice(comma + 1)) : encodePercent(uri.slice(comma + 1));
+  if (data === undefined) return undefined;
+  const essence = type === '' ? (sniffMime(data) ?? 'text/plain') : type.toLowerCase();
+  return { mime: [essence, ...parameters.filter((piece) => piece !== '')].join(';'), data };
+}
+
+/** Base64 as URIs carry it: perhaps percent-encoded or wrapped. Undefined for other characters. */
+function readBase64(payload: string): string | undefined {
+  let data = payload;
+  if (data.includes('%')) {
+    const decoded = percentBytes(data);
+    if (decoded === undefined) return undefined;
+    data = decoded.toString('latin1');
+  }
+  if (/\s/.test(data)) data = data.replace(/\s+/g, '');
+  if (data.includes('-') || data.includes('_')) data = data.replaceAll('-', '+').replaceAll('_', '/');
+  return /[^A-Za-z0-9+/=]/.test(data) ? undefined : data;
+}
+
+function encodePercent(payload: string): string | undefined {
+  return percentBytes(payload)?.toString('base64');
+}
+
+function percentBytes(payload: string): Buffer | undefined {
+  if (/%(?![0-9a-f]{2})/i.test(payload)) return undefined;
+  // Bytes, not characters: an escape may be a piece of any encoding.
+  const pieces = payload.split(/((?:%[0-9a-f]{2})+)/i);
+  return Buffer.concat(
+    pieces.map((piece, index) => (index % 2 === 1 ? Buffer.from(piece.replaceAll('%', ''), 'hex') : Buffer.from(piece))),
+  );
+}
+
+export function dataUri(inline: InlineData): string {
+  return `data:${inline.mime};base64,${inline.data}`;
+}
+
+/** A URL member of a body as a source: inline where it is a well-formed data URI, else the URL itself. */
+export function sourceOfUrl(url: string): MediaSource {
+  const inline = parseDataUri(url);
+  return inline === undefined ? { from: 'url', url } : { from: 'inline', ...inline };
+}
+
+/** The type without its parameters, in lower case. */
+export function essenceOf(mime: string): string {
+  const semicolon = mime.indexOf(';');
+  return (semicolon === -1 ? mime : mime.slice(0, semicolon)).trim().toLowerCase();
+}
+
+/** The text of inline content, by its charset (UTF-8 where none is named or it is unknown). Decodes the base64. */
+export function textOfInline(inline: InlineData): string {
+  const bytes = Buffer.from(inline.data, 'base64');
+  const charset = /;\s*charset="?([^";]+)/i.exec(inline.mime)?.[1];
+  if (charset === undefined) return bytes.toString('utf8');
+  try {
+    return new TextDecoder(charset).decode(bytes);
+  } catch (error) {
+    if (error instanceof RangeError) return bytes.toString('utf8');
+    throw error;
+  }
+}
+
+const MIME_BY_EXTENSION: ReadonlyMap<string, string> = new Map([
+  ['png', 'image/png'],
+  ['jpg', 'image/jpeg'],
+  ['jpeg', 'image/jpeg'],
+  ['gif', 'image/gif'],
+  ['webp', 'image/webp'],
+  ['bmp', 'image/bmp'],
+  ['avif', 'image/avif'],
+  ['heic', 'image/heic'],
+  ['heif', 'image/heif'],
+  ['svg', 'image/svg+xml'],
+  ['tif', 'image/tiff'],
+  ['tiff', 'image/tiff'],
+  ['wav', 'audio/wav'],
+  ['mp3', 'audio/mpeg'],
+  ['aac', 'audio/aac'],
+  ['flac', 'audio/flac'],
+  ['ogg', 'audio/ogg'],
+  ['opus', 'audio/opus'],
+  ['m4a', 'audio/mp4'],
+  ['mp4', 'video/mp4'],
+  ['mpeg', 'video/mpeg'],
+  ['mov', 'video/quicktime'],
+  ['webm', 'video/webm'],
+  ['pdf', 'application/pdf'],
+  ['txt', 'text/plain'],
+  ['md', 'text/markdown'],
+  ['csv', 'text/csv'],
+  ['html', 'text/html'],
+  ['htm', 'text/html'],
+  ['css', 'text/css'],
+  ['xml', 'text/xml'],
+  ['js', 'text/javascript'],
+  ['py', 'text/x-python'],
+  ['json', 'application/json'],
+  ['rtf', 'application/rtf'],
+  ['doc', 'application/msword'],
+  ['docx', 'application/vnd.openxmlformats-officedocument.wordprocessingml.document'],
+  ['xls', 'application/vnd.ms-excel'],
+  ['xlsx', 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet'],
+  ['ppt', 'application/vnd.ms-powerpoint'],
+  ['pptx', 'application/vnd.openxmlformats-officedocument.presentationml.presentation'],
+]);
+
+/** The type that a file name, path or URL shows by its extension (query and fragment are ignored). */
+export function mimeOfFilename(name: string): string | undefined {
+  const path = name.replace(/[?#].*$/s, '');
+  const extension = /\.([A-Za-z0-9]+)$/.exec(path)?.[1];
+  return extension === undefined ? undefined : MIME_BY_EXTENSION.get(extension.toLowerCase());
+}
+
+const BASE64_PREFIXES: readonly (readonly [string, string])[] = [
+  ['iVBORw0KGgo', 'image/png'],
+  ['/9j/', 'image/jpeg'],
+  ['R0lGOD', 'image/gif'],
+  ['Qk', 'image/bmp'],
+  ['JVBERi0', 'application/pdf'],
+  ['SUQz', 'audio/mpeg'],
+  ['ZkxhQ', 'audio/flac'],
+  ['T2dnUw', 'audio/ogg'],
+];
+
+/** The type that the first bytes of base64 content show, without decoding it. Undefined when they show none. */
+export function sniffMime(data: string): string | undefined {
+  if (data.startsWith('UklGR')) {
+    const form = Buffer.from(data.slice(0, 16), 'base64').toString('latin1', 8, 12);
+    if (form === 'WEBP') return 'image/webp';
+    return form === 'WAVE' ? 'audio/wav' : undefined;
+  }
+  return BASE64_PREFIXES.find(([prefix]) => data.startsWith(prefix))?.[1];
+}
+
+const AUDIO_FORMATS: readonly (readonly [string, string])[] = [
+  ['wav', 'audio/wav'],
+  ['wav', 'audio/x-wav'],
+  ['wav', 'audio/wave'],
+  ['mp3', 'audio/mpeg'],
+  ['mp3', 'audio/mp3'],
+  ['flac', 'audio/flac'],
+  ['opus', 'audio/opus'],
+  ['aac', 'audio/aac'],
+  ['pcm16', 'audio/pcm'],
+];
+
+/** The type of an audio format word (`wav`, `mp3`, `pcm16`, …); an unknown word becomes `audio/<word>`. */
+export function mimeOfAudioFormat(format: string): string {
+  const word = format.toLowerCase();
+  return AUDIO_FORMATS.find(([known]) => known === word)?.[1] ?? `audio/${word}`;
+}
+
+/** The format word of an audio type, undefined where there is none. */
+export function audioFormatOf(mime: string): string | undefined {
+  const essence = essenceOf(mime);
+  return AUDIO_FORMATS.find(([, type]) => type === essence)?.[0];
+}

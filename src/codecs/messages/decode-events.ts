@@ -1,0 +1,248 @@
+/**
+ * A messages upstream's stream: its own order first (`lifecycle.ts`), then meaning. Every step keeps the event's own text for
+ * clients of the same dialect. Knows nothing of framing and of what clients may see.
+ */
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { DecodeContext, Frame } from '../codec.ts';
+import { sliceJson } from '../json-text.ts';
+import { advance, LifecycleError } from '../../streams/lifecycle.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { type Block, type BlockHost, openBlock, readWholeBlock } from './blocks.ts';
+import { checkFits, deltaKind, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { decodeStop, type WireStop } from './stop-reason.ts';
+import { UsageReader } from './usage.ts';
+import { CUTTING_STOPS, malformed, mayString, needObject, needString } from './wire.ts';
+
+export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
+  return new EventDecoder(context);
+}
+
+class EventDecoder implements Stage<Frame, Step>, BlockHost {
+  readonly context: DecodeContext;
+  readonly #usage = new UsageReader();
+  readonly #opened = new Set<number>();
+  #state: UpstreamState = 'idle';
+  #messageId: string | undefined;
+  #items = 0;
+  #calledTool = false;
+  #block: Block | undefined;
+  #blockIndex = -1;
+  /** A stopped block whose JSON is unfinished: the stop reason decides whether it was cut or broken. */
+  #held: Block | undefined;
+  #stop: WireStop | undefined;
+
+  constructor(context: DecodeContext) {
+    this.context = context;
+  }
+
+  get ended(): boolean {
+    return this.#state === 'ended';
+  }
+
+  nextIndex(): number {
+    return this.#items++;
+  }
+
+  push(frame: Frame, out: Step[]): void {
+    if (this.ended) return;
+    if (frame.data.trim() === '[DONE]') throw truncated();
+    const json = this.#parse(frame);
+    if (json === undefined) return;
+    const name = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
+    if (name === '' || (KNOWN.has(name) && json['type'] !== name)) throw malformed('an event without type');
+    const events: CanonicalEvent[] = [];
+    try {
+      if (!this.#accept(name, json, frame.data, events)) return;
+    } catch (error) {
+      throw error instanceof LifecycleError ? outOfOrder(error) : error;
+    }
+    const native: Native = { dialect: 'messages', name, text: frame.data, json };
+    out.push({ native, events });
+  }
+
+  end(): void {
+    if (!this.ended) throw truncated();
+  }
+
+  /** Undefined for unreadable data of an event that we do not know: unknown events never fail. */
+  #parse(frame: Frame): JsonObject | undefined {
+    let json: JsonValue;
+    try {
+      json = parseJson(frame.data);
+    } catch {
+      if (frame.event !== undefined && frame.event !== 'message' && !KNOWN.has(frame.event)) return undefined;
+      throw malformed(`${frame.event ?? 'an event'} is not JSON`);
+    }
+    if (!isObject(json)) throw malformed(`${frame.event ?? 'an event'} is not an object`);
+    return json;
+  }
+
+  /** False for an event that nobody may see: the echo of message_start. */
+  #accept(name: string, json: JsonObject, text: string, out: CanonicalEvent[]): boolean {
+    switch (name) {
+      case 'message_start':
+        return this.#startMessage(json, text, out);
+      case 'content_block_start':
+        this.#openBlock(json, text, out);
+        return true;
+      case 'content_block_delta':
+        this.#delta(json, out);
+        return true;
+      case 'content_block_stop':
+        this.#closeBlock(json, out);
+        return true;
+      case 'message_delta':
+        this.#messageDelta(json, out);
+        return true;
+      case 'message_stop':
+        this.#endMessage(out);
+        return true;
+      case 'error':
+        this.#advance('error');
+        out.push({ type: 'response.end', outcome: { status: 'failed', error: saidError(json, text) } });
+        return true;
+      case 'ping':
+        return true;
+      default:
+        out.push({ type: 'native.event', dialect: 'messages', name, body: json });
+        return true;
+    }
+  }
+
+  #advance(verb: UpstreamVerb): void {
+    this.#state = advance('message', UPSTREAM, this.#state, verb);
+  }
+
+  #startMessage(json: JsonObject, text: string, out: CanonicalEvent[]): boolean {
+    const message = needObject(json, 'message', 'message_start');
+    const id = mayString(message, 'id', 'message_start');
+    if (this.#state !== 'idle' && id !== undefined && id === this.#messageId) return false;
+    const reason = mayString(message, 'stop_reason', 'message_start');
+    this.#advance(reason === undefined ? 'start' : 'startWhole');
+    if (reason !== undefined) this.#stop = wireStop(reason, message);
+    this.#messageId = id;
+    const model = mayString(message, 'model', 'message_start');
+    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    const content = message['content'] ?? [];
+    if (!Array.isArray(content)) throw malformed('message_start: content is not an array');
+    content.forEach((block: JsonValue, at) => {
+      const { kind } = readWholeBlock(block, () => sliceJson(text, ['message', 'content', at, 'input']), this, out);
+      this.#calledTool ||= kind === 'tool';
+    });
+    this.#readUsage(message, out);
+    return true;
+  }
+
+  #openBlock(json: JsonObject, text: string, out: CanonicalEvent[]): void {
+    const index = blockIndex(json, 'content_block_start');
+    this.#refuseHeld();
+    const content = needObject(json, 'content_block', 'content_block_start');
+    const state = this.#state;
+    this.#advance('open');
+    if (this.#opened.has(index))
+      throw new LifecycleError('content block', `${state}, index ${index} seen`, 'content_block_start', []);
+    const block = openBlock(content, () => sliceJson(text, ['content_block', 'input']), this);
+    this.#opened.add(index);
+    this.#block = block;
+    this.#blockIndex = index;
+    this.#calledTool ||= block.kind === 'tool';
+    block.start(out);
+  }
+
+  #delta(json: JsonObject, out: CanonicalEvent[]): void {
+    const block = this.#openAt(json, 'content_block_delta', 'delta');
+    const delta = needObject(json, 'delta', 'content_block_delta');
+    checkFits(block.kind, deltaKind(needString(delta, 'type', 'content_block_delta')));
+    block.delta(delta, out);
+  }
+
+  #closeBlock(json: JsonObject, out: CanonicalEvent[]): void {
+    const block = this.#openAt(json, 'content_block_stop', 'close');
+    this.#block = undefined;
+    if (!block.stop(out)) this.#held = block;
+  }
+
+  #openAt(json: JsonObject, name: string, verb: 'delta' | 'close'): Block {
+    const index = blockIndex(json, name);
+    this.#advance(verb);
+    if (this.#block === undefined || index !== this.#blockIndex) {
+      throw new LifecycleError('content block', `open index ${this.#blockIndex}`, `${name} of index ${index}`, []);
+    }
+    return this.#block;
+  }
+
+  #messageDelta(json: JsonObject, out: CanonicalEvent[]): void {
+    const delta = needObject(json, 'delta', 'message_delta');
+    const reason = mayString(delta, 'stop_reason', 'message_delta');
+    const cut = reason !== undefined && CUTTING_STOPS.has(reason);
+    this.#advance(reason === undefined ? 'usage' : cut ? 'cut' : 'stop');
+    if (reason !== undefined) this.#stop = wireStop(reason, delta);
+    if (cut) this.#cutOpen(out);
+    else if (reason !== undefined) this.#refuseHeld();
+    this.#readUsage(json, out);
+  }
+
+  #cutOpen(out: CanonicalEvent[]): void {
+    this.#held?.cut(out);
+    this.#block?.cut(out);
+    this.#held = undefined;
+    this.#block = undefined;
+  }
+
+  #endMessage(out: CanonicalEvent[]): void {
+    this.#refuseHeld();
+    this.#advance('end');
+    const stop = this.#stop;
+    if (stop === undefined) throw malformed('message_stop without a stop reason');
+    out.push({ type: 'response.end', outcome: decodeStop(stop, this.#calledTool) });
+  }
+
+  #refuseHeld(): void {
+    if (this.#held !== undefined) throw malformed('the input of a tool call is not a JSON object');
+  }
+
+  #readUsage(parent: JsonObject, out: CanonicalEvent[]): void {
+    const report = parent['usage'];
+    if (report === undefined || report === null) return;
+    if (!isObject(report)) throw malformed('usage is not an object');
+    const usage = this.#usage.read(report);
+    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+  }
+}
+
+const KNOWN: ReadonlySet<string> = new Set([
+  'message_start',
+  'content_block_start',
+  'content_block_delta',
+  'content_block_stop',
+  'message_delta',
+  'message_stop',
+  'error',
+]);
+
+export function wireStop(reason: string, parent: JsonObject): WireStop {
+  return { reason, sequence: mayString(parent, 'stop_sequence', 'stop'), details: parent['stop_details'] };
+}
+
+/** The error that an upstream says inside a 200. */
+export function saidError(json: JsonObject, text: string): GatewayError {
+  const members = readErrorMembers(json);
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+function blockIndex(json: JsonObject, name: string): number {
+  const index = json['index'];
+  if (typeof index !== 'number' || !Number.isInteger(index) || index < 0) throw malformed(`${name}: index is not a number`);
+  return index;
+}
+
+function truncated(): GatewayError {
+  return upstreamFault('truncated', 'The upstream ended before its answer was complete.');
+}
+
+function outOfOrder(error: LifecycleError): GatewayError {
+  return upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
+}

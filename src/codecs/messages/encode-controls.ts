@@ -1,0 +1,79 @@
+/**
+ * Thinking, effort and structured output for a messages upstream, generated from another dialect's controls. The rules hold
+ * only for what is generated here; a messages client's own controls pass as they are (semantics 6.7.4 to 6.7.6).
+ */
+import type { JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
+import type { ModelFacts } from '../codec.ts';
+import { requiredTool } from './encode-tools.ts';
+import { effortOfBudget } from './request.ts';
+import type { Losses } from './wire-block.ts';
+
+export interface Controls {
+  readonly thinking?: JsonObject;
+  readonly outputConfig?: JsonObject;
+}
+
+/** The vendor's floor for `budget_tokens`. */
+const MIN_BUDGET = 1024;
+const BUDGETS: Readonly<Record<string, number>> = {
+  minimal: 1024,
+  minimum: 1024,
+  low: 1024,
+  medium: 4096,
+  high: 16384,
+  xhigh: 32000,
+  max: 32000,
+};
+const DEFAULT_BUDGET = 4096;
+/** Efforts of other dialects that have no word here: thinking is on, its effort unsaid. */
+const UNSAID: ReadonlySet<string> = new Set(['minimal', 'minimum']);
+
+export function encodeControls(request: CanonicalRequest, facts: ModelFacts, maxTokens: number, losses: Losses): Controls {
+  const reasoning = request.reasoning ?? {};
+  const thinking = encodeThinking(reasoning, facts, maxTokens);
+  // Thinking that this file generated may not forbid the choice that the client made (semantics 6.3.3).
+  const forbidden = thinking !== undefined && thinking['type'] !== 'disabled' && requiredTool(request.toolChoice);
+  const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
+  if (forbidden || noRoom) losses.add('reasoning effort');
+  if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
+  const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
+  const format = encodeFormat(request, losses);
+  const outputConfig = { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) };
+  return {
+    ...(thinking === undefined || forbidden ? {} : { thinking }),
+    ...(Object.keys(outputConfig).length === 0 ? {} : { outputConfig }),
+  };
+}
+
+function encodeThinking(reasoning: ReasoningControl, facts: ModelFacts, maxTokens: number): JsonObject | undefined {
+  const { effort, budget } = reasoning;
+  if (effort === 'none' || (effort === undefined && budget !== undefined && budget <= 0)) return { type: 'disabled' };
+  if (effort === undefined && budget === undefined && reasoning.adaptive !== true) return undefined;
+  const display = reasoning.summary === undefined || reasoning.summary === 'none' ? {} : { display: 'summarized' };
+  if (facts.thinking !== 'budget') return { type: 'adaptive', ...display };
+  const wished = budget ?? BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET;
+  const budgetTokens = fitBudget(wished, facts, maxTokens);
+  return budgetTokens === undefined ? { type: 'disabled' } : { type: 'enabled', budget_tokens: budgetTokens, ...display };
+}
+
+/** Within the model's bounds and below the output cap; undefined when the cap leaves no room for thinking. */
+function fitBudget(wished: number, facts: ModelFacts, maxTokens: number): number | undefined {
+  const least = Math.max(MIN_BUDGET, facts.minThinkingBudget ?? MIN_BUDGET);
+  const most = facts.maxThinkingBudget ?? Number.POSITIVE_INFINITY;
+  const bounded = Math.min(Math.max(Math.trunc(wished), least), most, maxTokens - 1);
+  return bounded >= MIN_BUDGET ? bounded : undefined;
+}
+
+function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
+  if (effort === undefined) return budget !== undefined && budget > 0 ? effortOfBudget(budget) : undefined;
+  return effort === 'none' || UNSAID.has(effort) ? undefined : effort;
+}
+
+function encodeFormat(request: CanonicalRequest, losses: Losses): JsonObject | undefined {
+  const { format } = request;
+  if (format === undefined || format.type === 'text') return undefined;
+  if (format.type === 'json_schema' && format.schema !== undefined) return { type: 'json_schema', schema: format.schema };
+  losses.add(format.type === 'json_object' ? 'format: json object' : 'format: json schema');
+  return undefined;
+}

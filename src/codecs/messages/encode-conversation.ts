@@ -1,0 +1,215 @@
+/**
+ * Canonical items as `system` and alternating `messages`. What follows the first turn stays where it was said: later system
+ * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9),
+ * once for each call (M10).
+ */
+import { createHash } from 'node:crypto';
+import { notConvertible } from '../canonical/error.ts';
+import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { mayReceive } from '../canonical/opaque.ts';
+import type { Tool } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import type { ToolNames } from '../tool-names.ts';
+import { REDACTED } from './blocks.ts';
+import { mediaBlock } from './encode-media.ts';
+import { joinSummary } from './message-parts.ts';
+import { isObjectText, LOWERED_INPUT } from './wire.ts';
+import type { Losses, WireBlock } from './wire-block.ts';
+
+export interface Turn {
+  readonly role: 'user' | 'assistant';
+  readonly results: WireBlock[];
+  readonly blocks: WireBlock[];
+  /** Results by call, so that a repeated one replaces the payload of the first. */
+  readonly answered: Map<string, WireBlock>;
+  readonly calls: Set<string>;
+}
+
+export interface Conversation {
+  readonly system: WireBlock[];
+  readonly turns: Turn[];
+}
+
+/** The tag around system text that was said in the middle of a conversation: this wire has it only at the start. */
+const SYSTEM_TAG = 'system_message';
+const IMAGE_LABEL = '[Image made by the assistant]';
+
+export interface ConversationOptions {
+  readonly target: Target;
+  readonly tools: readonly Tool[];
+  readonly toolNames: ToolNames;
+  readonly losses: Losses;
+}
+
+export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {
+  const builder = new ConversationBuilder(options);
+  for (const item of items) builder.add(item);
+  return builder.build();
+}
+
+class ConversationBuilder {
+  readonly #options: ConversationOptions;
+  readonly #system: WireBlock[] = [];
+  readonly #turns: Turn[] = [];
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  build(): Conversation {
+    const turns = this.#turns.filter((turn) => turn.results.length + turn.blocks.length > 0);
+    return { system: this.#system, turns };
+  }
+
+  add(item: Item): void {
+    switch (item.kind) {
+      case 'text':
+        this.#addText(item);
+        return;
+      case 'refusal':
+        if (item.text !== '') this.#put('assistant', textBlock(item.text, item));
+        return;
+      case 'reasoning':
+        this.#addReasoning(item);
+        return;
+      case 'toolCall':
+        this.#addCall(item);
+        return;
+      case 'toolResult':
+        this.#addResult(item);
+        return;
+      case 'media':
+        if (item.role === 'assistant') {
+          this.#options.losses.add('image by assistant in history');
+          this.#put('user', { json: { type: 'text', text: IMAGE_LABEL } });
+        }
+        this.#put('user', { json: mediaBlock(item.media), cacheControl: item.cacheControl });
+        return;
+      case 'native':
+        this.#options.losses.add('native item');
+        return;
+    }
+  }
+
+  #addText(item: Extract<Item, { kind: 'text' }>): void {
+    if (item.text === '') return;
+    if (item.phase !== undefined) this.#options.losses.add('assistant phase');
+    if (item.role === 'user' || item.role === 'assistant') {
+      this.#put(item.role, textBlock(item.text, item));
+      return;
+    }
+    if (this.#turns.length === 0) {
+      this.#system.push(textBlock(item.text, item));
+      return;
+    }
+    this.#options.losses.add('system text after the first turn');
+    this.#put('user', textBlock(`<${SYSTEM_TAG}>\n${item.text}\n</${SYSTEM_TAG}>`, item));
+  }
+
+  /** Only signed thinking of this owner is replayed, unmodified: the vendor rejects every other (semantics 9.4). */
+  #addReasoning(item: ReasoningItem): void {
+    const { target, losses } = this.#options;
+    const { opaque } = item;
+    const mine = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'messages' });
+    if (!mine) {
+      if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
+      if (item.raw !== undefined) losses.add('reasoning: raw text in history');
+      if (item.summary !== undefined && item.summary.length > 0) losses.add('reasoning: summary in history');
+      return;
+    }
+    const json: JsonObject =
+      opaque.form === REDACTED
+        ? { type: 'redacted_thinking', data: opaque.value }
+        : { type: 'thinking', thinking: joinSummary(item.summary), signature: opaque.value };
+    this.#put('assistant', { json });
+  }
+
+  #addCall(item: ToolCallItem): void {
+    if (item.opaque !== undefined) this.#options.losses.add('function call signature');
+    const input = this.#input(item);
+    const id = wireCallId(item.callId);
+    const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
+    this.#put('assistant', { json, input, cacheControl: item.cacheControl }).calls.add(id);
+  }
+
+  /** Throws for arguments that are no JSON object: dropping the call alone would orphan its result (M8, spec rules 11 and 14). */
+  #input(item: ToolCallItem): string {
+    const { tools, target } = this.#options;
+    if (item.flavour === 'custom') {
+      const tool = tools.find(({ kind, ...rest }) => kind === 'custom' && 'tool' in rest && sameTool(rest.tool, item.tool));
+      const hasSchema = tool?.kind === 'custom' && tool.inputSchema !== undefined;
+      if (!hasSchema && target.options.lowerCustomTools === true) return JSON.stringify({ [LOWERED_INPUT]: item.input });
+    }
+    const input = item.input.trim() === '' ? '{}' : item.input;
+    if (!isObjectText(input)) {
+      throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
+    }
+    return input;
+  }
+
+  #addResult(item: ToolResultItem): void {
+    const id = wireCallId(item.callId);
+    const caller = this.#turns.findLastIndex((turn) => turn.calls.has(id));
+    const turn = this.#turns[caller + 1];
+    const home = caller !== -1 && turn !== undefined ? turn : this.#turn('user');
+    const content = this.#resultContent(item.content);
+    const json: JsonObject = {
+      type: 'tool_result',
+      tool_use_id: id,
+      ...(content.length === 0 ? {} : { content }),
+      ...(item.isError ? { is_error: true } : {}),
+    };
+    const known = home.answered.get(id);
+    if (known !== undefined) {
+      known.json = json;
+      known.cacheControl = item.cacheControl;
+      return;
+    }
+    const block: WireBlock = { json, cacheControl: item.cacheControl };
+    home.answered.set(id, block);
+    home.results.push(block);
+  }
+
+  #resultContent(parts: readonly Part[]): JsonObject[] {
+    const content: JsonObject[] = [];
+    for (const part of parts) {
+      if (part.kind === 'native') this.#options.losses.add('native item');
+      else if (part.kind === 'media') content.push(mediaBlock(part.media));
+      else if (part.text !== '') content.push({ type: 'text', text: part.text });
+    }
+    return content;
+  }
+
+  #put(role: Turn['role'], block: WireBlock): Turn {
+    const turn = this.#turn(role);
+    turn.blocks.push(block);
+    return turn;
+  }
+
+  /** The last turn if it has that role, else a new one: neighbours of one role are one message here. */
+  #turn(role: Turn['role']): Turn {
+    const last = this.#turns.at(-1);
+    if (last?.role === role) return last;
+    const turn: Turn = { role, results: [], blocks: [], answered: new Map(), calls: new Set() };
+    this.#turns.push(turn);
+    return turn;
+  }
+}
+
+function textBlock(text: string, item: Item): WireBlock {
+  return { json: { type: 'text', text }, cacheControl: item.cacheControl };
+}
+
+export function sameTool(a: { name: string; namespace?: string }, b: { name: string; namespace?: string }): boolean {
+  return a.name === b.name && a.namespace === b.namespace;
+}
+
+const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
+
+/** A call id that this wire takes; the same id always becomes the same. */
+function wireCallId(id: string): string {
+  if (CALL_ID.test(id)) return id;
+  const hash = createHash('sha256').update(id).digest('hex').slice(0, 12);
+  return `${id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 51)}_${hash}`;
+}

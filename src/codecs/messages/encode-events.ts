@@ -1,0 +1,122 @@
+/**
+ * Steps as a messages client's stream. Events of a messages upstream are spliced (`native-splice.ts`); everything else is
+ * written anew: message_start, blocks one after another (`block-writer.ts`), one message_delta, message_stop. A failure is the
+ * `error` event, and nothing follows it.
+ */
+import { type GatewayError, notRepresentable } from '../canonical/error.ts';
+import type { CanonicalEvent, Step } from '../canonical/event.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../canonical/usage.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import type { SealingStage } from '../../streams/stage.ts';
+import { BlockWriter, frame } from './block-writer.ts';
+import { errorFrame } from './errors.ts';
+import { unfinishedCall } from './message-parts.ts';
+import { NativeSplicer } from './native-splice.ts';
+import { encodeStop, stopMembers } from './stop-reason.ts';
+import { encodeUsage } from './usage.ts';
+
+export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
+  return new EventEncoder(context);
+}
+
+class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
+  readonly #context: ResponseContext;
+  readonly #writer: BlockWriter;
+  #splicer: NativeSplicer | undefined;
+  #usage: Usage | undefined;
+  /** message_start waits for the first item or the end, so that usage which comes early can be in it. */
+  #startWaits = false;
+  #ended = false;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+    this.#writer = new BlockWriter(context);
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  push(step: Step, out: Frame[]): void {
+    if (this.#ended) return;
+    const native = step.native;
+    if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
+      this.#splicer ??= new NativeSplicer(this.#context);
+      this.#splicer.push(native, step, out);
+      if (native.name === 'message_stop' || native.name === 'error') this.#ended = true;
+      return;
+    }
+    if (this.#splicer !== undefined && step.events.length > 0) {
+      throw notRepresentable('An answer that was passed through cannot be continued in another form.');
+    }
+    for (const event of step.events) this.#encode(event, out);
+    if (this.#startWaits) this.#start(out);
+  }
+
+  end(out: Frame[]): void {
+    if (!this.#ended) this.fail(notRepresentable('The answer ended without an ending.'), out);
+  }
+
+  fail(failure: GatewayError, out: Frame[]): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    out.push(errorFrame(failure));
+  }
+
+  #encode(event: CanonicalEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'response.start':
+        this.#startWaits = true;
+        return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'native.event':
+        return;
+      case 'item.start':
+        this.#start(out);
+        this.#writer.start(event.head, out);
+        return;
+      case 'item.delta':
+        this.#writer.delta(event.index, event.delta, out);
+        return;
+      case 'item.end':
+        this.#writer.end(event.index, event.item, event.status, out);
+        return;
+      case 'response.end':
+        this.#finish(event.outcome, out);
+        return;
+    }
+  }
+
+  #start(out: Frame[]): void {
+    if (!this.#startWaits) return;
+    this.#startWaits = false;
+    const message = {
+      id: this.#context.responseId,
+      type: 'message',
+      role: 'assistant',
+      model: this.#context.model,
+      content: [],
+      stop_reason: null,
+      stop_sequence: null,
+      usage: encodeUsage(this.#usage),
+    };
+    out.push(frame({ type: 'message_start', message }));
+  }
+
+  #finish(outcome: Outcome, out: Frame[]): void {
+    if (outcome.status === 'failed' || outcome.status === 'cancelled') {
+      this.fail(outcome.error, out);
+      return;
+    }
+    this.#start(out);
+    this.#writer.finish(out);
+    if (this.#writer.leftUnfinished && outcome.status === 'completed') throw unfinishedCall();
+    const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
+    out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
+    out.push(frame({ type: 'message_stop' }));
+    this.#ended = true;
+  }
+}

@@ -1,0 +1,107 @@
+/** A canonical request as the body of a messages upstream. Pure: the same request and target give the same bytes. */
+import { notConvertible } from '../canonical/error.ts';
+import type { Item } from '../canonical/item.ts';
+import { isObject, type JsonValue } from '../canonical/json.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../codec.ts';
+import { verbatimNames } from '../tool-names.ts';
+import { encodeControls } from './encode-controls.ts';
+import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
+import { encodeToolChoice, encodeTools, namesOf } from './encode-tools.ts';
+import { spliceRequest } from './replay.ts';
+import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA } from './wire.ts';
+import { Losses, limitBreakpoints, renderAll } from './wire-block.ts';
+
+const PATH = '/messages';
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  if (request.boundTo !== undefined && request.boundTo.dialect !== 'messages') {
+    throw notConvertible(request.boundTo.at, `${request.boundTo.at} can be honoured by its own protocol only.`);
+  }
+  const losses = new Losses();
+  if (request.dialect === 'messages') {
+    const body = spliceRequest(request, target, losses);
+    const headers = headersFor(holdsFile(request.json['messages']));
+    return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.list() };
+  }
+  const toolNames = namesOf(request);
+  const body = buildBody(request, target, toolNames, losses);
+  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
+}
+
+function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnType<typeof namesOf>, losses: Losses): string {
+  noteDropped(request, losses);
+  const tools = encodeTools(request, toolNames, target, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
+  const { system, turns } = withFirstTurn(encodeConversation(request.items, { target, tools: request.tools, toolNames, losses }));
+  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], losses);
+  const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
+  const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
+  const members: string[] = [];
+  const say = (key: string, text: string | undefined) => {
+    if (text !== undefined) members.push(`"${key}":${text}`);
+  };
+  const value = (json: JsonValue | undefined) => (json === undefined ? undefined : JSON.stringify(json));
+  say('model', JSON.stringify(target.owner.model));
+  say('max_tokens', String(maxTokens));
+  if (system.length > 0) say('system', renderAll(system));
+  say('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
+  if (tools.length > 0) say('tools', renderAll(tools));
+  say('tool_choice', value(toolChoice));
+  say('temperature', value(request.temperature));
+  say('top_p', value(request.topP));
+  say('top_k', value(request.topK));
+  if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
+  say('thinking', value(thinking));
+  say('output_config', value(outputConfig));
+  if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
+  if (request.stream) say('stream', 'true');
+  return `{${members.join(',')}}`;
+}
+
+function blocksOf(turn: Turn) {
+  return [...turn.results, ...turn.blocks];
+}
+
+/** A request of system text alone has no message, which the vendor refuses: its text is then what the user says. */
+function withFirstTurn(conversation: Conversation): Conversation {
+  if (conversation.turns.length > 0) return conversation;
+  if (conversation.system.length === 0)
+    throw notConvertible(undefined, 'The request holds nothing that a messages upstream can be asked.');
+  const turn: Turn = { role: 'user', results: [], blocks: conversation.system, answered: new Map(), calls: new Set() };
+  return { system: [], turns: [turn] };
+}
+
+function noteDropped(request: CanonicalRequest, losses: Losses): void {
+  if (request.seed !== undefined) losses.add('seed');
+  if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
+    losses.add('presence and frequency penalty');
+  if (request.logprobs !== undefined) losses.add('logprobs');
+  if (request.verbosity !== undefined) losses.add('verbosity');
+  if (request.metadata !== undefined) losses.add('metadata');
+  if (request.serviceTier !== undefined) losses.add('service tier');
+  if (request.promptCacheKey !== undefined) losses.add('prompt cache key');
+  if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
+  if (request.store !== undefined) losses.add('store');
+  if (request.include !== undefined) losses.add('include');
+}
+
+function headersFor(files: boolean): Record<string, string> {
+  return { 'anthropic-version': DEFAULT_VERSION, ...(files ? { 'anthropic-beta': FILES_BETA } : {}) };
+}
+
+function refersToFile(item: Item): boolean {
+  if (item.kind === 'media') return item.media.source.from === 'reference';
+  if (item.kind !== 'toolResult') return false;
+  return item.content.some((part) => part.kind === 'media' && part.media.source.from === 'reference');
+}
+
+/** True for a block with a file source, or a container upload, at any depth of the conversation's blocks. */
+function holdsFile(value: JsonValue | undefined): boolean {
+  if (Array.isArray(value)) return value.some(holdsFile);
+  if (!isObject(value)) return false;
+  if (value['type'] === 'container_upload') return true;
+  const { source } = value;
+  if (isObject(source) && source['type'] === 'file') return true;
+  return holdsFile(value['content']) || (isObject(source) && holdsFile(source['content']));
+}

@@ -1,0 +1,115 @@
+/** Tools and tool_choice for a messages upstream. Throws `unsupported_conversion` with the client's path. */
+import { notConvertible } from '../canonical/error.ts';
+import type { ToolName } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import { nameTools, type ToolNames } from '../tool-names.ts';
+import { sameTool } from './encode-conversation.ts';
+import { LOWERED_INPUT, TOOL_NAME_RULE } from './wire.ts';
+import type { Losses, WireBlock } from './wire-block.ts';
+
+/** Names for all tools of a request, those of its history included, in their order. */
+export function namesOf(request: CanonicalRequest): ToolNames {
+  const declared = request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
+  const called = request.items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
+  return nameTools([...declared, ...called], TOOL_NAME_RULE);
+}
+
+/** The tools that the upstream can have; those of another provider are left out. */
+export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
+  const { toolChoice } = request;
+  const blocks: WireBlock[] = [];
+  for (const tool of request.tools) {
+    if (tool.kind === 'native') {
+      losses.add('native tool');
+      continue;
+    }
+    if (toolChoice?.mode === 'allowed' && !toolChoice.tools.some((allowed) => sameTool(allowed, tool.tool))) {
+      losses.add('tool choice: allowed tools');
+      continue;
+    }
+    blocks.push(encodeTool(tool, names, target, losses));
+  }
+  return blocks;
+}
+
+function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, target: Target, losses: Losses): WireBlock {
+  const { description } = tool;
+  const json: JsonObject = {
+    name: names.toWire(tool.tool),
+    ...(description === undefined ? {} : { description }),
+    input_schema: tool.kind === 'function' ? objectSchema(tool.parameters, tool.at) : customSchema(tool, target, losses),
+    ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),
+  };
+  return { json, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
+}
+
+function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Losses): JsonObject {
+  if (tool.inputSchema !== undefined) {
+    if (tool.inputSchema['type'] !== 'object')
+      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
+    return tool.inputSchema;
+  }
+  if (target.options.lowerCustomTools !== true) {
+    throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
+  }
+  losses.add('custom tool: freeform');
+  return { type: 'object', properties: { [LOWERED_INPUT]: { type: 'string' } }, required: [LOWERED_INPUT] };
+}
+
+function objectSchema(schema: JsonObject | undefined, at: string): JsonObject {
+  if (schema === undefined) return { type: 'object', properties: {} };
+  if (schema['type'] === undefined || schema['type'] === null) return { ...schema, type: 'object' };
+  if (schema['type'] !== 'object') throw notConvertible(at, 'The parameters of a tool must be an object schema.');
+  return schema;
+}
+
+/** `undefined` where nothing is to be said. Throws where the client requires a tool that the upstream cannot have. */
+export function encodeToolChoice(
+  request: CanonicalRequest,
+  names: ToolNames,
+  hasTools: boolean,
+  losses: Losses,
+): JsonObject | undefined {
+  const { toolChoice: choice, parallelToolCalls: parallel } = request;
+  const requires = requiredTool(choice);
+  if (choice?.mode === 'native') {
+    throw notConvertible('tool_choice', 'tool_choice requires a tool that a messages upstream does not have.');
+  }
+  if (!hasTools) {
+    if (requires) throw notConvertible('tool_choice', 'tool_choice requires a tool, and none can be sent to this upstream.');
+    return undefined;
+  }
+  if (choice?.mode === 'tool' && !isDeclared(request, choice.tool)) {
+    throw notConvertible('tool_choice', `tool_choice names ${choice.tool.name}, which cannot be sent to this upstream.`);
+  }
+  if (choice?.mode === 'allowed') losses.add('tool choice: allowed tools');
+  const said = choice === undefined ? undefined : wireChoice(choice, names);
+  if (said?.['type'] === 'none') return said;
+  if (parallel === false) return { ...(said ?? { type: 'auto' }), disable_parallel_tool_use: true };
+  return said !== undefined && parallel === true ? { ...said, disable_parallel_tool_use: false } : said;
+}
+
+function isDeclared(request: CanonicalRequest, name: ToolName): boolean {
+  return request.tools.some((tool) => tool.kind !== 'native' && sameTool(tool.tool, name));
+}
+
+/** True when the model may not answer without a call. */
+export function requiredTool(choice: ToolChoice | undefined): boolean {
+  return choice?.mode === 'required' || choice?.mode === 'tool' || (choice?.mode === 'allowed' && choice.require);
+}
+
+function wireChoice(choice: Exclude<ToolChoice, { mode: 'native' }>, names: ToolNames): JsonObject {
+  switch (choice.mode) {
+    case 'auto':
+    case 'none':
+      return { type: choice.mode };
+    case 'required':
+      return { type: 'any' };
+    case 'tool':
+      return { type: 'tool', name: names.toWire(choice.tool) };
+    case 'allowed':
+      return { type: choice.require ? 'any' : 'auto' };
+  }
+}

@@ -1,0 +1,74 @@
+/** The messages error form, in both directions. `http/errors.ts` decides the status; this file only the words. */
+import type { GatewayError } from '../canonical/error.ts';
+import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Frame, UpstreamAnswer } from '../codec.ts';
+import { readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+
+const TYPES: Readonly<Record<number, string>> = {
+  400: 'invalid_request_error',
+  401: 'authentication_error',
+  402: 'billing_error',
+  403: 'permission_error',
+  404: 'not_found_error',
+  409: 'invalid_request_error',
+  413: 'request_too_large',
+  429: 'rate_limit_error',
+  503: 'overloaded_error',
+  504: 'timeout_error',
+  529: 'overloaded_error',
+};
+
+/** The vendor's error type for a status (semantics 2.1.2). */
+export function errorType(status: number): string {
+  return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
+}
+
+/** Upstream statuses whose type a client may read in a stream: those that it can act on, never those of our credential. */
+const SHOWN_UPSTREAM: ReadonlySet<number> = new Set([400, 413, 422, 429, 503, 504, 529]);
+
+function streamErrorType(error: GatewayError): string {
+  const said = error.details.upstream?.status;
+  return errorType(error.blame === 'upstream' && said !== undefined && SHOWN_UPSTREAM.has(said) ? said : error.status);
+}
+
+function members(error: GatewayError, type: string): JsonObject {
+  return {
+    type,
+    message: error.message,
+    code: error.shownCode,
+    ...(error.param === null ? {} : { param: error.param }),
+  };
+}
+
+export function encodeError(error: GatewayError, requestId: string): string {
+  return JSON.stringify({ type: 'error', error: members(error, errorType(error.status)), request_id: requestId });
+}
+
+/** The last event of a stream that failed. */
+export function errorFrame(error: GatewayError): Frame {
+  return { event: 'error', data: JSON.stringify({ type: 'error', error: members(error, streamErrorType(error)) }) };
+}
+
+/** An upstream's refusal; its full text stays in the details for the log. */
+export function decodeError(answer: UpstreamAnswer): GatewayError {
+  const delay = retryAfterMs(answer.headers, serverTime(answer));
+  return refusal(answer.status, readErrorMembers(bodyOf(answer.text)), {
+    reason: 'http_status',
+    text: answer.text,
+    retryAfterMs: delay !== undefined && Number.isFinite(delay) ? delay : undefined,
+  });
+}
+
+function bodyOf(text: string): JsonValue {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The upstream's own clock, so that a `retry-after` date needs none of ours; NaN when it does not say. */
+function serverTime(answer: UpstreamAnswer): number {
+  const date = answer.headers['date'];
+  return typeof date === 'string' ? Date.parse(date) : Number.NaN;
+}

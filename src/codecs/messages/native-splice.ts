@@ -1,0 +1,178 @@
+/**
+ * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
+ * values, error text), and what would break a client: sparse indices, a missing content_block_stop, upstream pings.
+ */
+import type { GatewayError } from '../canonical/error.ts';
+import type { Native, Step } from '../canonical/event.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { redactedOpaque, signatureOpaque } from './blocks.ts';
+
+/** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
+const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
+
+interface OpenBlock {
+  readonly wire: number;
+  readonly mine: number;
+  readonly type: string;
+  /** The signature so far: sealed only when the block stops, since it is one complete value. */
+  signature: string;
+  /** The text of the last signature_delta, to be spliced with the complete value. */
+  signatureText: string | undefined;
+}
+
+export class NativeSplicer {
+  readonly #context: ResponseContext;
+  #blocks = 0;
+  #open: OpenBlock | undefined;
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+  }
+
+  /** Indices given out so far, and the next one. */
+  get blocks(): number {
+    return this.#blocks;
+  }
+
+  push(native: Native, step: Step, out: Frame[]): void {
+    const json = isObject(native.json) ? native.json : {};
+    switch (native.name) {
+      case 'ping':
+        return;
+      case 'message_start':
+        out.push(this.#frame(native, this.#startEdits(json)));
+        return;
+      case 'content_block_start':
+        this.#start(native, json, out);
+        return;
+      case 'content_block_delta':
+        this.#delta(native, json, out);
+        return;
+      case 'content_block_stop':
+        this.#closeSignature(out);
+        out.push(this.#frame(native, this.#indexEdits()));
+        this.#open = undefined;
+        return;
+      case 'message_delta':
+        this.closeOpen(out);
+        out.push(this.#frame(native, []));
+        return;
+      case 'error':
+        out.push(this.#frame(native, errorEdits(json, failureOf(step))));
+        return;
+      default:
+        out.push(this.#frame(native, []));
+    }
+  }
+
+  /** A cut answer may leave its last block open; clients get every block stopped. */
+  closeOpen(out: Frame[]): void {
+    if (this.#open === undefined) return;
+    out.push({ event: 'content_block_stop', data: JSON.stringify({ type: 'content_block_stop', index: this.#open.mine }) });
+    this.#open = undefined;
+  }
+
+  #frame(native: Native, edits: readonly JsonEdit[]): Frame {
+    return { event: native.name, data: editJson(native.text, edits) };
+  }
+
+  #startEdits(json: JsonObject): JsonEdit[] {
+    const message = isObject(json['message']) ? json['message'] : {};
+    const content = message['content'];
+    if (Array.isArray(content)) this.#blocks += content.length;
+    return messageEdits(message, ['message'], this.#context);
+  }
+
+  #start(native: Native, json: JsonObject, out: Frame[]): void {
+    const block = isObject(json['content_block']) ? json['content_block'] : {};
+    const type = String(block['type']);
+    const wire = Number(json['index']);
+    const signature = type === 'thinking' && typeof block['signature'] === 'string' ? block['signature'] : '';
+    this.#open = { wire, mine: this.#blocks++, type, signature, signatureText: undefined };
+    const edits = this.#indexEdits();
+    if (signature !== '') edits.push({ path: ['content_block', 'signature'], value: '""' });
+    if (type === 'redacted_thinking' && typeof block['data'] === 'string') {
+      const sealed = this.#context.seal(redactedOpaque(this.#context.owner, block['data']));
+      edits.push({ path: ['content_block', 'data'], value: JSON.stringify(sealed) });
+    }
+    out.push(this.#frame(native, edits));
+  }
+
+  #delta(native: Native, json: JsonObject, out: Frame[]): void {
+    const delta = isObject(json['delta']) ? json['delta'] : {};
+    const open = this.#open;
+    if (open?.type === 'thinking' && delta['type'] === 'signature_delta') {
+      open.signature += String(delta['signature']);
+      open.signatureText = native.text;
+      return;
+    }
+    out.push(this.#frame(native, this.#indexEdits()));
+  }
+
+  #closeSignature(out: Frame[]): void {
+    const open = this.#open;
+    if (open === undefined || open.signature === '') return;
+    const sealed = this.#context.seal(signatureOpaque(this.#context.owner, open.signature));
+    const text = open.signatureText ?? signatureDelta(open.wire, '');
+    const edits = [...this.#indexEdits(), { path: ['delta', 'signature'], value: JSON.stringify(sealed) }];
+    out.push({ event: 'content_block_delta', data: editJson(text, edits) });
+  }
+
+  #indexEdits(): JsonEdit[] {
+    const open = this.#open;
+    return open === undefined || open.wire === open.mine ? [] : [{ path: ['index'], value: String(open.mine) }];
+  }
+}
+
+export function signatureDelta(index: number, signature: string): string {
+  return JSON.stringify({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } });
+}
+
+/** What is the gateway's in a whole message (or in the message of message_start). */
+export function messageEdits(message: JsonObject, path: JsonPath, context: ResponseContext): JsonEdit[] {
+  const edits: JsonEdit[] = [
+    { path: [...path, 'id'], value: JSON.stringify(context.responseId) },
+    { path: [...path, 'model'], value: JSON.stringify(context.model) },
+  ];
+  const content = message['content'];
+  if (!Array.isArray(content)) return edits;
+  content.forEach((block: JsonValue, at) => {
+    if (!isObject(block)) return;
+    const { type, signature, data } = block;
+    if (type === 'thinking' && typeof signature === 'string' && signature !== '') {
+      const sealed = context.seal(signatureOpaque(context.owner, signature));
+      edits.push({ path: [...path, 'content', at, 'signature'], value: JSON.stringify(sealed) });
+    }
+    if (type === 'redacted_thinking' && typeof data === 'string') {
+      const sealed = context.seal(redactedOpaque(context.owner, data));
+      edits.push({ path: [...path, 'content', at, 'data'], value: JSON.stringify(sealed) });
+    }
+  });
+  return edits;
+}
+
+function failureOf(step: Step): GatewayError | undefined {
+  const last = step.events.at(-1);
+  return last?.type === 'response.end' && 'error' in last.outcome ? last.outcome.error : undefined;
+}
+
+/** Only the type and a readable message of an upstream's error are for clients; everything beside them may name accounts. */
+function errorEdits(json: JsonObject, error: GatewayError | undefined): JsonEdit[] {
+  const message = JSON.stringify(error?.message ?? 'The upstream failed.');
+  const edits: JsonEdit[] = Object.keys(json)
+    .filter((key) => key !== 'type' && key !== 'error')
+    .map((key) => ({ path: [key], value: undefined }));
+  const said = json['error'];
+  if (!isObject(said)) {
+    edits.push({ path: ['error'], value: `{"type":"api_error","message":${message}}` });
+    return edits;
+  }
+  for (const key of Object.keys(said)) {
+    if (key !== 'type' && key !== 'message') edits.push({ path: ['error', key], value: undefined });
+  }
+  edits.push({ path: ['error', 'message'], value: message });
+  if (OUR_ERRORS.has(String(said['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });
+  return edits;
+}

@@ -1,0 +1,62 @@
+/**
+ * A messages client's own body for a messages upstream: only the gateway's members change. Envelopes become the values that
+ * they hold, or their blocks go; `max_tokens` is added where the client gave none.
+ */
+import { isObject, type JsonValue } from '../canonical/json.ts';
+import { mayReceive } from '../canonical/opaque.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { DEFAULT_MAX_TOKENS } from './wire.ts';
+import type { Losses } from './wire-block.ts';
+
+/** Members that would let a client choose upstreams or credentials. */
+const GATEWAY_MEMBERS = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'] as const;
+
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+  const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
+  if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
+  for (const member of GATEWAY_MEMBERS) edits.push({ path: [member], value: undefined });
+  edits.push(...opaqueEdits(request, target, losses));
+  return editJson(request.text, edits);
+}
+
+function opaqueEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
+  const values = new Map<string, string>();
+  for (const item of request.items) {
+    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined || target.withoutOpaque) continue;
+    if (mayReceive(item.opaque, { ...target.owner, dialect: 'messages' })) values.set(item.at, item.opaque.value);
+  }
+  const edits: JsonEdit[] = [];
+  const messages = request.json['messages'];
+  if (!Array.isArray(messages)) return edits;
+  messages.forEach((message: JsonValue, index) => {
+    const content = isObject(message) ? message['content'] : undefined;
+    if (!Array.isArray(content)) return;
+    const own: JsonEdit[] = [];
+    let dropped = 0;
+    content.forEach((block: JsonValue, at) => {
+      const member = opaqueMember(block);
+      if (member === undefined || !isObject(block)) return;
+      const value = values.get(`messages[${index}].content[${at}]`);
+      const path = ['messages', index, 'content', at];
+      if (value === undefined) {
+        own.push({ path, value: undefined });
+        dropped += 1;
+      } else if (value !== block[member]) {
+        own.push({ path: [...path, member], value: JSON.stringify(value) });
+      }
+    });
+    if (dropped > 0) losses.add('reasoning: opaque of another owner');
+    // A message without content is refused: one that held nothing else goes as a whole.
+    if (dropped > 0 && dropped === content.length) edits.push({ path: ['messages', index], value: undefined });
+    else edits.push(...own);
+  });
+  return edits;
+}
+
+function opaqueMember(block: JsonValue): 'signature' | 'data' | undefined {
+  if (!isObject(block)) return undefined;
+  if (block['type'] === 'thinking') return 'signature';
+  return block['type'] === 'redacted_thinking' ? 'data' : undefined;
+}

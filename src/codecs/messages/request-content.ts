@@ -1,0 +1,232 @@
+/**
+ * The conversation of a messages request as canonical items: system, messages and their blocks, in order. Paths and turns
+ * are kept for errors and grouping. Knows nothing of tools, sampling and upstreams.
+ */
+import { invalid } from '../canonical/error.ts';
+import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import type { RequestContext } from '../codec.ts';
+import { type JsonPath, sliceJson } from '../json-text.ts';
+import { sourceOfUrl } from '../media.ts';
+import { REDACTED } from './blocks.ts';
+import { mayArray, mayBoolean, mayObject, mayText, needName, needObjectAt, needText } from './request-fields.ts';
+import { restoreSignatures } from './signatures.ts';
+
+const ENVELOPE_PREFIX = 'mz2.';
+const ROLES: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer']);
+
+/** What reading one block needs to know of its place. */
+interface Place {
+  readonly role: Role;
+  readonly turn: number;
+  /** Path for errors, and the same path for slicing the exact text. */
+  readonly at: string;
+  readonly path: JsonPath;
+}
+
+export class ConversationReader {
+  readonly #text: string;
+  readonly #context: RequestContext;
+
+  /** `text` is the exact body. */
+  constructor(text: string, context: RequestContext) {
+    this.#text = text;
+    this.#context = context;
+  }
+
+  /** Turn 0 is `system`, turn n the n-th message. */
+  read(body: JsonObject): Item[] {
+    const items: Item[] = [];
+    const { system } = body;
+    if (system !== undefined && system !== null) {
+      this.#content(system, { role: 'system', turn: 0, at: 'system', path: ['system'] }, items);
+    }
+    const messages = body['messages'];
+    if (!Array.isArray(messages)) throw invalid('messages', 'messages must be an array.');
+    if (messages.length === 0) throw invalid('messages', 'messages must hold at least one message.');
+    messages.forEach((message: JsonValue, index) => {
+      this.#message(message, index, items);
+    });
+    return items;
+  }
+
+  #message(value: JsonValue, index: number, items: Item[]): void {
+    const at = `messages[${index}]`;
+    const message = needObjectAt(value, at);
+    const role = needText(message, 'role', `${at}.role`);
+    if (!isRole(role)) throw invalid(`${at}.role`, `${at}.role must be user, assistant or system.`);
+    const content = message['content'];
+    // A system message may only set options of its turn (beta); it then has nothing to say.
+    if ((content === undefined || content === null) && role === 'system') return;
+    const said: Item[] = [];
+    this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, said);
+    items.push(...(role === 'assistant' ? restoreSignatures(said) : said));
+  }
+
+  #content(content: JsonValue | undefined, place: Place, items: Item[]): void {
+    if (typeof content === 'string') {
+      if (content !== '')
+        items.push({ kind: 'text', role: place.role, text: content, citations: [], turn: place.turn, at: place.at });
+      return;
+    }
+    if (!Array.isArray(content)) throw invalid(place.at, `${place.at} must be a string or an array of blocks.`);
+    content.forEach((block: JsonValue, index) => {
+      const inner = { ...place, at: `${place.at}[${index}]`, path: [...place.path, index] };
+      this.#block(needObjectAt(block, inner.at), inner, items);
+    });
+  }
+
+  #block(block: JsonObject, place: Place, items: Item[]): void {
+    const { at, role, turn } = place;
+    const cacheControl = mayObject(block, 'cache_control', `${at}.cache_control`);
+    const facts: ItemFacts = { turn, at, ...(cacheControl === undefined ? {} : { cacheControl }) };
+    const type = needText(block, 'type', `${at}.type`);
+    if (role === 'system' && place.turn === 0 && type !== 'text') throw invalid(`${at}.type`, `${at}.type must be text.`);
+    switch (type) {
+      case 'text': {
+        const text = needText(block, 'text', `${at}.text`);
+        const citations = citationsOf(mayArray(block, 'citations', `${at}.citations`));
+        if (text !== '') items.push({ kind: 'text', role, text, citations, ...facts });
+        return;
+      }
+      case 'image':
+        items.push({ kind: 'media', role, media: imageOf(block, at), ...facts });
+        return;
+      case 'document':
+        for (const part of documentParts(block, at)) items.push(itemOf(part, role, facts));
+        return;
+      case 'tool_use':
+        items.push(this.#toolUse(block, place, facts));
+        return;
+      case 'tool_result':
+        if (role === 'assistant') throw invalid(`${at}.type`, 'A tool_result belongs in a user message.');
+        items.push({
+          kind: 'toolResult',
+          flavour: 'function',
+          callId: needName(block, 'tool_use_id', `${at}.tool_use_id`),
+          content: resultParts(block['content'], `${at}.content`),
+          isError: mayBoolean(block, 'is_error', `${at}.is_error`) ?? false,
+          ...facts,
+        });
+        return;
+      case 'thinking': {
+        const thinking = mayText(block, 'thinking', `${at}.thinking`) ?? '';
+        const opaque = this.#opaque(mayText(block, 'signature', `${at}.signature`), undefined);
+        if (thinking === '' && opaque === undefined) return;
+        const summary = thinking === '' ? {} : { summary: [thinking] };
+        items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
+        return;
+      }
+      case 'redacted_thinking': {
+        const opaque = this.#opaque(needText(block, 'data', `${at}.data`), REDACTED);
+        if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
+        return;
+      }
+      default:
+        items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
+    }
+  }
+
+  #toolUse(block: JsonObject, place: Place, facts: ItemFacts): Item {
+    const { at } = place;
+    if (place.role !== 'assistant') throw invalid(`${at}.type`, 'A tool_use belongs in an assistant message.');
+    const callId = needName(block, 'id', `${at}.id`);
+    const name = needName(block, 'name', `${at}.name`);
+    const input = block['input'];
+    if (input !== undefined && input !== null && input !== '' && !isObject(input)) {
+      throw invalid(`${at}.input`, `${at}.input must be an object.`);
+    }
+    const text = isObject(input) ? sliceJson(this.#text, [...place.path, 'input']) : undefined;
+    return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
+  }
+
+  /** An envelope is opened or dropped; anything else is a vendor's own value that the client got elsewhere. */
+  #opaque(value: string | undefined, form: string | undefined): Opaque | undefined {
+    if (value === undefined || value === '') return undefined;
+    if (value.startsWith(ENVELOPE_PREFIX)) return this.#context.open(value);
+    return { owner: { client: 'messages' }, value, ...(form === undefined ? {} : { form }) };
+  }
+}
+
+function isRole(role: string): role is Role {
+  return ROLES.has(role);
+}
+
+function citationsOf(list: readonly JsonValue[] | undefined): Citation[] {
+  return (list ?? []).filter(isObject).map((body) => ({ kind: 'native', dialect: 'messages', body }));
+}
+
+function itemOf(part: Part, role: Role, facts: ItemFacts): Item {
+  switch (part.kind) {
+    case 'text':
+      return { kind: 'text', role, text: part.text, citations: [], ...facts };
+    case 'media':
+      return { kind: 'media', role, media: part.media, ...facts };
+    case 'native':
+      return { kind: 'native', dialect: part.dialect, body: part.body, role, ...facts };
+  }
+}
+
+function resultParts(content: JsonValue | undefined, at: string): Part[] {
+  if (content === undefined || content === null) return [];
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
+  if (!Array.isArray(content)) throw invalid(at, `${at} must be a string or an array of blocks.`);
+  return content.flatMap((value: JsonValue, index): Part[] => {
+    const place = `${at}[${index}]`;
+    const block = needObjectAt(value, place);
+    switch (needText(block, 'type', `${place}.type`)) {
+      case 'text': {
+        const text = needText(block, 'text', `${place}.text`);
+        return text === '' ? [] : [{ kind: 'text', text }];
+      }
+      case 'image':
+        return [{ kind: 'media', media: imageOf(block, place) }];
+      case 'document':
+        return documentParts(block, place);
+      default:
+        return [{ kind: 'native', dialect: 'messages', body: block }];
+    }
+  });
+}
+
+function imageOf(block: JsonObject, at: string): Media {
+  const source = needObjectAt(block['source'], `${at}.source`);
+  return { type: 'image', source: sourceOf(source, `${at}.source`), at };
+}
+
+function sourceOf(source: JsonObject, at: string): MediaSource {
+  switch (needText(source, 'type', `${at}.type`)) {
+    case 'base64':
+      return {
+        from: 'inline',
+        mime: needName(source, 'media_type', `${at}.media_type`),
+        data: needText(source, 'data', `${at}.data`),
+      };
+    case 'url':
+      return sourceOfUrl(needName(source, 'url', `${at}.url`));
+    case 'file':
+      return { from: 'reference', id: needName(source, 'file_id', `${at}.file_id`) };
+    case 'text':
+      return { from: 'text', text: needText(source, 'data', `${at}.data`) };
+    default:
+      throw invalid(`${at}.type`, `${at}.type is not a known source.`);
+  }
+}
+
+/** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. */
+function documentParts(block: JsonObject, at: string): Part[] {
+  const source = needObjectAt(block['source'], `${at}.source`);
+  const title = mayText(block, 'title', `${at}.title`);
+  const context = mayText(block, 'context', `${at}.context`);
+  const before: Part[] = context === undefined || context === '' ? [] : [{ kind: 'text', text: context }];
+  const named = title === undefined ? {} : { filename: title };
+  if (source['type'] !== 'content') {
+    return [...before, { kind: 'media', media: { type: 'file', source: sourceOf(source, `${at}.source`), ...named, at } }];
+  }
+  const parts = resultParts(source['content'], `${at}.source.content`);
+  const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  if (texts.length < parts.length) return [...before, ...parts];
+  const whole: Media = { type: 'file', source: { from: 'text', text: texts.join('\n') }, ...named, at };
+  return [...before, { kind: 'media', media: whole }];
+}

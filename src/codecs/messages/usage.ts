@@ -1,0 +1,138 @@
+/**
+ * Usage between the messages wire and the canonical model. `input_tokens` excludes the cache on both sides; `output_tokens`
+ * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isPlaceholder, totalCacheWrite, type Usage, type UsageIteration } from '../canonical/usage.ts';
+
+/** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
+const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
+
+/** Accumulates the wire's usage objects of one answer. */
+export class UsageReader {
+  readonly #known = new Map<string, JsonValue>();
+  #splitTotal: number | undefined;
+
+  /** The canonical reading after `report`, or undefined while nothing but placeholders was said. */
+  read(report: JsonObject): Usage | undefined {
+    for (const [key, value] of Object.entries(report)) {
+      if (value !== null && value !== undefined) this.#known.set(key, value);
+    }
+    const split = report['cache_creation'];
+    if (isObject(split))
+      this.#splitTotal = (count(split['ephemeral_5m_input_tokens']) ?? 0) + (count(split['ephemeral_1h_input_tokens']) ?? 0);
+    const usage = this.#usage();
+    return isPlaceholder(usage) && (usage.meters?.size ?? 0) === 0 ? undefined : usage;
+  }
+
+  #usage(): Usage {
+    const known = this.#known;
+    const usage: { -readonly [K in keyof Usage]: Usage[K] } = {};
+    const set = (key: 'input' | 'cacheRead' | 'output' | 'reasoning', value: number | undefined) => {
+      if (value !== undefined) usage[key] = value;
+    };
+    set('input', count(known.get('input_tokens')));
+    set('cacheRead', count(known.get('cache_read_input_tokens')));
+    set('output', count(known.get('output_tokens')));
+    const details = known.get('output_tokens_details');
+    if (isObject(details)) set('reasoning', count(details['thinking_tokens']));
+    this.#readCacheWrites(usage);
+    const iterations = known.get('iterations');
+    if (Array.isArray(iterations)) {
+      const extra = iterations.filter(isObject).filter((one) => EXTRA_ITERATIONS.has(String(one['type'])));
+      if (extra.length > 0) usage.extra = extra.map(iteration);
+    }
+    const meters = metersOf(known.get('server_tool_use'));
+    if (meters.size > 0) usage.meters = meters;
+    const tier = known.get('service_tier');
+    if (typeof tier === 'string') usage.serviceTier = tier;
+    const native = Object.fromEntries([...known].filter(([key]) => !READ_MEMBERS.has(key)));
+    if (Object.keys(native).length > 0) usage.native = native;
+    return usage;
+  }
+
+  /** A split that does not add up to a newer total is stale (compaction replaces totals): then the lifetime is unknown. */
+  #readCacheWrites(usage: { -readonly [K in keyof Usage]: Usage[K] }): void {
+    const total = count(this.#known.get('cache_creation_input_tokens'));
+    const split = this.#known.get('cache_creation');
+    if (this.#splitTotal === undefined || !isObject(split)) {
+      if (total !== undefined) usage.cacheWrite = total;
+      return;
+    }
+    const fits = total === undefined || this.#splitTotal <= total;
+    usage.cacheWrite5m = fits ? (count(split['ephemeral_5m_input_tokens']) ?? 0) : 0;
+    usage.cacheWrite1h = fits ? (count(split['ephemeral_1h_input_tokens']) ?? 0) : 0;
+    usage.cacheWrite = total === undefined ? 0 : total - (fits ? this.#splitTotal : 0);
+  }
+}
+
+const READ_MEMBERS: ReadonlySet<string> = new Set([
+  'input_tokens',
+  'output_tokens',
+  'cache_read_input_tokens',
+  'cache_creation_input_tokens',
+  'cache_creation',
+  'output_tokens_details',
+  'service_tier',
+]);
+
+function count(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
+}
+
+function iteration(one: JsonObject): UsageIteration {
+  return {
+    type: String(one['type']),
+    input: count(one['input_tokens']) ?? 0,
+    cacheRead: count(one['cache_read_input_tokens']) ?? 0,
+    cacheWrite: count(one['cache_creation_input_tokens']) ?? 0,
+    output: count(one['output_tokens']) ?? 0,
+  };
+}
+
+/** `{web_search_requests: 2}` as the price key `web_search` with two calls. */
+function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
+  const meters = new Map<string, number>();
+  if (!isObject(serverTools)) return meters;
+  for (const [key, value] of Object.entries(serverTools)) {
+    const calls = count(value);
+    if (key.endsWith('_requests') && calls !== undefined && calls > 0) meters.set(key.slice(0, -'_requests'.length), calls);
+  }
+  return meters;
+}
+
+/** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
+export function encodeUsage(usage: Usage | undefined): JsonObject {
+  const known: Usage = usage ?? {};
+  const has5m = known.cacheWrite5m !== undefined || known.cacheWrite1h !== undefined;
+  return {
+    input_tokens: known.input ?? 0,
+    cache_creation_input_tokens: totalCacheWrite(known),
+    cache_read_input_tokens: known.cacheRead ?? 0,
+    ...(has5m
+      ? {
+          cache_creation: {
+            ephemeral_5m_input_tokens: known.cacheWrite5m ?? 0,
+            ephemeral_1h_input_tokens: known.cacheWrite1h ?? 0,
+          },
+        }
+      : {}),
+    output_tokens: known.output ?? 0,
+    ...(known.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: known.reasoning } }),
+    ...(known.meters?.has('web_search') === true
+      ? { server_tool_use: { web_search_requests: known.meters.get('web_search') ?? 0 } }
+      : {}),
+    ...(known.extra === undefined ? {} : { iterations: known.extra.map(encodeIteration) }),
+    ...(known.serviceTier === undefined ? {} : { service_tier: known.serviceTier }),
+  };
+}
+
+function encodeIteration(one: UsageIteration): JsonObject {
+  return {
+    type: one.type,
+    input_tokens: one.input,
+    cache_creation_input_tokens: one.cacheWrite,
+    cache_read_input_tokens: one.cacheRead,
+    output_tokens: one.output,
+  };
+}

@@ -1,0 +1,43 @@
+/** A content block (or tool) on its way to the upstream: rendered once, with the exact argument text and at most four breakpoints. */
+import type { RequestFeature } from '../canonical/features.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { MAX_CACHE_BREAKPOINTS } from './wire.ts';
+
+export interface WireBlock {
+  json: JsonObject;
+  /** JSON text of `input`, in place of a member: arguments are never re-serialised. */
+  readonly input?: string;
+  cacheControl?: JsonObject | undefined;
+}
+
+export function render(block: WireBlock): string {
+  const members = JSON.stringify(block.json);
+  const input = block.input === undefined ? '' : `,"input":${block.input}`;
+  const cache = block.cacheControl === undefined ? '' : `,"cache_control":${JSON.stringify(block.cacheControl)}`;
+  return `${members.slice(0, -1)}${input}${cache}}`;
+}
+
+export function renderAll(blocks: readonly WireBlock[]): string {
+  return `[${blocks.map(render).join(',')}]`;
+}
+
+/** Keeps the latest breakpoints of a request in its order on the wire (semantics 6.6.1). */
+export function limitBreakpoints(blocks: readonly WireBlock[], losses: Losses): void {
+  const marked = blocks.filter((block) => block.cacheControl !== undefined);
+  const surplus = marked.slice(0, Math.max(0, marked.length - MAX_CACHE_BREAKPOINTS));
+  for (const block of surplus) block.cacheControl = undefined;
+  if (surplus.length > 0) losses.add('cache breakpoint');
+}
+
+/** The features that a request lost, each once, in the order of their first loss. */
+export class Losses {
+  readonly #features = new Set<RequestFeature>();
+
+  add(feature: RequestFeature): void {
+    this.#features.add(feature);
+  }
+
+  list(): string[] {
+    return [...this.#features];
+  }
+}

@@ -1,0 +1,61 @@
+/**
+ * Names and shapes of the messages wire that more than one file of this codec reads. Knows no canonical meaning and no order.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import { isObject } from '../canonical/json.ts';
+
+export const DEFAULT_MAX_TOKENS = 128_000;
+export const DEFAULT_VERSION = '2023-06-01';
+/** Needed when any block refers to a private file (semantics 5.6). */
+export const FILES_BETA = 'files-api-2025-04-14';
+export const MAX_CACHE_BREAKPOINTS = 4;
+
+/** What a tool's name may be on this wire. */
+export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
+
+/** The stop reasons that cut an answer anywhere, so that a block may be left open or its JSON unfinished. */
+export const CUTTING_STOPS: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded']);
+
+/** The only member of the input of a freeform custom tool that was lowered to a function. */
+export const LOWERED_INPUT = 'input';
+
+/** A needed object member of an upstream event. Throws GatewayError blaming the upstream. */
+export function needObject(parent: JsonObject, key: string, where: string): JsonObject {
+  const value = parent[key];
+  if (!isObject(value)) throw malformed(`${where}: ${key} is not an object`);
+  return value;
+}
+
+/** A needed string member of an upstream event. Throws GatewayError blaming the upstream. */
+export function needString(parent: JsonObject, key: string, where: string): string {
+  const value = parent[key];
+  if (typeof value !== 'string') throw malformed(`${where}: ${key} is not a string`);
+  return value;
+}
+
+/** An optional string member: absent and null count as none. Throws GatewayError blaming the upstream for another type. */
+export function mayString(parent: JsonObject, key: string, where: string): string | undefined {
+  const value = parent[key];
+  if (value === undefined || value === null) return undefined;
+  return needString(parent, key, where);
+}
+
+export function malformed(what: string): Error {
+  return upstreamFault('malformed_event', `The upstream sent a malformed event (${what}).`);
+}
+
+/** True for the text of a JSON object: what a function call's arguments must be when they are final. */
+export function isObjectText(text: string): boolean {
+  return parseObject(text) !== undefined;
+}
+
+/** The object that the text says; undefined for every other JSON and for no JSON at all. */
+export function parseObject(text: string): JsonObject | undefined {
+  try {
+    const value: JsonValue = JSON.parse(text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}

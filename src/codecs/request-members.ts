@@ -1,0 +1,101 @@
+/**
+ * Reads members of a client's body and refuses a wrong type with the member's path. Null and absent are the same unless
+ * said otherwise. Knows no dialect: it is for members that several dialects spell alike.
+ */
+import { type GatewayError, invalid } from './canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
+
+/** `path.key`, or `key` at the top of the body. */
+export function memberPath(path: string, key: string): string {
+  return path === '' ? key : `${path}.${key}`;
+}
+
+export function present(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
+  return value !== undefined && value !== null;
+}
+
+export function requiredString(json: JsonObject, key: string, path = ''): string {
+  const value = json[key];
+  if (!present(value)) throw invalid(memberPath(path, key), `Missing required parameter: '${memberPath(path, key)}'.`);
+  return stringAt(value, memberPath(path, key));
+}
+
+export function stringAt(value: JsonValue, path: string): string {
+  if (typeof value !== 'string') throw wrongType(path, 'a string');
+  return value;
+}
+
+export function optionalString(json: JsonObject, key: string, path = ''): string | undefined {
+  const value = json[key];
+  return present(value) ? stringAt(value, memberPath(path, key)) : undefined;
+}
+
+export function optionalBoolean(json: JsonObject, key: string, path = ''): boolean | undefined {
+  const value = json[key];
+  if (!present(value)) return undefined;
+  if (typeof value !== 'boolean') throw wrongType(memberPath(path, key), 'a boolean');
+  return value;
+}
+
+export function optionalNumber(json: JsonObject, key: string, path = ''): number | undefined {
+  const value = json[key];
+  if (!present(value)) return undefined;
+  if (typeof value !== 'number') throw wrongType(memberPath(path, key), 'a number');
+  return value;
+}
+
+export function optionalInteger(json: JsonObject, key: string, path = '', least = Number.MIN_SAFE_INTEGER): number | undefined {
+  const value = optionalNumber(json, key, path);
+  if (value === undefined) return undefined;
+  if (!Number.isSafeInteger(value)) throw wrongType(memberPath(path, key), 'an integer');
+  if (value < least) throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must be at least ${least}.`);
+  return value;
+}
+
+export function optionalObject(json: JsonObject, key: string, path = ''): JsonObject | undefined {
+  const value = json[key];
+  if (!present(value)) return undefined;
+  return objectAt(value, memberPath(path, key));
+}
+
+export function objectAt(value: JsonValue | undefined, path: string): JsonObject {
+  if (!isObject(value)) throw wrongType(path, 'an object');
+  return value;
+}
+
+export function arrayAt(value: JsonValue | undefined, path: string): readonly JsonValue[] {
+  if (!Array.isArray(value)) throw wrongType(path, 'an array');
+  return value;
+}
+
+/** `stop` of chat and completions: one string or a list of strings; empty lists are absent. */
+export function readStop(json: JsonObject): readonly string[] | undefined {
+  const { stop } = json;
+  if (!present(stop)) return undefined;
+  if (typeof stop === 'string') return [stop];
+  const list = arrayAt(stop, 'stop').map((entry, index) => stringAt(entry, `stop[${index}]`));
+  return list.length === 0 ? undefined : list;
+}
+
+/** One candidate is all that the canonical model holds: `n` is absent or 1. */
+export function refuseSeveralChoices(json: JsonObject): void {
+  const { n } = json;
+  if (present(n) && n !== 1) throw invalid('n', "Only one choice is supported: 'n' must be 1.");
+}
+
+/** `stream` and `stream_options.include_usage` of chat and completions. */
+export function readStreaming(json: JsonObject): { readonly stream: boolean; readonly includeUsage: boolean } {
+  const stream = optionalBoolean(json, 'stream') ?? false;
+  const options = optionalObject(json, 'stream_options');
+  const includeUsage = options === undefined ? false : (optionalBoolean(options, 'include_usage', 'stream_options') ?? false);
+  return { stream, includeUsage: stream && includeUsage };
+}
+
+/** The members given a value; absent ones are left out, so that the result fits exact optional properties. */
+export function defined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): Partial<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+export function wrongType(path: string, wanted: string): GatewayError {
+  return invalid(path, `'${path}' must be ${wanted}.`);
+}

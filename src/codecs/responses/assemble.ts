@@ -1,0 +1,344 @@
+/**
+ * The items of one upstream stream while they are being said: what each has streamed, and what its final form still adds.
+ * The order was checked before (`lifecycle.ts`). A final text extends what was streamed (only the missing suffix is said
+ * again) or contradicts it, which is an error; of summaries the final one wins.
+ */
+import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
+import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { DecodeContext } from '../codec.ts';
+import { readLogprobs } from '../logprobs.ts';
+import {
+  callHead,
+  finalInput,
+  inputMember,
+  joinRaw,
+  PARAGRAPH,
+  readAnnotation,
+  readCall,
+  readItem,
+  readPart,
+  readReasoning,
+} from './read-items.ts';
+import {
+  contradiction,
+  finishedPart,
+  headOf,
+  reasoningHead,
+  type Slot,
+  spoken,
+  type TextPart,
+  textOf,
+  wholeHead,
+} from './slot.ts';
+import { listOf, malformed, wordOf } from './wire.ts';
+
+type Events = CanonicalEvent[];
+
+export class Assembler {
+  readonly slots = new Map<number, Slot>();
+  readonly #context: DecodeContext;
+  /** Announced reasoning that has said nothing: it starts with its first payload, or before the next item of another kind. */
+  readonly #silent = new Set<Slot>();
+  #count = 0;
+  hasCalls = false;
+
+  constructor(context: DecodeContext) {
+    this.#context = context;
+  }
+
+  added(outputIndex: number, type: string, item: JsonObject, events: Events): Slot {
+    const slot: Slot = {
+      outputIndex,
+      type,
+      item,
+      index: undefined,
+      parts: [],
+      raw: [],
+      summary: [],
+      input: '',
+      closed: false,
+    };
+    this.slots.set(outputIndex, slot);
+    if (type === 'reasoning') this.#silent.add(slot);
+    if (type === 'function_call' || type === 'custom_tool_call') this.#startCall(slot, events);
+    return slot;
+  }
+
+  partAdded(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
+    if (slot.type !== 'message') return;
+    for (const earlier of slot.parts) {
+      // A finished part ends before its successor starts, so that the text behind it can stream anywhere.
+      if (earlier?.done !== undefined && !earlier.ended) this.#endPart(slot, earlier, earlier.done, 'completed', events);
+    }
+    if (part['type'] !== 'output_text' && part['type'] !== 'refusal') return;
+    slot.parts[contentIndex] = this.#startPart(slot, part['type'] === 'refusal' ? 'refusal' : 'text', events);
+  }
+
+  /** `content_part.done`: kept until the item or its next part, since annotations may still come with the whole item. */
+  partDone(slot: Slot, contentIndex: number, part: JsonObject): void {
+    const open = slot.parts[contentIndex];
+    if (open === undefined) return;
+    const said = readPart(part, slot.item);
+    if (said.kind !== open.kind || !said.text.startsWith(open.text)) throw contradiction(slot.type);
+    open.done = part;
+  }
+
+  textDelta(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
+    const part = slot.parts[contentIndex];
+    if (part === undefined) return;
+    part.text += text;
+    const tokens = part.kind === 'text' ? readLogprobs(logprobs) : undefined;
+    if (tokens !== undefined) part.logprobs.push(...tokens);
+    if (text === '' && tokens === undefined) return;
+    events.push({ type: 'item.delta', index: part.index, delta: textOf(text, tokens) });
+  }
+
+  annotation(slot: Slot, contentIndex: number, annotation: JsonValue, events: Events): void {
+    const part = slot.parts[contentIndex];
+    if (part?.kind !== 'text') return;
+    const citation = readAnnotation(annotation);
+    part.citations.push(citation);
+    events.push({ type: 'item.delta', index: part.index, delta: { kind: 'citation', citation } });
+  }
+
+  /** `output_text.done` and `refusal.done`: the missing suffix is said, a contradiction refused. */
+  textDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
+    const part = slot.parts[contentIndex];
+    if (part === undefined) return;
+    if (!text.startsWith(part.text)) throw contradiction(slot.type);
+    this.#suffix(part, text, undefined, events);
+  }
+
+  rawDelta(slot: Slot, contentIndex: number, text: string, events: Events): void {
+    if (text === '') return;
+    const index = this.#startReasoning(slot, events);
+    const isNew = (slot.raw[contentIndex] ?? '') === '';
+    const isLater = isNew && slot.raw.some((said) => said !== '');
+    while (slot.raw.length < contentIndex) slot.raw.push('');
+    slot.raw[contentIndex] = (slot.raw[contentIndex] ?? '') + text;
+    events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: isLater ? PARAGRAPH + text : text } });
+  }
+
+  rawDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
+    const streamed = slot.raw[contentIndex] ?? '';
+    if (!text.startsWith(streamed)) throw contradiction(slot.type);
+    this.rawDelta(slot, contentIndex, text.slice(streamed.length), events);
+  }
+
+  summaryDelta(slot: Slot, part: number, text: string, events: Events): void {
+    if (text === '') return;
+    const index = this.#startReasoning(slot, events);
+    while (slot.summary.length <= part) slot.summary.push('');
+    slot.summary[part] += text;
+    events.push({ type: 'item.delta', index, delta: { kind: 'summary', part, text } });
+  }
+
+  summaryDone(slot: Slot, part: number, text: string, events: Events): void {
+    const streamed = slot.summary[part] ?? '';
+    if (text.startsWith(streamed)) this.summaryDelta(slot, part, text.slice(streamed.length), events);
+  }
+
+  inputDelta(slot: Slot, text: string, events: Events): void {
+    slot.input += text;
+    if (slot.index !== undefined && text !== '') {
+      events.push({ type: 'item.delta', index: slot.index, delta: { kind: 'input', text } });
+    }
+  }
+
+  inputDone(slot: Slot, text: string, events: Events): void {
+    if (!text.startsWith(slot.input)) throw contradiction(slot.type);
+    this.inputDelta(slot, text.slice(slot.input.length), events);
+  }
+
+  /** The finished item: says what is missing and ends it. `status` overrides the item's own (an answer that was cut). */
+  finish(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
+    slot.closed = true;
+    switch (slot.type) {
+      case 'message':
+        this.#finishMessage(slot, item, status, events);
+        break;
+      case 'reasoning':
+        this.#finishReasoning(slot, item, status, events);
+        break;
+      case 'function_call':
+      case 'custom_tool_call':
+        this.#finishCall(slot, item, status, events);
+        break;
+      default:
+        for (const whole of readItem(item, this.#context)) this.#whole(whole, status, events);
+    }
+    slot.item = item;
+  }
+
+  /** Ends what an incomplete answer left open, as it stands. */
+  cut(slot: Slot, events: Events): void {
+    slot.closed = true;
+    if (slot.type === 'message') {
+      for (const part of slot.parts)
+        if (part !== undefined && !part.ended) this.#endPart(slot, part, part.done, 'incomplete', events);
+    } else if (slot.index !== undefined) {
+      events.push({ type: 'item.end', index: slot.index, item: this.#partial(slot), status: 'incomplete' });
+    }
+  }
+
+  /** Throws where a repetition of a finished item says something else than was said. */
+  checkRepeated(slot: Slot, repeated: JsonObject): void {
+    if (slot.type === 'message') {
+      const before = spoken(slot.item);
+      const again = spoken(repeated);
+      if (again !== '' && again !== before) throw contradiction(slot.type);
+    } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
+      const again = wordOf(repeated, inputMember(repeated));
+      if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
+    }
+  }
+
+  #finishMessage(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
+    const parts = listOf(item, 'content', 'message');
+    for (const [contentIndex, part] of parts.entries()) {
+      const open = slot.parts[contentIndex];
+      if (!isObject(part)) throw malformed('message');
+      if (open === undefined) this.#whole(readPart(part, item), status, events);
+      else this.#endPart({ ...slot, item }, open, part, status, events);
+    }
+    for (const [contentIndex, open] of slot.parts.entries()) {
+      if (open === undefined || contentIndex < parts.length) continue;
+      if (parts.length > 0) throw contradiction(slot.type);
+      this.#endPart({ ...slot, item }, open, open.done, status, events);
+    }
+  }
+
+  /** `final` is the part's last form; undefined: what was streamed is all there is. */
+  #endPart(slot: Slot, part: TextPart, final: JsonObject | undefined, status: ItemStatus, events: Events): void {
+    const said = final === undefined ? undefined : readPart(final, slot.item);
+    if (said !== undefined && (said.kind !== part.kind || !said.text.startsWith(part.text))) throw contradiction(slot.type);
+    if (part.ended) {
+      if (said !== undefined && 'text' in said && said.text !== part.text) throw contradiction(slot.type);
+      return;
+    }
+    part.ended = true;
+    if (said !== undefined && 'text' in said) {
+      this.#suffix(part, said.text, said.kind === 'text' ? said.logprobs : undefined, events);
+    }
+    events.push({ type: 'item.end', index: part.index, item: finishedPart(slot, part, said), status });
+  }
+
+  #suffix(part: TextPart, whole: string, logprobs: Logprobs | undefined, events: Events): void {
+    const suffix = whole.slice(part.text.length);
+    if (suffix === '') return;
+    // Tokens ride on their text only where none of it was streamed before.
+    const tokens = part.text === '' ? logprobs : undefined;
+    part.text = whole;
+    if (tokens !== undefined) part.logprobs.push(...tokens);
+    events.push({ type: 'item.delta', index: part.index, delta: textOf(suffix, tokens) });
+  }
+
+  #finishReasoning(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
+    const final = readReasoning(item, this.#context);
+    if (slot.index === undefined && final === undefined) {
+      this.#silent.delete(slot);
+      return;
+    }
+    const index = this.#startReasoning(slot, events);
+    const streamed = joinRaw(slot.raw);
+    const raw = final?.raw ?? streamed;
+    if (!raw.startsWith(streamed)) throw contradiction(slot.type);
+    if (raw.length > streamed.length) {
+      events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: raw.slice(streamed.length) } });
+    }
+    for (const [part, text] of (final?.summary ?? []).entries()) this.summaryDone(slot, part, text, events);
+    const summary = final?.summary ?? slot.summary;
+    const id = wordOf(slot.item, 'id') ?? final?.id;
+    const ended: ReasoningItem = {
+      kind: 'reasoning',
+      ...(raw === '' ? {} : { raw }),
+      ...(summary.length === 0 ? {} : { summary: [...summary] }),
+      ...(final?.opaque === undefined ? {} : { opaque: final.opaque }),
+      ...(id === undefined ? {} : { id }),
+    };
+    events.push({ type: 'item.end', index, item: ended, status });
+  }
+
+  #finishCall(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
+    const member = inputMember(item);
+    const whole = readCall({ ...item, [member]: item[member] ?? slot.input }, this.#context);
+    if (slot.index === undefined) {
+      const before = slot.input;
+      slot.index = this.#start({ kind: 'toolCall', ...headOf(whole) }, events);
+      slot.input = '';
+      this.inputDelta(slot, before, events);
+    }
+    this.hasCalls = true;
+    this.inputDone(slot, whole.input, events);
+    const id = wordOf(slot.item, 'id') ?? whole.id;
+    const ended = { ...whole, ...(id === undefined ? {} : { id }) };
+    events.push({ type: 'item.end', index: slot.index, item: ended, status });
+  }
+
+  #partial(slot: Slot): OutputItem {
+    if (slot.type === 'reasoning') {
+      const raw = joinRaw(slot.raw);
+      const id = wordOf(slot.item, 'id');
+      return {
+        kind: 'reasoning',
+        ...(raw === '' ? {} : { raw }),
+        ...(slot.summary.length === 0 ? {} : { summary: [...slot.summary] }),
+        ...(id === undefined ? {} : { id }),
+      };
+    }
+    return readCall({ ...slot.item, status: 'incomplete', [inputMember(slot.item)]: slot.input }, this.#context);
+  }
+
+  #startCall(slot: Slot, events: Events): void {
+    const head = callHead(slot.item, this.#context);
+    if (head === undefined) return;
+    this.hasCalls = true;
+    slot.index = this.#start({ kind: 'toolCall', ...head }, events);
+  }
+
+  #startReasoning(slot: Slot, events: Events): number {
+    if (slot.index !== undefined) return slot.index;
+    this.#silent.delete(slot);
+    slot.index = this.#start(reasoningHead(slot), events);
+    return slot.index;
+  }
+
+  #startPart(slot: Slot, kind: TextPart['kind'], events: Events): TextPart {
+    const id = wordOf(slot.item, 'id');
+    const phase = wordOf(slot.item, 'phase');
+    const facts = id === undefined ? {} : { id };
+    const head: ItemHead =
+      kind === 'refusal' ? { kind, ...facts } : { kind, role: 'assistant', ...(phase === undefined ? {} : { phase }), ...facts };
+    const index = this.#start(head, events);
+    return { index, kind, text: '', citations: [], logprobs: [], done: undefined, ended: false };
+  }
+
+  /** An item that was never streamed: its start, its content as one delta each, its end. */
+  #whole(item: OutputItem, status: ItemStatus, events: Events): void {
+    const index = this.#start(wholeHead(item), events);
+    if ((item.kind === 'text' || item.kind === 'refusal') && item.text !== '') {
+      const logprobs = item.kind === 'text' ? item.logprobs : undefined;
+      events.push({ type: 'item.delta', index, delta: textOf(item.text, logprobs) });
+    }
+    if (item.kind === 'text') {
+      for (const citation of item.citations) {
+        events.push({ type: 'item.delta', index, delta: { kind: 'citation', citation } });
+      }
+    }
+    events.push({ type: 'item.end', index, item, status });
+  }
+
+  #start(head: ItemHead, events: Events): number {
+    if (head.kind !== 'reasoning') {
+      for (const slot of this.#silent) {
+        slot.index = this.#count++;
+        events.push({ type: 'item.start', index: slot.index, head: reasoningHead(slot) });
+      }
+      this.#silent.clear();
+    }
+    const index = this.#count++;
+    events.push({ type: 'item.start', index, head });
+    return index;
+  }
+}

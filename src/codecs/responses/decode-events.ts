@@ -1,0 +1,264 @@
+/**
+ * An upstream responses stream as canonical steps. The dialect's order is checked first (`lifecycle.ts`), then meaning is
+ * assembled (`assemble.ts`). Every event keeps its own text for a client of the same dialect. A stream ends well with its
+ * terminal event only; `[DONE]` says nothing.
+ */
+import { LifecycleError } from '../../streams/lifecycle.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { DecodeContext, Frame } from '../codec.ts';
+import { Assembler } from './assemble.ts';
+import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
+import { statusOf } from './read-items.ts';
+import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
+import type { Slot } from './slot.ts';
+import { repeatedItems } from './repeated.ts';
+import { malformed, stringOf, wordOf } from './wire.ts';
+
+const DIALECT = 'responses';
+
+export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
+  return new ResponsesDecoder(context);
+}
+
+class ResponsesDecoder implements Stage<Frame, Step> {
+  readonly #order = new ResponsesOrder();
+  readonly #items: Assembler;
+  #started = false;
+
+  constructor(context: DecodeContext) {
+    this.#items = new Assembler(context);
+  }
+
+  get ended(): boolean {
+    return this.#order.state === 'ended';
+  }
+
+  push(frame: Frame, out: Step[]): void {
+    if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
+    const json = parseFrame(frame);
+    const name = nameOf(frame, json);
+    const events: CanonicalEvent[] = [];
+    const native: Native = { dialect: DIALECT, name, text: frame.data, json };
+    const track = this.#accept(name, json);
+    if (track !== undefined) this.#item(name, json, track, events);
+    else this.#response(name, json, frame.data, events);
+    out.push({ native, events });
+  }
+
+  end(): void {
+    if (!this.ended) throw upstreamFault('truncated', 'The upstream ended before its terminal event.');
+  }
+
+  #accept(name: string, json: JsonObject): ItemTrack | undefined {
+    try {
+      return this.#order.accept(name, json);
+    } catch (error) {
+      if (!(error instanceof LifecycleError)) throw error;
+      throw upstreamFault(
+        'illegal_lifecycle',
+        `The upstream's stream is out of order at ${placeOf(name, json)} (${error.message}).`,
+      );
+    }
+  }
+
+  #response(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
+    switch (meaningOf(name).stream) {
+      case 'created':
+      case 'progress':
+        this.#start(responseOf(json, name), events);
+        return;
+      case 'terminal':
+        this.#terminal(name, json, text, events);
+        return;
+      case 'error':
+        events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
+        return;
+      default:
+        events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
+    }
+  }
+
+  #start(response: JsonObject, events: CanonicalEvent[]): void {
+    if (this.#started) return;
+    this.#started = true;
+    const id = wordOf(response, 'id');
+    const model = wordOf(response, 'model');
+    const createdAt = response['created_at'];
+    events.push({
+      type: 'response.start',
+      ...(id === undefined ? {} : { id }),
+      ...(model === undefined ? {} : { model }),
+      ...(typeof createdAt === 'number' ? { createdAt } : {}),
+    });
+  }
+
+  #item(name: string, json: JsonObject, track: ItemTrack, events: CanonicalEvent[]): void {
+    const items = this.#items;
+    if (name === 'response.output_item.added') {
+      items.added(track.outputIndex, track.type, itemOf(json), events);
+      return;
+    }
+    if (name === 'response.output_item.done') {
+      const item = itemOf(json);
+      const slot = items.slots.get(track.outputIndex) ?? items.added(track.outputIndex, track.type, item, events);
+      items.finish(slot, item, statusOf(item), events);
+      return;
+    }
+    const slot = items.slots.get(track.outputIndex);
+    if (slot !== undefined) this.#child(name, json, slot, events);
+  }
+
+  #child(name: string, json: JsonObject, slot: Slot, events: CanonicalEvent[]): void {
+    const items = this.#items;
+    // The order has checked that these are there where the event needs them.
+    const content = Number(json['content_index']);
+    const summary = Number(json['summary_index']);
+    switch (name) {
+      case 'response.output_text.delta':
+        items.textDelta(slot, content, stringOf(json, 'delta', name), json['logprobs'], events);
+        break;
+      case 'response.refusal.delta':
+        items.textDelta(slot, content, stringOf(json, 'delta', name), undefined, events);
+        break;
+      case 'response.reasoning_text.delta':
+        items.rawDelta(slot, content, stringOf(json, 'delta', name), events);
+        break;
+      case 'response.reasoning_summary_text.delta':
+        items.summaryDelta(slot, summary, stringOf(json, 'delta', name), events);
+        break;
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        items.inputDelta(slot, stringOf(json, 'delta', name), events);
+        break;
+      case 'response.output_text.done':
+        items.textDone(slot, content, stringOf(json, 'text', name), events);
+        break;
+      case 'response.refusal.done':
+        items.textDone(slot, content, stringOf(json, 'refusal', name), events);
+        break;
+      case 'response.reasoning_text.done':
+        items.rawDone(slot, content, stringOf(json, 'text', name), events);
+        break;
+      case 'response.reasoning_summary_text.done':
+        items.summaryDone(slot, summary, stringOf(json, 'text', name), events);
+        break;
+      case 'response.function_call_arguments.done':
+        items.inputDone(slot, stringOf(json, 'arguments', name), events);
+        break;
+      case 'response.custom_tool_call_input.done':
+        items.inputDone(slot, stringOf(json, 'input', name), events);
+        break;
+      case 'response.content_part.added':
+        items.partAdded(slot, content, partOf(json, name), events);
+        break;
+      case 'response.content_part.done':
+        items.partDone(slot, content, partOf(json, name));
+        break;
+      case 'response.output_text.annotation.added':
+        items.annotation(slot, content, json['annotation'] ?? null, events);
+        break;
+    }
+  }
+
+  #terminal(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
+    const response = name === 'response.done' && json['response'] === undefined ? {} : responseOf(json, name);
+    const status = statusOfTerminal(name, response);
+    this.#start(response, events);
+    this.#repeat(response['output'], status, events);
+    const usage = readUsage(response);
+    if (usage !== undefined) events.push({ type: 'usage.report', usage });
+    events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
+  }
+
+  /** The terminal's output against what was streamed: it may add items and end open ones, never contradict. */
+  #repeat(output: JsonValue | undefined, status: FinalStatus, events: CanonicalEvent[]): void {
+    const items = this.#items;
+    const isFailure = status === 'failed' || status === 'cancelled';
+    if (output !== undefined && output !== null && !Array.isArray(output)) throw malformed('response output');
+    const repeated = repeatedItems(output ?? [], items.slots);
+    for (const { item, type, slot, position } of repeated.found) {
+      if (slot?.closed === true) {
+        if (!isFailure) items.checkRepeated(slot, item);
+      } else {
+        const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
+        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatus(item), events);
+      }
+    }
+    for (const slot of items.slots.values()) {
+      if (slot.closed) continue;
+      if (status === 'incomplete') items.cut(slot, events);
+      else if (status === 'completed') throw upstreamFault('illegal_lifecycle', 'The upstream completed with an open item.');
+    }
+    if (!isFailure && repeated.isMissing) {
+      throw upstreamFault('illegal_lifecycle', "The upstream's terminal event lacks items that it announced.");
+    }
+  }
+}
+
+function parseFrame(frame: Frame): JsonObject {
+  let json: JsonValue;
+  try {
+    json = parseJson(frame.data);
+  } catch (error) {
+    if (error instanceof SyntaxError) throw malformed('event');
+    throw error;
+  }
+  if (!isObject(json)) throw malformed('event');
+  return json;
+}
+
+/** The payload's `type`, else the SSE event name; a bare `{error: …}` is an error event. */
+function nameOf(frame: Frame, json: JsonObject): string {
+  const type = wordOf(json, 'type') ?? frame.event;
+  if (type !== undefined && type !== '') return type;
+  return isObject(json['error']) ? 'error' : 'message';
+}
+
+/** Where a stream went wrong, for messages: names that are known and indices, never upstream text. */
+function placeOf(name: string, json: JsonObject): string {
+  const event = meaningOf(name).stream === 'other' ? 'an event' : name;
+  const index = json['output_index'];
+  return typeof index === 'number' ? `${event} of item ${index}` : event;
+}
+
+function responseOf(json: JsonObject, name: string): JsonObject {
+  const response = json['response'];
+  if (!isObject(response)) throw malformed(name);
+  return response;
+}
+
+function itemOf(json: JsonObject): JsonObject {
+  const item = json['item'];
+  if (!isObject(item)) throw malformed('output item');
+  return item;
+}
+
+function partOf(json: JsonObject, name: string): JsonObject {
+  const part = json['part'];
+  if (!isObject(part)) throw malformed(name);
+  return part;
+}
+
+/** The response's own status wins over the event's name (some servers end an incomplete answer with `response.completed`). */
+function statusOfTerminal(name: string, response: JsonObject): FinalStatus {
+  const status = finalStatus(response);
+  if (status !== undefined) return status;
+  const error = response['error'];
+  if (error !== undefined && error !== null) return 'failed';
+  const named = name.slice('response.'.length);
+  return named === 'incomplete' || named === 'failed' || named === 'cancelled' ? named : 'completed';
+}
+
+/** An item of an answer that was cut is complete only where it says so. */
+function cutStatus(item: JsonObject): 'completed' | 'incomplete' {
+  return item['status'] === 'completed' ? 'completed' : 'incomplete';
+}
+
+function unusedIndex(slots: ReadonlyMap<number, Slot>, position: number): number {
+  let index = position;
+  while (slots.has(index)) index += 1;
+  return index;
+}

@@ -1,0 +1,164 @@
+/**
+ * Canonical steps as the stream that a responses client reads. Events of an upstream of the same dialect go out as it wrote
+ * them, less what is the gateway's (`splice.ts`); all others are said anew (`write-items.ts`). The first step decides which
+ * of the two a stream is. Sequence numbers count from 0; the terminal event is the end, `[DONE]` is never said.
+ */
+import type { SealingStage } from '../../streams/stage.ts';
+import type { GatewayError } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { mergeUsage, type Usage } from '../canonical/usage.ts';
+import type { Frame, ResponseContext } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { emptyResponse, finishedResponse } from './response-object.ts';
+import { eventEdits, responseEdits } from './splice.ts';
+import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
+import { checkRepresentable, ItemWriter } from './write-items.ts';
+
+const DIALECT = 'responses';
+
+export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
+  return new ResponsesEncoder(context);
+}
+
+class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
+  ended = false;
+  readonly #context: ResponseContext;
+  readonly #writer: ItemWriter;
+  readonly #native = new Map<number, ToldItem>();
+  readonly #emit: Emit;
+  #isNative: boolean | undefined;
+  #sequence = 0;
+  /** The response object of the latest envelope event; undefined before the first. */
+  #response: JsonObject | undefined;
+  #usage: Usage | undefined;
+  /** Where `#emit` writes: the batch of the current call. */
+  #out: Frame[] = [];
+
+  constructor(context: ResponseContext) {
+    this.#context = context;
+    this.#emit = (name, body) => {
+      const data = JSON.stringify({ type: name, sequence_number: this.#sequence, ...body });
+      this.#sequence += 1;
+      this.#out.push({ event: name, data });
+    };
+    this.#writer = new ItemWriter(context, this.#emit);
+  }
+
+  push(step: Step, out: Frame[]): void {
+    if (this.ended) return;
+    this.#out = out;
+    const native = step.native?.dialect === DIALECT ? step.native : undefined;
+    this.#isNative ??= native !== undefined;
+    if (this.#isNative && native !== undefined) this.#splice(native, step.events);
+    else this.#write(step.events);
+  }
+
+  end(out: Frame[]): void {
+    // The decoder's end has thrown before where this would be a truncation; nothing is said twice.
+    this.#out = out;
+  }
+
+  fail(error: GatewayError, out: Frame[]): void {
+    if (this.ended) return;
+    this.#out = out;
+    this.#terminate({ status: 'failed', error });
+  }
+
+  #write(events: readonly CanonicalEvent[]): void {
+    // Refusals come before any word of the step, so that what was said and what is remembered stay one.
+    for (const event of events) if (event.type === 'item.end') checkRepresentable(event.item);
+    for (const event of events) {
+      switch (event.type) {
+        case 'response.start':
+          this.#begin();
+          break;
+        case 'usage.report':
+          this.#usage = mergeUsage(this.#usage, event.usage);
+          break;
+        case 'response.end':
+          this.#terminate(event.outcome);
+          break;
+        case 'native.event':
+          break;
+        default:
+          if (this.#isNative !== true) this.#writer.write(event);
+      }
+    }
+  }
+
+  #begin(): void {
+    if (this.#response !== undefined) return;
+    this.#response = emptyResponse(this.#context);
+    this.#emit('response.created', { response: this.#response });
+    this.#emit('response.in_progress', { response: this.#response });
+  }
+
+  /** Ends in the gateway's own words: open items first, then the terminal with what was said. */
+  #terminate(outcome: Outcome): void {
+    this.#begin();
+    this.#writer.finish();
+    const isCut = outcome.status !== 'completed';
+    for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
+    const told = this.#isNative === true ? this.#native.values() : this.#writer.told;
+    const response = finishedResponse(this.#response ?? {}, finishedItems(told), this.#usage, outcome);
+    this.#emit(`response.${String(response['status'])}`, { response });
+    this.ended = true;
+  }
+
+  #splice(native: Native, events: readonly CanonicalEvent[]): void {
+    const { name, json } = native;
+    if (!isObject(json)) return;
+    const end = events.find((event) => event.type === 'response.end');
+    for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
+    const response = json['response'];
+    if (end !== undefined && !isObject(response)) {
+      // A bare `error` event is no ending that agents understand, nor is a terminal without its response.
+      this.#terminate(end.outcome);
+      return;
+    }
+    const edits = eventEdits(name, json, this.#context);
+    let shown = name;
+    if (isObject(response)) {
+      edits.push(...responseEdits(['response'], response, this.#context, end?.outcome));
+      if (end !== undefined) {
+        shown = `response.${end.outcome.status === 'cancelled' ? 'failed' : end.outcome.status}`;
+        if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
+        edits.push(...this.#backfill(response));
+      }
+      this.#response = this.#shown(response);
+    }
+    edits.push(...this.#number(json));
+    const text = editJson(native.text, edits);
+    this.#out.push({ event: shown, data: text });
+    if (end !== undefined) this.ended = true;
+    else noteNative(this.#native, name, json, text);
+  }
+
+  #shown(response: JsonObject): JsonObject {
+    const { responseId, model, request } = this.#context;
+    const previous = request.previousResponseId;
+    return { ...response, id: responseId, model, ...(previous === undefined ? {} : { previous_response_id: previous }) };
+  }
+
+  /** A terminal without its output gets the items that were streamed (known failure R17). */
+  #backfill(response: JsonObject): JsonEdit[] {
+    const output = response['output'];
+    if (Array.isArray(output) && output.length > 0) return [];
+    const items = [...this.#native.values()].filter((item) => item.final !== undefined);
+    if (items.length === 0) return [];
+    items.sort((a, b) => a.outputIndex - b.outputIndex);
+    return [{ path: ['response', 'output'], value: `[${items.map((item) => item.final).join(',')}]` }];
+  }
+
+  /** Given numbers stay; an upstream without them gets them. */
+  #number(json: JsonObject): JsonEdit[] {
+    const given = json['sequence_number'];
+    if (typeof given === 'number' && Number.isInteger(given)) {
+      this.#sequence = Math.max(this.#sequence, given + 1);
+      return [];
+    }
+    return [{ path: ['sequence_number'], value: String(this.#sequence++) }];
+  }
+}

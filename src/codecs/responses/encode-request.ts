@@ -1,0 +1,179 @@
+/**
+ * A request for a responses upstream: the client's own text where it speaks the same dialect (`forward.ts`), else a fresh body
+ * from the canonical items. Equal requests give equal bytes.
+ */
+import { notConvertible } from '../canonical/error.ts';
+import type { Item, ToolName } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
+import type { Target, UpstreamRequest } from '../codec.ts';
+import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
+import { forwardRequest } from './forward.ts';
+import { writeInput } from './write-input.ts';
+
+const PATH = '/responses';
+const RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
+
+export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  if (request.dialect === 'responses') {
+    const { body, losses } = forwardRequest(request, target);
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses };
+  }
+  if (request.boundTo !== undefined && request.boundTo.dialect !== 'responses') {
+    throw notConvertible(request.boundTo.at, `${request.boundTo.at} needs an upstream of its own protocol.`);
+  }
+  if (request.conversation !== undefined) {
+    throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
+  }
+  const names = nameTools(namesOf(request), RULE);
+  const losses = new Set<string>();
+  return {
+    path: PATH,
+    body: JSON.stringify(writeBody(request, target, names, losses)),
+    headers: {},
+    toolNames: names,
+    losses: [...losses],
+  };
+}
+
+function* namesOf(request: CanonicalRequest): Iterable<ToolName> {
+  for (const tool of request.tools) if (tool.kind !== 'native') yield tool.tool;
+  for (const item of request.items) if (item.kind === 'toolCall') yield item.tool;
+}
+
+function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<string>): JsonObject {
+  noteLosses(request, losses);
+  const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
+  const [instructions, items] = splitInstructions(request);
+  const tools = request.tools.flatMap((tool) => writeTool(tool, names, losses));
+  const toolChoice =
+    request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
+  const text = writeText(request.format, request.verbosity);
+  const reasoning = writeReasoning(request);
+  return {
+    model: target.owner.model,
+    ...(instructions === undefined ? {} : { instructions }),
+    input: writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
+    ...(request.stream ? { stream: true } : {}),
+    ...(tools.length === 0 ? {} : { tools }),
+    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
+    ...given('parallel_tool_calls', request.parallelToolCalls),
+    ...given('max_output_tokens', request.maxOutputTokens),
+    ...given('temperature', request.temperature),
+    ...given('top_p', request.topP),
+    ...(reasoning === undefined ? {} : { reasoning }),
+    ...(text === undefined ? {} : { text }),
+    // The include is what honours the client's own wish for logprobs; no other is ever added.
+    ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
+    ...given('user', request.user),
+    ...(request.dialect === 'chat' ? given('metadata', request.metadata) : {}),
+    ...given('prompt_cache_key', request.promptCacheKey),
+    ...given('safety_identifier', request.safetyIdentifier),
+  };
+}
+
+function given(key: string, value: JsonObject[string]): JsonObject {
+  return value === undefined ? {} : { [key]: value };
+}
+
+/** The leading system blocks of a messages request are instructions; chat keeps its system messages where they are. */
+function splitInstructions(request: CanonicalRequest): readonly [string | undefined, readonly Item[]] {
+  if (request.dialect !== 'messages') return [undefined, request.items];
+  const first = request.items.findIndex((item) => item.kind !== 'text' || item.role !== 'system');
+  const count = first === -1 ? request.items.length : first;
+  const texts = request.items.slice(0, count).flatMap((item) => (item.kind === 'text' && item.text !== '' ? [item.text] : []));
+  return [texts.length === 0 ? undefined : texts.join('\n\n'), request.items.slice(count)];
+}
+
+function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
+  return tool.kind === 'custom' && tool.inputSchema !== undefined;
+}
+
+function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObject[] {
+  if (tool.kind === 'native') {
+    losses.add('native tool');
+    return [];
+  }
+  if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
+  const identity = { name: names.toWire(tool.tool), ...given('description', tool.description) };
+  if (tool.kind === 'custom' && tool.inputSchema === undefined)
+    return [{ type: 'custom', ...identity, ...given('format', tool.format) }];
+  if (tool.kind === 'custom') losses.add('custom tool with object schema');
+  const parameters = schemaOf(tool.kind === 'custom' ? tool.inputSchema : tool.parameters);
+  return [{ type: 'function', ...identity, parameters, ...given('strict', tool.kind === 'function' ? tool.strict : undefined) }];
+}
+
+/** Vendors want an object schema, even an empty one. */
+function schemaOf(parameters: JsonObject | undefined): JsonObject {
+  if (parameters === undefined) return { type: 'object', properties: {} };
+  return Object.hasOwn(parameters, 'type') ? parameters : { type: 'object', ...parameters };
+}
+
+function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
+  const typeByName = new Map(written.map((tool) => [tool['name'], tool['type']]));
+  const reference = (tool: ToolName, flavour: 'function' | 'custom'): JsonObject => {
+    const name = names.toWire(tool);
+    return { type: typeByName.get(name) ?? flavour, name };
+  };
+  switch (choice.mode) {
+    case 'auto':
+    case 'none':
+      return written.length === 0 ? undefined : choice.mode;
+    case 'required':
+      if (written.length > 0 || declared.length === 0) return choice.mode;
+      throw notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
+    case 'tool':
+      return reference(choice.tool, choice.flavour);
+    case 'allowed': {
+      if (choice.tools.length === 0) return choice.require ? 'required' : 'none';
+      const mode = choice.require ? 'required' : 'auto';
+      return { type: 'allowed_tools', mode, tools: choice.tools.map((tool) => reference(tool, 'function')) };
+    }
+    case 'native':
+      throw notConvertible('tool_choice', 'The chosen tool exists in another protocol only.');
+  }
+}
+
+function writeText(format: Format | undefined, verbosity: string | undefined): JsonObject | undefined {
+  if (format === undefined && verbosity === undefined) return undefined;
+  return { ...(format === undefined ? {} : { format: writeFormat(format) }), ...given('verbosity', verbosity) };
+}
+
+function writeFormat(format: Format): JsonObject {
+  if (format.type !== 'json_schema') return { type: format.type };
+  return {
+    type: format.type,
+    name: format.name ?? 'response',
+    ...given('description', format.description),
+    schema: format.schema ?? {},
+    ...given('strict', format.strict),
+  };
+}
+
+function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
+  const { effort, budget, summary } = request.reasoning ?? {};
+  const level = effort ?? (budget === undefined ? undefined : effortOf(budget));
+  if (level === undefined && summary === undefined) return undefined;
+  return { ...given('effort', level), ...given('summary', summary) };
+}
+
+function effortOf(budget: number): string {
+  if (budget <= 0) return 'none';
+  if (budget <= 1024) return 'low';
+  if (budget <= 4096) return 'medium';
+  return budget <= 16384 ? 'high' : 'xhigh';
+}
+
+function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
+  if (request.topK !== undefined) losses.add('top_k');
+  if (request.seed !== undefined) losses.add('seed');
+  if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
+    losses.add('presence and frequency penalty');
+  if (request.stop !== undefined && request.stop.length > 0) losses.add('stop sequences');
+  if (request.serviceTier !== undefined) losses.add('service tier');
+  if (request.store !== undefined) losses.add('store');
+  if (request.include !== undefined) losses.add('include');
+  if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
+  if (request.logprobs !== undefined) losses.add('logprobs');
+  if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
+}

@@ -1,0 +1,56 @@
+/** Error answers of the responses dialect, both ways. */
+import type { GatewayError } from '../canonical/error.ts';
+import { type JsonValue, parseJson } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+
+/** `{"error": {message, type, param, code}}`. The request id travels in the header. */
+export function encodeError(error: GatewayError): string {
+  const body = { message: error.message, type: typeOf(error.status), param: error.param, code: error.shownCode };
+  return JSON.stringify({ error: body });
+}
+
+function typeOf(status: number): string {
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 402:
+      return 'insufficient_quota';
+    case 403:
+      return 'permission_error';
+    case 429:
+      return 'rate_limit_error';
+    default:
+      return status >= 500 ? 'server_error' : 'invalid_request_error';
+  }
+}
+
+const CREDENTIAL = /\b(incorrect|invalid|missing)\b.*\bapi[ _-]?key\b/i;
+
+/** An HTTP error of an upstream: `{error: {…}}`, xAI's `{code, error: "text"}`, or any other body as text. */
+export function decodeError(answer: UpstreamAnswer): GatewayError {
+  const { headers, text } = answer;
+  const members = readErrorMembers(parsed(text));
+  // xAI answers 400 for a wrong key: ours to answer for, not the client's.
+  const status = answer.status === 400 && CREDENTIAL.test(members.message ?? '') ? 401 : answer.status;
+  return refusal(status, members, {
+    reason: 'http_status',
+    text,
+    retryAfterMs: retryAfterMs(headers, serverTime(headers['date'])),
+  });
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return text;
+    throw error;
+  }
+}
+
+/** The answer's own clock, for a `retry-after` that is a date: codecs have none. Without it such a date says "now". */
+function serverTime(date: string | readonly string[] | undefined): number {
+  const time = Date.parse(typeof date === 'string' ? date : (date?.[0] ?? ''));
+  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
+}

@@ -1,0 +1,141 @@
+/**
+ * A responses request on its way to a responses upstream: the client's own text with only these edits. Everything else stays,
+ * byte for byte (prompt caches depend on it).
+ *
+ * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
+ * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
+ * - Members of the gateway and of the WebSocket session go.
+ * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
+ *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
+ *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
+ *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
+ *   without either and go. Raw reasoning text needs no storage and stays.
+ */
+import type { ReasoningItem } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { mayReceive } from '../canonical/opaque.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+import type { Target } from '../codec.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+
+/** Top-level members that no upstream may see: routing words of gateways, and frames of the WebSocket session. */
+const GATEWAY_MEMBERS = [
+  'api_base',
+  'base_url',
+  'client_metadata',
+  'fallbacks',
+  'generate',
+  'models',
+  'previous_response_id',
+  'stream_id',
+  'type',
+  'user_config',
+];
+
+export interface Forwarded {
+  readonly body: string;
+  readonly losses: readonly string[];
+}
+
+export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
+  const { json } = request;
+  const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
+  for (const member of GATEWAY_MEMBERS) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
+  if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
+  const losses = new Set<string>();
+  edits.push(...inputEdits(request, target, losses));
+  return { body: editJson(request.text, edits), losses: [...losses] };
+}
+
+function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {
+  const input = request.json['input'];
+  if (!Array.isArray(input)) return [];
+  const reasoning = new Map<string, ReasoningItem>();
+  for (const item of request.items) if (item.kind === 'reasoning' && item.at !== undefined) reasoning.set(item.at, item);
+  const edits: JsonEdit[] = [];
+  // Between a dropped reasoning item and the end of its turn, ids of said items would ask for it.
+  let isOrphaned = false;
+  for (const [index, item] of input.entries()) {
+    if (!isObject(item)) continue;
+    if (item['type'] === 'reasoning') {
+      const kept = keepReasoning(item, reasoning.get(`input[${index}]`), target, losses);
+      if (kept === undefined) {
+        edits.push({ path: ['input', index], value: undefined });
+        isOrphaned = true;
+      } else {
+        isOrphaned = false;
+        for (const [member, value] of kept) edits.push({ path: ['input', index, member], value });
+      }
+    } else if (endsTurn(item)) {
+      isOrphaned = false;
+    } else if (isOrphaned && request.conversation === undefined) {
+      if (isRunByVendor(item)) {
+        edits.push({ path: ['input', index], value: undefined });
+        losses.add('native item');
+      } else if (isSaid(item) && item['id'] !== undefined) {
+        edits.push({ path: ['input', index, 'id'], value: undefined });
+      }
+    }
+  }
+  return edits;
+}
+
+/** Results and messages of anyone but the model end what its reasoning led to. */
+function endsTurn(item: JsonObject): boolean {
+  const { type } = item;
+  if (typeof type === 'string' && type.endsWith('_output')) return true;
+  return (type === undefined || type === 'message') && item['role'] !== 'assistant';
+}
+
+const RUN_BY_VENDOR: ReadonlySet<string> = new Set([
+  'web_search_call',
+  'file_search_call',
+  'code_interpreter_call',
+  'mcp_call',
+  'mcp_list_tools',
+]);
+
+/** Calls with their results inside, which the vendor looks up by id. */
+function isRunByVendor(item: JsonObject): boolean {
+  return typeof item['type'] === 'string' && RUN_BY_VENDOR.has(item['type']);
+}
+
+/** What the model said behind its reasoning, where an id is optional. */
+function isSaid(item: JsonObject): boolean {
+  const { type } = item;
+  if (type === 'function_call' || type === 'custom_tool_call') return true;
+  return (type === undefined || type === 'message') && item['role'] === 'assistant';
+}
+
+/** Members to set on a reasoning item that may go (none where it goes as it is); undefined where it may not go at all. */
+function keepReasoning(
+  item: JsonObject,
+  decoded: ReasoningItem | undefined,
+  target: Target,
+  losses: Set<string>,
+): (readonly [string, string | undefined])[] | undefined {
+  const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
+  if (member === undefined) return isReplayable(item, target) ? [] : undefined;
+  const opaque = decoded?.opaque;
+  if (opaque === undefined || target.withoutOpaque || !mayReceive(opaque, { ...target.owner, dialect: 'responses' })) {
+    losses.add('reasoning: opaque of another owner');
+    return undefined;
+  }
+  if (opaque.value === item[member]) return [];
+  const edits: (readonly [string, string])[] = [[member, JSON.stringify(opaque.value)]];
+  const id = item['id'];
+  if (typeof id === 'string' && opaque.itemId !== undefined && opaque.itemId !== id)
+    edits.push(['id', JSON.stringify(opaque.itemId)]);
+  return edits;
+}
+
+/**
+ * Reasoning without an opaque value: raw text speaks for itself; an item that only names stored state goes to the Channel
+ * that stored it and nowhere else (`Target.stored` is the hook through which the history says so).
+ */
+function isReplayable(item: JsonObject, target: Target): boolean {
+  if (Array.isArray(item['content']) && item['content'].length > 0) return true;
+  const id = wordOf(item, 'id');
+  return id !== undefined && target.stored?.(id) === true;
+}

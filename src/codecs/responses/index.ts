@@ -1,0 +1,29 @@
+/** The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a WebSocket can carry them. */
+import type { ClientCodec, UpstreamCodec } from '../codec.ts';
+import { decodeEvents } from './decode-events.ts';
+import { encodeEvents } from './encode-events.ts';
+import { encodeRequest } from './encode-request.ts';
+import { decodeError, encodeError } from './errors.ts';
+import { requestLosses, responseLosses } from './losses.ts';
+import { decodeRequest } from './request.ts';
+import { decodeResponse, encodeResponse } from './response.ts';
+
+export const responsesClient: ClientCodec = {
+  dialect: 'responses',
+  losses: responseLosses,
+  idPrefix: 'resp_mizu_',
+  decodeRequest,
+  encodeEvents,
+  encodeResponse,
+  encodeError,
+};
+
+export const responsesUpstream: UpstreamCodec = {
+  dialect: 'responses',
+  channelType: 'responses',
+  losses: requestLosses,
+  encodeRequest,
+  decodeEvents,
+  decodeResponse,
+  decodeError,
+};

@@ -1,0 +1,277 @@
+/**
+ * Input items of a responses request as canonical items. Item and part types without a canonical reading stay native, in
+ * place. Ids and statuses that the client invented are nobody's business.
+ */
+import { invalid } from '../canonical/error.ts';
+import type { Item, Media, MediaSource, Part, ReasoningItem, Role, ToolName } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import { fitCitations } from '../citations.ts';
+import type { RequestContext } from '../codec.ts';
+import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
+import { optionalString, requiredString } from './members.ts';
+import { joinRaw, readAnnotation } from './read-items.ts';
+import { ENVELOPE, OPAQUE_MEMBERS } from './wire.ts';
+
+const DIALECT = 'responses';
+const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'] satisfies Role[];
+
+export interface InputReader {
+  readonly context: RequestContext;
+  /** The tool behind a name, with the namespace that a client may leave out. */
+  readonly resolve: (name: string, namespace: string | undefined) => ToolName;
+  /** The exact text of a member of the body. */
+  readonly slice: (...path: (string | number)[]) => string | undefined;
+}
+
+interface Place {
+  readonly at: string;
+  readonly turn: number;
+}
+
+/** One element of `input` (or of an `instructions` array, whose messages need no role). */
+export function readInputItem(
+  reader: InputReader,
+  value: JsonValue,
+  path: readonly (string | number)[],
+  turn: number,
+  role?: Role,
+): Item[] {
+  const at = path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${step}`), '');
+  const place = { at, turn };
+  if (typeof value === 'string') return [textItem(value, role ?? 'user', place)];
+  if (!isObject(value)) throw invalid(at, `${at} must be an object.`);
+  const type = optionalString(value, 'type', at) ?? implicitType(value, at, role);
+  switch (type) {
+    case 'message':
+      return readMessage(value, place, role);
+    case 'function_call':
+    case 'custom_tool_call':
+      return [readCall(reader, value, type, place)];
+    case 'function_call_output':
+    case 'custom_tool_call_output':
+      return [readResult(reader, value, type, [...path, 'output'], place)];
+    case 'reasoning':
+      return readReasoning(reader, value, place);
+    case 'image_generation_call':
+      return [readImageCall(value, place)];
+    case 'additional_tools':
+      return [];
+    default:
+      return [nativeItem(value, place)];
+  }
+}
+
+function implicitType(item: JsonObject, at: string, role: Role | undefined): string {
+  if (item['role'] !== undefined || role !== undefined) return 'message';
+  if (typeof item['id'] === 'string') return 'item_reference';
+  throw invalid(`${at}.role`, `${at} has neither a role nor a type.`);
+}
+
+function nativeItem(body: JsonObject, place: Place): Item {
+  return { kind: 'native', dialect: DIALECT, body, ...idOf(body), ...place };
+}
+
+function idOf(item: JsonObject): { id?: string } {
+  return typeof item['id'] === 'string' && item['id'] !== '' ? { id: item['id'] } : {};
+}
+
+export function textItem(text: string, role: Role, place: Place): Item {
+  return { kind: 'text', role, text, citations: [], ...place };
+}
+
+function readMessage(item: JsonObject, place: Place, fallback: Role | undefined): Item[] {
+  const role = item['role'] ?? fallback;
+  if (typeof role !== 'string' || !ROLES.includes(role)) {
+    throw invalid(`${place.at}.role`, `${place.at}.role must be one of ${ROLES.join(', ')}.`);
+  }
+  const { content } = item;
+  const facts = { ...idOf(item), ...phaseOf(item, place.at), ...place };
+  if (typeof content === 'string') return [{ kind: 'text', role: role as Role, text: content, citations: [], ...facts }];
+  if (!Array.isArray(content)) throw invalid(`${place.at}.content`, `${place.at}.content must be a string or an array of parts.`);
+  return content.map((part, index) => readContent(part, role as Role, { ...facts, at: `${place.at}.content[${index}]` }));
+}
+
+function phaseOf(item: JsonObject, at: string): { phase?: string } {
+  const phase = optionalString(item, 'phase', at);
+  return phase === undefined ? {} : { phase };
+}
+
+type Facts = Place & { readonly id?: string; readonly phase?: string };
+
+function readContent(part: JsonValue, role: Role, facts: Facts): Item {
+  const { phase, ...rest } = facts;
+  const said = phase === undefined ? rest : { ...rest, phase };
+  if (typeof part === 'string') return { kind: 'text', role, text: part, citations: [], ...said };
+  if (!isObject(part)) throw invalid(facts.at, `${facts.at} must be an object.`);
+  switch (requiredString(part, 'type', facts.at)) {
+    case 'input_text':
+    case 'output_text':
+    case 'text': {
+      const text = textOf(part, 'text', facts.at);
+      const notes = Array.isArray(part['annotations']) ? part['annotations'].filter(isObject) : [];
+      return { kind: 'text', role, text, citations: fitCitations(text, notes.map(readAnnotation)), ...said };
+    }
+    case 'refusal':
+      return { kind: 'refusal', text: textOf(part, 'refusal', facts.at), ...rest };
+    default: {
+      const media = readMedia(part, facts.at);
+      if (media !== undefined) return { kind: 'media', role, media, ...rest };
+      return { kind: 'native', dialect: DIALECT, body: part, role, ...rest };
+    }
+  }
+}
+
+function textOf(part: JsonObject, key: string, at: string): string {
+  const text = part[key];
+  if (typeof text === 'string') return text;
+  throw invalid(`${at}.${key}`, `${at}.${key} must be a string.`);
+}
+
+/** `input_image`, `input_file`, `input_audio`; undefined for parts of another type. */
+function readMedia(part: JsonObject, at: string): Media | undefined {
+  switch (part['type']) {
+    case 'input_image': {
+      const detail = optionalString(part, 'detail', at);
+      const source = readSource(part, at, { url: 'image_url' });
+      return { type: 'image', source, ...(detail === undefined ? {} : { detail }), at };
+    }
+    case 'input_file': {
+      const filename = optionalString(part, 'filename', at);
+      const source = readSource(part, at, { url: 'file_url', data: 'file_data' });
+      return { type: 'file', source, ...(filename === undefined ? {} : { filename }), at };
+    }
+    case 'input_audio': {
+      const audio = part['input_audio'];
+      if (!isObject(audio)) throw invalid(`${at}.input_audio`, `${at}.input_audio must be an object.`);
+      const data = requiredString(audio, 'data', `${at}.input_audio`);
+      const format = requiredString(audio, 'format', `${at}.input_audio`);
+      return { type: 'audio', source: { from: 'inline', mime: mimeOfAudioFormat(format), data }, at };
+    }
+    default:
+      return undefined;
+  }
+}
+
+function readSource(part: JsonObject, at: string, keys: { readonly url: string; readonly data?: string }): MediaSource {
+  const data = keys.data === undefined ? undefined : optionalString(part, keys.data, at);
+  const url = optionalString(part, keys.url, at);
+  const id = optionalString(part, 'file_id', at);
+  if (data !== undefined && keys.data !== undefined)
+    return readFileData(data, optionalString(part, 'filename', at), `${at}.${keys.data}`);
+  if (url !== undefined) return readUrl(url, `${at}.${keys.url}`);
+  if (id !== undefined) return { from: 'reference', id };
+  throw invalid(at, `${at} needs ${keys.url}${keys.data === undefined ? '' : `, ${keys.data}`} or file_id.`);
+}
+
+function readUrl(url: string, at: string): MediaSource {
+  if (!isDataUri(url)) return { from: 'url', url };
+  const inline = parseDataUri(url);
+  if (inline === undefined) throw invalid(at, `${at} is a malformed data URL.`);
+  return { from: 'inline', ...inline };
+}
+
+/** A data URL keeps its type; bare base64 gets it from the file name, else from its first bytes. */
+function readFileData(data: string, filename: string | undefined, at: string): MediaSource {
+  if (isDataUri(data)) return readUrl(data, at);
+  const named = filename === undefined ? undefined : mimeOfFilename(filename);
+  return { from: 'inline', mime: named ?? sniffMime(data) ?? 'application/octet-stream', data };
+}
+
+function readCall(reader: InputReader, item: JsonObject, type: string, place: Place): Item {
+  const isCustom = type === 'custom_tool_call';
+  const namespace = optionalString(item, 'namespace', place.at);
+  return {
+    kind: 'toolCall',
+    flavour: isCustom ? 'custom' : 'function',
+    callId: requiredString(item, 'call_id', place.at),
+    tool: reader.resolve(requiredString(item, 'name', place.at), namespace),
+    input: textOf(item, isCustom ? 'input' : 'arguments', place.at),
+    ...idOf(item),
+    ...place,
+  };
+}
+
+function readResult(reader: InputReader, item: JsonObject, type: string, path: readonly (string | number)[], place: Place): Item {
+  const { output } = item;
+  if (output === undefined) throw invalid(`${place.at}.output`, `${place.at}.output is required.`);
+  const parts = Array.isArray(output) ? readParts(output, `${place.at}.output`) : undefined;
+  // Other JSON (known failure R11) is the text that the client wrote, never guessed at.
+  const text = typeof output === 'string' ? output : (reader.slice(...path) ?? JSON.stringify(output));
+  return {
+    kind: 'toolResult',
+    flavour: type === 'custom_tool_call_output' ? 'custom' : 'function',
+    callId: requiredString(item, 'call_id', place.at),
+    content: parts ?? [{ kind: 'text', text }],
+    isError: false,
+    ...idOf(item),
+    ...place,
+  };
+}
+
+/** Content parts of a result; undefined where the array is some other JSON. */
+function readParts(output: readonly JsonValue[], at: string): Part[] | undefined {
+  const parts: Part[] = [];
+  for (const [index, part] of output.entries()) {
+    if (typeof part === 'string') {
+      parts.push({ kind: 'text', text: part });
+      continue;
+    }
+    if (!isObject(part) || typeof part['type'] !== 'string') return undefined;
+    const { type, text } = part;
+    if ((type === 'input_text' || type === 'output_text' || type === 'text') && typeof text === 'string') {
+      parts.push({ kind: 'text', text });
+      continue;
+    }
+    const media = readMedia(part, `${at}[${index}]`);
+    if (media === undefined) return undefined;
+    parts.push({ kind: 'media', media });
+  }
+  return parts;
+}
+
+function readReasoning(reader: InputReader, item: JsonObject, place: Place): Item[] {
+  const summary = textsOf(item, 'summary', place.at);
+  const contents = textsOf(item, 'content', place.at);
+  const raw = joinRaw(contents.length === 0 ? [optionalString(item, 'text', place.at) ?? ''] : contents);
+  const opaque = readOpaque(reader, item, place.at);
+  const reasoning: ReasoningItem = {
+    kind: 'reasoning',
+    ...(raw === '' ? {} : { raw }),
+    ...(summary.length === 0 ? {} : { summary }),
+    ...(opaque === undefined ? {} : { opaque }),
+    ...idOf(item),
+    ...place,
+  };
+  return [reasoning];
+}
+
+function textsOf(item: JsonObject, key: string, at: string): string[] {
+  const parts = item[key];
+  if (parts === undefined || parts === null) return [];
+  if (!Array.isArray(parts)) throw invalid(`${at}.${key}`, `${at}.${key} must be an array.`);
+  return parts.map((part, index) => {
+    if (!isObject(part)) throw invalid(`${at}.${key}[${index}]`, `${at}.${key}[${index}] must be an object.`);
+    return textOf(part, 'text', `${at}.${key}[${index}]`);
+  });
+}
+
+/** An envelope opened, or the vendor's own value; an envelope that does not open is no value at all. */
+function readOpaque(reader: InputReader, item: JsonObject, at: string): Opaque | undefined {
+  for (const member of OPAQUE_MEMBERS) {
+    const value = optionalString(item, member, at);
+    if (value === undefined || value === '') continue;
+    if (value.startsWith(ENVELOPE)) return reader.context.open(value);
+    const id = idOf(item).id;
+    return { owner: { client: DIALECT }, value, ...(id === undefined ? {} : { itemId: id }) };
+  }
+  return undefined;
+}
+
+function readImageCall(item: JsonObject, place: Place): Item {
+  const result = optionalString(item, 'result', place.at);
+  if (result === undefined || result === '') return nativeItem(item, place);
+  const inline = parseDataUri(result) ?? { mime: sniffMime(result) ?? 'image/png', data: result };
+  const media: Media = { type: 'image', source: { from: 'inline', ...inline }, at: place.at };
+  return { kind: 'media', role: 'assistant', media, ...idOf(item), ...place };
+}

@@ -1,0 +1,192 @@
+/**
+ * Finished output items as canonical items: what `output_item.done`, the terminal event and a whole body repeat. Knows the
+ * item shapes; does not know streams. Item types without a canonical reading become native items, whole.
+ */
+import type { Citation, ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import { fitCitations } from '../citations.ts';
+import type { DecodeContext } from '../codec.ts';
+import { logprobsOf, readLogprobs } from '../logprobs.ts';
+import { parseDataUri } from '../media.ts';
+import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
+
+const DIALECT = 'responses';
+/** Between the raw texts of one reasoning item. */
+export const PARAGRAPH = '\n\n';
+
+/** `incomplete` only where the upstream says so: some leave `in_progress` or `generating` in finished items. */
+export function statusOf(item: JsonObject): ItemStatus {
+  return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
+}
+
+/** The canonical items of one finished output item; none where it says nothing (empty reasoning, an empty message). */
+export function readItem(item: JsonObject, context: DecodeContext): OutputItem[] {
+  switch (item['type']) {
+    case 'message':
+      return listOf(item, 'content', 'message').map((part) => readPart(part, item));
+    case 'reasoning': {
+      const reasoning = readReasoning(item, context);
+      return reasoning === undefined ? [] : [reasoning];
+    }
+    case 'function_call':
+    case 'custom_tool_call':
+      return [readCall(item, context)];
+    case 'image_generation_call':
+      return [readImage(item)];
+    default:
+      return [nativeItem(item)];
+  }
+}
+
+export function nativeItem(body: JsonObject): NativeItem {
+  const id = wordOf(body, 'id');
+  return { kind: 'native', dialect: DIALECT, body, ...(id === undefined ? {} : { id }) };
+}
+
+/** One content part of a message; parts of unknown type stay native. */
+export function readPart(part: JsonValue, message: JsonObject): OutputItem {
+  if (!isObject(part)) throw malformed('content part');
+  const id = wordOf(message, 'id');
+  const facts = id === undefined ? {} : { id };
+  if (part['type'] === 'refusal') return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
+  if (part['type'] !== 'output_text') return { kind: 'native', dialect: DIALECT, body: part, role: 'assistant', ...facts };
+  const text = stringOf(part, 'text', 'output text');
+  const citations = fitCitations(text, listOf(part, 'annotations', 'output text').map(readAnnotation));
+  const logprobs = logprobsOf(text, readLogprobs(part['logprobs']));
+  const phase = wordOf(message, 'phase');
+  return {
+    kind: 'text',
+    role: 'assistant',
+    text,
+    citations,
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(phase === undefined ? {} : { phase }),
+    ...facts,
+  };
+}
+
+/** A `url_citation` with whole positions, or a native citation. OpenAI counts characters as Python does: code points. */
+export function readAnnotation(annotation: JsonValue): Citation {
+  if (!isObject(annotation)) throw malformed('annotation');
+  const { url, title, start_index: start, end_index: end } = annotation;
+  if (annotation['type'] !== 'url_citation' || typeof url !== 'string')
+    return { kind: 'native', dialect: DIALECT, body: annotation };
+  const positioned = isPosition(start) && isPosition(end);
+  return {
+    kind: 'url',
+    url,
+    ...(typeof title === 'string' ? { title } : {}),
+    ...(positioned ? { start, end } : {}),
+  };
+}
+
+function isPosition(value: JsonValue | undefined): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
+}
+
+/** Texts of `content` or `summary` parts, in order. */
+export function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
+  return listOf(item, key, 'reasoning item').flatMap((part) => {
+    if (!isObject(part)) throw malformed('reasoning item');
+    return typeof part['text'] === 'string' ? [part['text']] : [];
+  });
+}
+
+export function joinRaw(texts: readonly string[]): string {
+  return texts.filter((text) => text !== '').join(PARAGRAPH);
+}
+
+/** Undefined where the item holds no face at all. */
+export function readReasoning(item: JsonObject, context: DecodeContext): ReasoningItem | undefined {
+  const raw = joinRaw(textsOf(item, 'content'));
+  const summary = textsOf(item, 'summary');
+  const opaque = readOpaque(item, context);
+  const hasSummary = summary.some((text) => text !== '');
+  if (raw === '' && !hasSummary && opaque === undefined) return undefined;
+  const id = wordOf(item, 'id');
+  return {
+    kind: 'reasoning',
+    ...(raw === '' ? {} : { raw }),
+    ...(hasSummary ? { summary } : {}),
+    ...(opaque === undefined ? {} : { opaque }),
+    ...(id === undefined ? {} : { id }),
+  };
+}
+
+function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefined {
+  const id = wordOf(item, 'id');
+  for (const member of OPAQUE_MEMBERS) {
+    const value = wordOf(item, member);
+    if (value === undefined) continue;
+    const form = member === 'signature' ? member : wordOf(item, 'format');
+    return {
+      owner: context.owner,
+      value,
+      ...(id === undefined ? {} : { itemId: id }),
+      ...(form === undefined ? {} : { form }),
+    };
+  }
+  return undefined;
+}
+
+/** What identifies a call; undefined until both its id and its name are known. */
+export function callHead(
+  item: JsonObject,
+  context: DecodeContext,
+): Pick<ToolCallItem, 'flavour' | 'callId' | 'tool' | 'id'> | undefined {
+  const id = wordOf(item, 'id');
+  const callId = wordOf(item, 'call_id');
+  const name = wordOf(item, 'name');
+  if (callId === undefined || name === undefined) return undefined;
+  const namespace = wordOf(item, 'namespace');
+  return {
+    flavour: item['type'] === 'custom_tool_call' ? 'custom' : 'function',
+    callId,
+    tool: namespace === undefined ? context.toolNames.fromWire(name) : { name, namespace },
+    ...(id === undefined ? {} : { id }),
+  };
+}
+
+export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem {
+  const what = String(item['type']);
+  const head = callHead(item, context);
+  if (head === undefined) throw malformed(what);
+  return { kind: 'toolCall', ...head, input: finalInput(item, stringOf(item, inputMember(item), what)) };
+}
+
+export function inputMember(item: JsonObject): 'arguments' | 'input' {
+  return item['type'] === 'custom_tool_call' ? 'input' : 'arguments';
+}
+
+/** A finished function call without arguments has `{}`: every dialect wants an object. */
+export function finalInput(item: JsonObject, input: string): string {
+  return input === '' && item['type'] === 'function_call' && statusOf(item) === 'completed' ? '{}' : input;
+}
+
+/** An image with its result is finished whatever its status says (Azure leaves `generating`); without one it is native. */
+function readImage(item: JsonObject): MediaItem | NativeItem {
+  const result = wordOf(item, 'result');
+  if (result === undefined) return nativeItem(item);
+  const inline = parseDataUri(result) ?? { mime: imageMime(wordOf(item, 'output_format')), data: result };
+  const facts = IMAGE_FACTS.flatMap((key) => {
+    const value = item[key];
+    return value === undefined || value === null ? [] : [[key, value] as const];
+  });
+  const id = wordOf(item, 'id');
+  return {
+    kind: 'media',
+    role: 'assistant',
+    media: {
+      type: 'image',
+      source: { from: 'inline', ...inline },
+      ...(facts.length === 0 ? {} : { reported: Object.fromEntries(facts) }),
+    },
+    ...(id === undefined ? {} : { id }),
+  };
+}
+
+function imageMime(format: string | undefined): string {
+  if (format === 'svg') return 'image/svg+xml';
+  return format === undefined ? 'image/png' : `image/${format === 'jpg' ? 'jpeg' : format}`;
+}

@@ -1,0 +1,142 @@
+/** How a responses answer ended and what it used, from its response object. */
+import { GatewayError } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { isPlaceholder, type Usage } from '../canonical/usage.ts';
+import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { wordOf } from './wire.ts';
+
+export type FinalStatus = 'completed' | 'incomplete' | 'failed' | 'cancelled';
+
+const FINAL = new Set<string>(['completed', 'incomplete', 'failed', 'cancelled']);
+
+/** The status of a response object where it is a final one. */
+export function finalStatus(response: JsonObject): FinalStatus | undefined {
+  const status = response['status'];
+  return typeof status === 'string' && FINAL.has(status) ? (status as FinalStatus) : undefined;
+}
+
+/** The outcome of a finished response. `calls`: whether its output holds tool calls. `text` is the log's. */
+export function readOutcome(status: FinalStatus, response: JsonObject, calls: boolean, text: string): Outcome {
+  switch (status) {
+    case 'completed':
+      return { status, stop: calls ? 'toolUse' : 'end' };
+    case 'incomplete':
+      return readIncomplete(response['incomplete_details']);
+    case 'failed':
+      return { status, error: errorOf(response['error'], text) };
+    case 'cancelled':
+      return { status, error: new GatewayError('cancelled', 'The upstream cancelled the response.', { reason: 'error_event' }) };
+  }
+}
+
+function readIncomplete(details: JsonValue | undefined): Outcome {
+  const native = isObject(details) ? wordOf(details, 'reason') : undefined;
+  const spelling = {
+    ...(native === undefined ? {} : { native }),
+    ...(details === undefined || details === null ? {} : { details }),
+  };
+  switch (native) {
+    case undefined:
+    case 'max_output_tokens':
+      return { status: 'incomplete', reason: 'max_output', ...spelling };
+    case 'content_filter':
+      return { status: 'incomplete', reason: 'content_filter', ...spelling };
+    case 'pause_turn':
+      return { status: 'incomplete', reason: 'pause', ...spelling };
+    case 'compaction':
+      return { status: 'incomplete', reason: 'compaction', ...spelling };
+    default:
+      return { status: 'incomplete', reason: 'other', ...spelling };
+  }
+}
+
+/** The error of a failed response or of an `error` event (nested or flat). */
+export function errorOf(body: JsonValue | undefined, text: string): GatewayError {
+  const read = readErrorMembers(body ?? undefined);
+  // A flat event is its own error object: its `type` names the event, not the error.
+  const members: ErrorMembers = read.type === 'error' ? { ...read, type: undefined } : read;
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** Undefined where the response reports none: null, absent and placeholder zeros are not usage. */
+export function readUsage(response: JsonObject): Usage | undefined {
+  const wire = response['usage'];
+  if (!isObject(wire)) return undefined;
+  const inputDetails = isObject(wire['input_tokens_details']) ? wire['input_tokens_details'] : {};
+  const outputDetails = isObject(wire['output_tokens_details']) ? wire['output_tokens_details'] : {};
+  const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
+  const output = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
+  const cacheRead = countOf(inputDetails['cached_tokens']);
+  const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
+  const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
+  const meters = readMeters(response);
+  const native = nativeUsage(wire);
+  const serviceTier = wordOf(response, 'service_tier');
+  const usage: Usage = {
+    ...given({ input, cacheRead, cacheWrite, output, reasoning: countOf(outputDetails['reasoning_tokens']) }),
+    ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
+    ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
+    ...(meters.size === 0 ? {} : { meters }),
+    ...(serviceTier === undefined ? {} : { serviceTier }),
+    ...(native === undefined ? {} : { native }),
+  };
+  return isPlaceholder(usage) ? undefined : usage;
+}
+
+function countOf(value: JsonValue | undefined): number | undefined {
+  const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+}
+
+function given<K extends string>(values: Record<K, number | undefined>): { [P in K]?: number } {
+  const entries = Object.entries<number | undefined>(values).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [P in K]?: number };
+}
+
+/** Metered calls by price key: the upstream's own counters first, else the finished calls in its output. */
+function readMeters(response: JsonObject): ReadonlyMap<string, number> {
+  const meters = new Map<string, number>();
+  const toolUsage = isObject(response['tool_usage']) ? response['tool_usage'] : {};
+  const search = isObject(toolUsage['web_search']) ? countOf(toolUsage['web_search']['num_requests']) : undefined;
+  if (search !== undefined) {
+    if (search > 0) meters.set('web_search', search);
+  }
+  const usage = isObject(response['usage']) ? response['usage'] : {};
+  const details = usage['server_side_tool_usage_details'];
+  if (isObject(details)) {
+    for (const [key, value] of Object.entries(details)) {
+      const count = countOf(value);
+      if (count !== undefined && count > 0) meters.set(key.replace(/_calls$/, ''), count);
+    }
+    return meters;
+  }
+  const output = Array.isArray(response['output']) ? response['output'] : [];
+  for (const item of output) {
+    const type = isObject(item) ? wordOf(item, 'type') : undefined;
+    const meter = type === undefined ? undefined : METERED.get(type);
+    if (meter === undefined || (meter === 'web_search' && search !== undefined)) continue;
+    meters.set(meter, (meters.get(meter) ?? 0) + 1);
+  }
+  return meters;
+}
+
+const METERED: ReadonlyMap<string, string> = new Map([
+  ['web_search_call', 'web_search'],
+  ['x_search_call', 'x_search'],
+  ['file_search_call', 'file_search'],
+  ['code_interpreter_call', 'code_interpreter'],
+]);
+
+const READ = new Set(['input_tokens', 'input_tokens_details', 'output_tokens', 'output_tokens_details', 'total_tokens']);
+
+/** Usage members without a canonical reading, prices of routers left out. */
+function nativeUsage(wire: JsonObject): JsonObject | undefined {
+  const rest = Object.entries(wire).filter(([key]) => !READ.has(key) && !isPrice(key));
+  return rest.length === 0 ? undefined : Object.fromEntries(rest);
+}
+
+/** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */
+export function isPrice(key: string): boolean {
+  return key === 'cost' || key.startsWith('cost_');
+}

@@ -1,0 +1,68 @@
+/**
+ * Which items of a terminal event were streamed before: by id, else by position, else by equal content, always within one
+ * item type, so that no item borrows the identity of another (routers give new ids in the terminal, others leave items out).
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Slot } from './slot.ts';
+import { isKnownItem, malformed, stringOf, wordOf } from './wire.ts';
+
+export interface RepeatedItem {
+  readonly item: JsonObject;
+  readonly type: string;
+  readonly position: number;
+  /** The item as it was streamed; undefined: it appears here for the first time. */
+  slot: Slot | undefined;
+}
+
+export interface Repeated {
+  readonly found: readonly RepeatedItem[];
+  /** An item with a canonical reading was streamed and is not repeated, though others are. */
+  readonly isMissing: boolean;
+}
+
+type Rule = (entry: RepeatedItem, slot: Slot) => boolean;
+
+const RULES: readonly Rule[] = [
+  (entry, slot) =>
+    sameWord(entry.item, slot.item, 'call_id') || (sameWord(entry.item, slot.item, 'id') && !otherCall(entry.item, slot.item)),
+  (entry, slot) => entry.position === slot.outputIndex && !otherCall(entry.item, slot.item),
+  (entry, slot) => !otherCall(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
+];
+
+export function repeatedItems(output: readonly JsonValue[], slots: ReadonlyMap<number, Slot>): Repeated {
+  const found = output.map((item, position): RepeatedItem => {
+    if (!isObject(item)) throw malformed('response output');
+    return { item, type: stringOf(item, 'type', 'response output'), position, slot: undefined };
+  });
+  const free = new Set([...slots.values()].sort((a, b) => a.outputIndex - b.outputIndex));
+  for (const rule of RULES) {
+    if (free.size === 0) break;
+    for (const entry of found) {
+      if (entry.slot !== undefined) continue;
+      for (const slot of free) {
+        if (slot.type !== entry.type || !rule(entry, slot)) continue;
+        entry.slot = slot;
+        free.delete(slot);
+        break;
+      }
+    }
+  }
+  const isMissing = found.length > 0 && [...free].some((slot) => isKnownItem(slot.type) && slot.type !== 'reasoning');
+  return { found, isMissing };
+}
+
+function sameWord(a: JsonObject, b: JsonObject, key: string): boolean {
+  const word = wordOf(a, key);
+  return word !== undefined && word === wordOf(b, key);
+}
+
+/** Two calls with different call ids are two calls, wherever they stand. */
+function otherCall(a: JsonObject, b: JsonObject): boolean {
+  const left = wordOf(a, 'call_id');
+  const right = wordOf(b, 'call_id');
+  return left !== undefined && right !== undefined && left !== right;
+}
+
+function contentOf(item: JsonObject): string {
+  return JSON.stringify(item['content'] ?? item['arguments'] ?? item['input'] ?? item['result'] ?? item['summary'] ?? null);
+}

@@ -1,0 +1,114 @@
+/**
+ * The response object that the gateway itself writes: the client's own values echoed (semantics 8.4.2), required members
+ * always there (strict SDKs refuse a missing zero), the terminal built from items, usage and outcome.
+ */
+import type { GatewayError } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Incomplete, Outcome } from '../canonical/outcome.ts';
+import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
+import type { ResponseContext } from '../codec.ts';
+
+const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
+
+/** The response as it stands before anything was said. */
+export function emptyResponse(context: ResponseContext): JsonObject {
+  const { request } = context;
+  const asked = request.dialect === 'responses' ? request.json : {};
+  const text = isObject(asked['text']) ? asked['text'] : {};
+  const reasoning = isObject(asked['reasoning']) ? asked['reasoning'] : {};
+  return {
+    id: context.responseId,
+    object: 'response',
+    created_at: context.createdAt,
+    status: 'in_progress',
+    background: false,
+    completed_at: null,
+    error: null,
+    incomplete_details: null,
+    instructions: asked['instructions'] ?? null,
+    max_output_tokens: asked['max_output_tokens'] ?? null,
+    max_tool_calls: asked['max_tool_calls'] ?? null,
+    model: context.model,
+    output: [],
+    parallel_tool_calls: asked['parallel_tool_calls'] ?? true,
+    previous_response_id: request.previousResponseId ?? null,
+    prompt_cache_key: asked['prompt_cache_key'] ?? null,
+    reasoning: { ...reasoning, effort: reasoning['effort'] ?? null, summary: reasoning['summary'] ?? null },
+    safety_identifier: asked['safety_identifier'] ?? null,
+    service_tier: asked['service_tier'] ?? 'auto',
+    store: request.store ?? true,
+    temperature: asked['temperature'] ?? 1,
+    text: { ...text, format: text['format'] ?? { type: 'text' }, verbosity: text['verbosity'] ?? 'medium' },
+    tool_choice: asked['tool_choice'] ?? 'auto',
+    tools: asked['tools'] ?? [],
+    top_logprobs: asked['top_logprobs'] ?? 0,
+    top_p: asked['top_p'] ?? 1,
+    truncation: asked['truncation'] ?? 'disabled',
+    usage: null,
+    user: asked['user'] ?? null,
+    metadata: asked['metadata'] ?? {},
+  };
+}
+
+/** `base` ended: `cancelled` is said as `failed` with the code `cancelled` (design, decisions). */
+export function finishedResponse(
+  base: JsonObject,
+  output: readonly JsonValue[],
+  usage: Usage | undefined,
+  outcome: Outcome,
+): JsonObject {
+  const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
+  const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
+  return {
+    ...base,
+    status,
+    error: isFailure ? errorObject(outcome.error) : null,
+    incomplete_details: outcome.status === 'incomplete' ? { reason: incompleteReason(outcome) } : null,
+    service_tier: tierOf(usage, base['service_tier']),
+    output,
+    usage: usage === undefined ? null : writeUsage(usage),
+  };
+}
+
+export function errorObject(error: GatewayError): JsonObject {
+  return { code: error.shownCode, message: error.message };
+}
+
+/** A content filter is never a length limit; words without a reading keep their own spelling. */
+function incompleteReason(outcome: Incomplete): string {
+  switch (outcome.reason) {
+    case 'max_output':
+    case 'context_window':
+      return 'max_output_tokens';
+    case 'content_filter':
+      return 'content_filter';
+    case 'pause':
+      return 'pause_turn';
+    case 'compaction':
+      return 'compaction';
+    case 'other':
+      return outcome.native !== undefined && /^[a-z][a-z0-9_]{0,63}$/i.test(outcome.native)
+        ? outcome.native.toLowerCase()
+        : 'other';
+  }
+}
+
+/** The tier that was really used, where it is a word of this protocol. */
+function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonValue {
+  const used = usage?.serviceTier;
+  if (used !== undefined && TIERS.has(used)) return used;
+  return asked === 'auto' || asked === undefined ? 'default' : asked;
+}
+
+export function writeUsage(usage: Usage): JsonObject {
+  const input = totalInput(usage);
+  const output = usage.output ?? 0;
+  const writes = totalCacheWrite(usage);
+  return {
+    input_tokens: input,
+    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, ...(writes === 0 ? {} : { cache_write_tokens: writes }) },
+    output_tokens: output,
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    total_tokens: input + output,
+  };
+}

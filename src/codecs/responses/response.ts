@@ -1,0 +1,86 @@
+/** Whole responses bodies: the same events as a stream of the same answer, and the same object as its terminal event. */
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import type { Whole } from '../canonical/fold.ts';
+import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import type { DecodeContext, ResponseContext } from '../codec.ts';
+import { editJson } from '../json-text.ts';
+import { Assembler } from './assemble.ts';
+import { wholeHead } from './slot.ts';
+import { statusOf } from './read-items.ts';
+import { errorOf, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
+import { emptyResponse, finishedResponse } from './response-object.ts';
+import { responseEdits } from './splice.ts';
+import { finishedItems } from './told.ts';
+import { stringOf, wordOf } from './wire.ts';
+import { ItemWriter } from './write-items.ts';
+
+const DIALECT = 'responses';
+
+/**
+ * Spec rule 15: a non-null `error` without a valid status is an error, `{}` is refused, an `output` array without error and
+ * status is a completed answer. An unfinished status (`queued`, `in_progress`) is no answer.
+ */
+export function decodeResponse(text: string, context: DecodeContext): Step {
+  const json = parseBody(text);
+  const { error, output } = json;
+  const status = finalStatus(json);
+  if (status === undefined) {
+    if (error !== undefined && error !== null) throw errorOf(error, text);
+    const given = json['status'];
+    if ((given !== undefined && given !== null) || !Array.isArray(output)) throw undecodable();
+  }
+  if (output !== undefined && output !== null && !Array.isArray(output)) throw undecodable();
+  if (status === 'completed' && !Array.isArray(output)) throw undecodable();
+  const items = new Assembler(context);
+  const events: CanonicalEvent[] = [startOf(json)];
+  for (const [index, item] of (output ?? []).entries()) {
+    if (!isObject(item)) throw undecodable();
+    const type = stringOf(item, 'type', 'output item');
+    items.finish(items.added(index, type, item, events), item, statusOf(item), events);
+  }
+  const usage = readUsage(json);
+  if (usage !== undefined) events.push({ type: 'usage.report', usage });
+  events.push({ type: 'response.end', outcome: readOutcome(status ?? 'completed', json, items.hasCalls, text) });
+  return { native: { dialect: DIALECT, name: 'response', text, json }, events };
+}
+
+function parseBody(text: string): JsonObject {
+  try {
+    const json = parseJson(text);
+    if (isObject(json)) return json;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  throw undecodable();
+}
+
+function undecodable() {
+  return upstreamFault('undecodable', 'The upstream answered with something that is no finished response.');
+}
+
+function startOf(json: JsonObject): CanonicalEvent {
+  const id = wordOf(json, 'id');
+  const model = wordOf(json, 'model');
+  const createdAt = json['created_at'];
+  return {
+    type: 'response.start',
+    ...(id === undefined ? {} : { id }),
+    ...(model === undefined ? {} : { model }),
+    ...(typeof createdAt === 'number' ? { createdAt } : {}),
+  };
+}
+
+/** Failed and cancelled answers too: they keep what was said, usage and the error. */
+export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
+  if (native?.dialect === DIALECT && isObject(native.json)) {
+    return editJson(native.text, responseEdits([], native.json, context, whole.outcome));
+  }
+  const writer = new ItemWriter(context, () => undefined);
+  for (const [index, { item, status }] of whole.items.entries()) {
+    writer.write({ type: 'item.start', index, head: wholeHead(item) });
+    writer.write({ type: 'item.end', index, item, status });
+  }
+  writer.finish();
+  return JSON.stringify(finishedResponse(emptyResponse(context), finishedItems(writer.told), whole.usage, whole.outcome));
+}

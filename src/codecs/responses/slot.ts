@@ -1,0 +1,95 @@
+/** One output item of an upstream stream while it is being said, and the canonical heads, deltas and ends made from it. */
+import { upstreamFault } from '../canonical/error.ts';
+import type { ItemHead } from '../canonical/event.ts';
+import type { Citation, Logprobs, OutputItem, TokenLogprob } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { fitCitations } from '../citations.ts';
+import { logprobsOf } from '../logprobs.ts';
+import type { readCall } from './read-items.ts';
+import { listOf, wordOf } from './wire.ts';
+
+export interface TextPart {
+  readonly index: number;
+  readonly kind: 'text' | 'refusal';
+  text: string;
+  readonly citations: Citation[];
+  readonly logprobs: TokenLogprob[];
+  /** `content_part.done`, once it came. */
+  done: JsonObject | undefined;
+  ended: boolean;
+}
+
+/** One output item. `index` is its canonical index once it has started (messages: each part has its own). */
+export interface Slot {
+  readonly outputIndex: number;
+  readonly type: string;
+  /** The latest form: as announced, then as finished. */
+  item: JsonObject;
+  index: number | undefined;
+  readonly parts: (TextPart | undefined)[];
+  readonly raw: string[];
+  readonly summary: string[];
+  input: string;
+  closed: boolean;
+}
+
+export function textOf(text: string, logprobs: Logprobs | undefined) {
+  return { kind: 'text', text, ...(logprobs === undefined ? {} : { logprobs }) } as const;
+}
+
+export function reasoningHead(slot: Slot): ItemHead {
+  const id = wordOf(slot.item, 'id');
+  return { kind: 'reasoning', ...(id === undefined ? {} : { id }) };
+}
+
+export function headOf(call: ReturnType<typeof readCall>) {
+  const { flavour, callId, tool, id } = call;
+  return { flavour, callId, tool, ...(id === undefined ? {} : { id }) };
+}
+
+/** What is known of an item when it begins, of one that is known whole. */
+export function wholeHead(item: OutputItem): ItemHead {
+  const facts = item.id === undefined ? {} : { id: item.id };
+  switch (item.kind) {
+    case 'text':
+      return { kind: 'text', role: item.role, ...(item.phase === undefined ? {} : { phase: item.phase }), ...facts };
+    case 'refusal':
+    case 'reasoning':
+    case 'media':
+      return { kind: item.kind, ...facts };
+    case 'toolCall':
+      return { kind: 'toolCall', ...headOf(item) };
+    case 'native':
+      return { kind: 'native', dialect: item.dialect, ...facts };
+  }
+}
+
+/** The end of a part: its last form where there is one, with what only the stream said. */
+export function finishedPart(slot: Slot, part: TextPart, said: OutputItem | undefined): OutputItem {
+  const id = wordOf(slot.item, 'id');
+  const facts = id === undefined ? {} : { id };
+  if (part.kind === 'refusal') return { kind: 'refusal', text: part.text, ...facts };
+  const final = said?.kind === 'text' ? said : undefined;
+  const cited = final !== undefined && final.citations.length > 0 ? final.citations : part.citations;
+  const logprobs = final?.logprobs ?? logprobsOf(part.text, part.logprobs);
+  const phase = wordOf(slot.item, 'phase');
+  return {
+    kind: 'text',
+    role: 'assistant',
+    text: part.text,
+    citations: fitCitations(part.text, [...cited]),
+    ...(logprobs === undefined ? {} : { logprobs }),
+    ...(phase === undefined ? {} : { phase }),
+    ...facts,
+  };
+}
+
+export function spoken(message: JsonObject): string {
+  return listOf(message, 'content', 'message')
+    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
+    .join('');
+}
+
+export function contradiction(type: string) {
+  return upstreamFault('illegal_lifecycle', `The upstream's final ${type} contradicts what it streamed.`);
+}

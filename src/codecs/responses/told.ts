@@ -1,0 +1,210 @@
+/**
+ * What the client of one stream has been told: its output items, open and finished. Both ways of encoding keep it, so that a
+ * stream which breaks off can always be closed in its own words: open parts and items end as incomplete, and the terminal
+ * repeats exactly the items that were said.
+ */
+import type { ItemStatus } from '../canonical/item.ts';
+import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { sliceJson } from '../json-text.ts';
+import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+
+export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';
+
+export interface ToldPart {
+  readonly type: PartType;
+  text: string;
+  annotations: JsonObject[];
+  logprobs: JsonObject[];
+  isSaid: boolean;
+  isClosed: boolean;
+}
+
+export interface ToldItem {
+  readonly outputIndex: number;
+  readonly type: string;
+  readonly id: string;
+  /** The item as it was announced. */
+  readonly announced: JsonObject;
+  readonly content: ToldPart[];
+  readonly summary: ToldPart[];
+  input: string;
+  isInputSaid: boolean;
+  /** `encrypted_content` of the finished item. */
+  sealed: string | undefined;
+  /** The finished item as JSON text; undefined while it is open. */
+  final: string | undefined;
+}
+
+/** Says one event; the encoder adds type and sequence number. */
+export type Emit = (name: string, body: JsonObject) => void;
+
+export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
+  return {
+    outputIndex,
+    type: String(announced['type']),
+    id: wordOf(announced, 'id') ?? '',
+    announced,
+    content: [],
+    summary: [],
+    input: '',
+    isInputSaid: false,
+    sealed: undefined,
+    final: undefined,
+  };
+}
+
+export function tellPart(type: PartType): ToldPart {
+  return { type, text: '', annotations: [], logprobs: [], isSaid: false, isClosed: false };
+}
+
+export function partObject(part: ToldPart): JsonObject {
+  switch (part.type) {
+    case 'output_text':
+      return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: part.text };
+    case 'refusal':
+      return { type: part.type, refusal: part.text };
+    default:
+      return { type: part.type, text: part.text };
+  }
+}
+
+/** Where a part is: members that every event about it carries. */
+export function placeOf(item: ToldItem, part: ToldPart): JsonObject {
+  const place = { item_id: item.id, output_index: item.outputIndex };
+  if (part.type === 'summary_text') return { ...place, summary_index: item.summary.indexOf(part) };
+  return { ...place, content_index: item.content.indexOf(part) };
+}
+
+/** Says that a part is finished as it stands. */
+export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
+  if (part.isClosed) return;
+  const place = placeOf(item, part);
+  if (!part.isSaid) {
+    part.isSaid = true;
+    if (part.type === 'output_text') emit('response.output_text.done', { ...place, text: part.text, logprobs: part.logprobs });
+    else if (part.type === 'refusal') emit('response.refusal.done', { ...place, refusal: part.text });
+    else if (part.type === 'reasoning_text') emit('response.reasoning_text.done', { ...place, text: part.text });
+    else emit('response.reasoning_summary_text.done', { ...place, text: part.text });
+  }
+  part.isClosed = true;
+  const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
+  emit(name, { ...place, part: partObject(part) });
+}
+
+/** Says that an item is finished as it stands, its open parts first. */
+export function closeItem(item: ToldItem, status: ItemStatus, emit: Emit): void {
+  if (item.final !== undefined) return;
+  for (const part of item.summary) closePart(item, part, emit);
+  for (const part of item.content) closePart(item, part, emit);
+  const place = { item_id: item.id, output_index: item.outputIndex };
+  if (item.type === 'function_call' && !item.isInputSaid) {
+    emit('response.function_call_arguments.done', { ...place, arguments: item.input, name: item.announced['name'] ?? '' });
+  } else if (item.type === 'custom_tool_call' && !item.isInputSaid) {
+    emit('response.custom_tool_call_input.done', { ...place, input: item.input });
+  }
+  const final = finalObject(item, status);
+  item.final = JSON.stringify(final);
+  emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+}
+
+function finalObject(item: ToldItem, status: ItemStatus): JsonObject {
+  const { announced } = item;
+  switch (item.type) {
+    case 'message':
+      return { ...announced, status, content: item.content.map(partObject) };
+    case 'reasoning':
+      return {
+        ...announced,
+        ...(status === 'incomplete' ? { status } : {}),
+        summary: item.summary.map(partObject),
+        ...(item.content.length === 0 ? {} : { content: item.content.map(partObject) }),
+        ...(item.sealed === undefined ? {} : { encrypted_content: item.sealed }),
+      };
+    case 'function_call':
+      return { ...announced, status, arguments: item.input };
+    case 'custom_tool_call':
+      return { ...announced, status, input: item.input };
+    case 'image_generation_call':
+      return { ...announced, status: status === 'incomplete' ? 'failed' : status };
+    default:
+      return { ...announced, status };
+  }
+}
+
+/** The finished items in output order, as JSON. Items that are still open are left out: close them first. */
+export function finishedItems(items: Iterable<ToldItem>): JsonObject[] {
+  const finished = [...items].filter((item) => item.final !== undefined).sort((a, b) => a.outputIndex - b.outputIndex);
+  return finished.flatMap((item) => {
+    const value = parseJson(item.final ?? 'null');
+    return isObject(value) ? [value] : [];
+  });
+}
+
+/** Notes an event that was sent as the upstream wrote it. `text` is what the client read. */
+export function noteNative(items: Map<number, ToldItem>, name: string, body: JsonObject, text: string): void {
+  const outputIndex = body['output_index'];
+  if (typeof outputIndex !== 'number') return;
+  const known = items.get(outputIndex);
+  if (name === 'response.output_item.added' || name === 'response.output_item.done') {
+    const announced = isObject(body['item']) ? withoutOpaque(body['item']) : {};
+    const item = known ?? tellItem(outputIndex, announced);
+    items.set(outputIndex, item);
+    if (name === 'response.output_item.done') item.final = sliceJson(text, ['item']);
+    return;
+  }
+  if (known !== undefined) noteChild(known, name, body);
+}
+
+function noteChild(item: ToldItem, name: string, body: JsonObject): void {
+  const isSummary = body['summary_index'] !== undefined;
+  const parts = isSummary ? item.summary : item.content;
+  const part = parts[Number(isSummary ? body['summary_index'] : body['content_index'])];
+  switch (name) {
+    case 'response.content_part.added':
+    case 'response.reasoning_summary_part.added': {
+      const type = isObject(body['part']) ? body['part']['type'] : undefined;
+      parts.push(tellPart(isPartType(type) ? type : 'output_text'));
+      return;
+    }
+    case 'response.output_text.delta':
+    case 'response.refusal.delta':
+    case 'response.reasoning_text.delta':
+    case 'response.reasoning_summary_text.delta':
+      if (part !== undefined) part.text += String(body['delta']);
+      return;
+    case 'response.output_text.annotation.added':
+      if (isObject(body['annotation'])) part?.annotations.push(body['annotation']);
+      return;
+    case 'response.output_text.done':
+    case 'response.reasoning_text.done':
+    case 'response.reasoning_summary_text.done':
+    case 'response.refusal.done':
+      if (part !== undefined) {
+        part.text = String(body['text'] ?? body['refusal']);
+        part.isSaid = true;
+      }
+      return;
+    case 'response.content_part.done':
+    case 'response.reasoning_summary_part.done':
+      if (part !== undefined) part.isClosed = true;
+      return;
+    case 'response.function_call_arguments.delta':
+    case 'response.custom_tool_call_input.delta':
+      item.input += String(body['delta']);
+      return;
+    case 'response.function_call_arguments.done':
+    case 'response.custom_tool_call_input.done':
+      item.input = String(body['arguments'] ?? body['input']);
+      item.isInputSaid = true;
+      return;
+  }
+}
+
+function isPartType(type: unknown): type is PartType {
+  return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
+}
+
+function withoutOpaque(item: JsonObject): JsonObject {
+  if (item['type'] !== 'reasoning') return item;
+  return Object.fromEntries(Object.entries(item).filter(([key]) => !(OPAQUE_MEMBERS as readonly string[]).includes(key)));
+}

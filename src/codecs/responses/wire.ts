@@ -1,0 +1,67 @@
+/**
+ * Members of the responses wire that the gateway reads, with the one way to refuse them: a known member of the wrong type
+ * is a malformed event. Objects stay JSON as they came; unknown members are nobody's business.
+ */
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+
+/** The id prefixes of items that the gateway makes, by item type (known failure R22: an id must match its type). */
+export const ID_PREFIX = {
+  message: 'msg_',
+  reasoning: 'rs_',
+  function_call: 'fc_',
+  custom_tool_call: 'ctc_',
+  image_generation_call: 'ig_',
+} as const;
+
+/** Item types with a canonical reading; every other type is a native item. */
+export type KnownItemType = keyof typeof ID_PREFIX;
+
+export function isKnownItem(type: string): type is KnownItemType {
+  return Object.hasOwn(ID_PREFIX, type);
+}
+
+/** Prefix of the envelopes that the gateway seals. */
+export const ENVELOPE = 'mz2.';
+
+/** Members of reasoning items that hold opaque values (`signature`: a router's addition). */
+export const OPAQUE_MEMBERS = ['encrypted_content', 'signature'] as const;
+
+/** Members of image_generation_call items that say how the image was made. */
+export const IMAGE_FACTS = ['action', 'background', 'model', 'output_format', 'quality', 'revised_prompt', 'size'] as const;
+
+export function malformed(what: string): GatewayError {
+  return upstreamFault('malformed_event', `The upstream sent a malformed ${what}.`);
+}
+
+export function stringOf(body: JsonObject, key: string, what: string): string {
+  const value = body[key];
+  if (typeof value !== 'string') throw malformed(what);
+  return value;
+}
+
+export function indexOf(body: JsonObject, key: string, what: string): number {
+  const value = body[key];
+  if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw malformed(what);
+  return value;
+}
+
+export function objectOf(body: JsonObject, key: string, what: string): JsonObject {
+  const value = body[key];
+  if (!isObject(value)) throw malformed(what);
+  return value;
+}
+
+/** An array member; absent and null count as empty. */
+export function listOf(body: JsonObject, key: string, what: string): readonly JsonValue[] {
+  const value = body[key];
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw malformed(what);
+  return value;
+}
+
+/** A string member that may be absent, null or empty. */
+export function wordOf(body: JsonObject, key: string): string | undefined {
+  const value = body[key];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

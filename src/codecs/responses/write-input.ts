@@ -1,0 +1,223 @@
+/**
+ * Canonical items as responses input, for a request that another dialect made. Texts and media of one turn and role share a
+ * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
+ * id belongs to it. Private file ids were checked by the dispatcher before.
+ */
+import { notConvertible } from '../canonical/error.ts';
+import type {
+  Item,
+  Media,
+  MediaItem,
+  Part,
+  ReasoningItem,
+  RefusalItem,
+  Role,
+  TextItem,
+  ToolResultItem,
+} from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { mayReceive } from '../canonical/opaque.ts';
+import type { Target } from '../codec.ts';
+import { dataUri } from '../media.ts';
+import type { ToolNames } from '../tool-names.ts';
+
+export interface InputWriter {
+  readonly target: Target;
+  readonly names: ToolNames;
+  /** Wire names of custom tools that are sent as functions with a schema. */
+  readonly schemaTools: ReadonlySet<string>;
+  readonly losses: Set<string>;
+  /** Ids of custom calls that were written as function calls: their results follow them. */
+  readonly functionCalls: Set<string>;
+}
+
+interface Message {
+  readonly role: Role;
+  readonly turn: number | undefined;
+  readonly phase: string | undefined;
+  readonly content: JsonObject[];
+}
+
+const ERROR_PREFIX = 'Error: ';
+const PICTURE_LABEL = 'Image that the assistant made:';
+
+export function writeInput(items: readonly Item[], writer: InputWriter): JsonObject[] {
+  const input: JsonObject[] = [];
+  let open: Message | undefined;
+  const say = (item: TextItem | RefusalItem | MediaItem, role: Role, part: JsonObject) => {
+    const phase = item.kind === 'text' ? phaseOf(item) : open?.phase;
+    if (open === undefined || open.role !== role || open.turn !== item.turn || open.phase !== phase) {
+      open = { role, turn: item.turn, phase, content: [] };
+      const facts = phase === undefined ? {} : { phase };
+      input.push({ type: 'message', role, content: open.content, ...facts });
+    }
+    open.content.push(part);
+  };
+  for (const item of items) {
+    noteLosses(item, writer);
+    switch (item.kind) {
+      case 'text':
+        // An empty message is nothing, and vendors miss the outputs of calls behind one (known failure R10).
+        if (item.text !== '') say(item, item.role, textPart(item.text, item.role));
+        continue;
+      case 'refusal':
+        say(item, 'assistant', { type: 'refusal', refusal: item.text });
+        continue;
+      case 'media':
+        if (item.role === 'assistant') {
+          input.push(writePicture(item));
+          open = undefined;
+        } else {
+          say(item, item.role, mediaPart(item.media, writer));
+        }
+        continue;
+    }
+    const written = writeItem(item, writer);
+    if (written === undefined) continue;
+    open = undefined;
+    input.push(written);
+  }
+  return dropDangling(input);
+}
+
+function phaseOf(item: TextItem): string | undefined {
+  return item.phase === 'commentary' || item.phase === 'final_answer' ? item.phase : undefined;
+}
+
+function textPart(text: string, role: Role): JsonObject {
+  return role === 'assistant' ? { type: 'output_text', text, annotations: [] } : { type: 'input_text', text };
+}
+
+function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writer: InputWriter): JsonObject | undefined {
+  switch (item.kind) {
+    case 'toolCall': {
+      const name = writer.names.toWire(item.tool);
+      if (item.flavour === 'custom' && !writer.schemaTools.has(name)) {
+        return { type: 'custom_tool_call', call_id: item.callId, name, input: item.input };
+      }
+      writer.functionCalls.add(item.callId);
+      return { type: 'function_call', call_id: item.callId, name, arguments: item.input === '' ? '{}' : item.input };
+    }
+    case 'toolResult':
+      return writeResult(item, writer);
+    case 'reasoning':
+      return writeReasoning(item, writer);
+    case 'native':
+      return undefined;
+  }
+}
+
+function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
+  const isCustom = item.flavour === 'custom' && !writer.functionCalls.has(item.callId);
+  const type = isCustom ? 'custom_tool_call_output' : 'function_call_output';
+  return { type, call_id: item.callId, output: writeOutput(item, writer) };
+}
+
+function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {
+  const texts = item.content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const prefix = item.isError ? ERROR_PREFIX : '';
+  if (item.content.length === 0) return prefix.trimEnd();
+  if (item.content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
+  const parts = item.content.flatMap((part) => writePart(part, item, writer));
+  return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
+}
+
+function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonObject[] {
+  if (part.kind === 'text') return [{ type: 'input_text', text: part.text }];
+  if (part.kind === 'media') return [mediaPart({ ...part.media, at: part.media.at ?? item.at ?? '' }, writer)];
+  writer.losses.add('native item');
+  return [];
+}
+
+/** Raw text stays raw, a summary goes only with the opaque value that it belongs to, under that value's own id. */
+function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
+  const { opaque } = item;
+  const { target } = writer;
+  const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
+  if (opaque !== undefined && !isOurs) writer.losses.add('reasoning: opaque of another owner');
+  const summary = isOurs ? (item.summary ?? []).map((text) => ({ type: 'summary_text', text })) : [];
+  const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
+  if (opaque === undefined || !isOurs) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
+  const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
+  return {
+    type: 'reasoning',
+    ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
+    summary,
+    ...content,
+    [member]: opaque.value,
+    ...(opaque.form === undefined || opaque.form === 'signature' ? {} : { format: opaque.form }),
+  };
+}
+
+/** Encrypted reasoning must be followed by what it led to (known failure R23): one that is not goes. */
+function dropDangling(input: readonly JsonObject[]): JsonObject[] {
+  return input.filter((item, index) => {
+    if (item['type'] !== 'reasoning' || item['encrypted_content'] === undefined) return true;
+    const next = input.slice(index + 1).find((later) => later['type'] !== 'reasoning');
+    if (next === undefined) return false;
+    return next['role'] === 'assistant' || next['type'] === 'function_call' || next['type'] === 'custom_tool_call';
+  });
+}
+
+/** An image in an assistant turn: input messages of the assistant take none, so the user shows it, with a label. */
+function writePicture(item: MediaItem): JsonObject {
+  if (item.media.type !== 'image') throw cannotTake(item.media, 'in an assistant turn');
+  const content = [{ type: 'input_text', text: PICTURE_LABEL }, imagePart(item.media)];
+  return { type: 'message', role: 'user', content };
+}
+
+function mediaPart(media: Media, writer: InputWriter): JsonObject {
+  switch (media.type) {
+    case 'image':
+      return imagePart(media);
+    case 'file':
+      return filePart(media, writer);
+    case 'audio':
+      throw cannotTake(media, 'at all');
+  }
+}
+
+function imagePart(media: Media): JsonObject {
+  const detail = media.detail === undefined ? {} : { detail: media.detail };
+  const { source } = media;
+  switch (source.from) {
+    case 'inline':
+      return { type: 'input_image', image_url: dataUri(source), ...detail };
+    case 'url':
+      return { type: 'input_image', image_url: source.url, ...detail };
+    case 'reference':
+      return { type: 'input_image', file_id: source.id, ...detail };
+    case 'text':
+      throw cannotTake(media, 'as text');
+  }
+}
+
+function filePart(media: Media, writer: InputWriter): JsonObject {
+  const filename = media.filename === undefined ? {} : { filename: media.filename };
+  const { source } = media;
+  switch (source.from) {
+    case 'inline':
+      return { type: 'input_file', ...filename, file_data: dataUri(source) };
+    case 'url':
+      return { type: 'input_file', file_url: source.url };
+    case 'reference':
+      return { type: 'input_file', file_id: source.id };
+    case 'text':
+      writer.losses.add('file: text');
+      return { type: 'input_text', text: source.text };
+  }
+}
+
+function cannotTake(media: Media, how: string) {
+  return notConvertible(media.at, `The selected upstream's protocol cannot take ${media.type} content ${how}.`);
+}
+
+function noteLosses(item: Item, { losses }: InputWriter): void {
+  if (item.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (item.kind === 'native') losses.add('native item');
+  if (item.kind === 'toolResult' && item.isError) losses.add('tool result: error flag');
+  if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');
+  if (item.kind === 'reasoning' && item.opaque === undefined && item.summary !== undefined)
+    losses.add('reasoning: summary in history');
+  if ((item.kind === 'toolCall' || item.kind === 'text') && item.opaque !== undefined) losses.add('function call signature');
+}

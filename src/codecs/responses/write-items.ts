@@ -1,0 +1,353 @@
+/**
+ * Canonical events as the dialect's own item events. Indices and ids are made here, in the order in which items first say
+ * something: an item without anything to say is left out and takes no index. Neighbouring texts and refusals of one phase
+ * share a message.
+ *
+ * An opaque value that belongs to a text, a call or an image (a gemini signature) has no place on those items. It follows in
+ * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
+ * the message or image): `request.ts` gives it back to its item.
+ */
+import { notRepresentable } from '../canonical/error.ts';
+import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
+import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import { spanOf } from '../citations.ts';
+import type { ResponseContext } from '../codec.ts';
+import { logprobsOf, writeLogprobs } from '../logprobs.ts';
+import {
+  closeItem,
+  closePart,
+  type Emit,
+  type PartType,
+  partObject,
+  placeOf,
+  type ToldItem,
+  type ToldPart,
+  tellItem,
+  tellPart,
+} from './told.ts';
+import { ID_PREFIX, IMAGE_FACTS, type KnownItemType } from './wire.ts';
+
+/** One canonical item while it is open. */
+interface Handle {
+  readonly head: ItemHead;
+  item: ToldItem | undefined;
+  part: ToldPart | undefined;
+}
+
+/** Throws `response_not_representable` for what the dialect cannot say. Called before anything of a step is written. */
+export function checkRepresentable(item: OutputItem): void {
+  if (item.kind !== 'media') return;
+  const { media } = item;
+  if (media.type !== 'image')
+    throw notRepresentable(`The answer holds ${media.type} content, which the responses protocol cannot carry.`);
+  if (media.source.from !== 'inline') throw notRepresentable('The answer holds an image without its content.');
+}
+
+export class ItemWriter {
+  readonly told: ToldItem[] = [];
+  readonly #context: ResponseContext;
+  readonly #emit: Emit;
+  readonly #handles = new Map<number, Handle>();
+  /** The message that neighbouring texts still join. */
+  #run: { readonly item: ToldItem; readonly phase: string | undefined; open: number; status: ItemStatus } | undefined;
+
+  constructor(context: ResponseContext, emit: Emit) {
+    this.#context = context;
+    this.#emit = emit;
+  }
+
+  write(event: CanonicalEvent): void {
+    switch (event.type) {
+      case 'item.start': {
+        const handle: Handle = { head: event.head, item: undefined, part: undefined };
+        this.#handles.set(event.index, handle);
+        if (event.head.kind === 'toolCall') this.#startCall(handle, event.head);
+        return;
+      }
+      case 'item.delta': {
+        const handle = this.#handles.get(event.index);
+        if (handle !== undefined) this.#delta(handle, event.delta);
+        return;
+      }
+      case 'item.end': {
+        const handle = this.#handles.get(event.index);
+        this.#handles.delete(event.index);
+        if (handle !== undefined) this.#end(handle, event.item, event.status);
+        return;
+      }
+    }
+  }
+
+  /** Closes everything: what is still open ends as incomplete. */
+  finish(): void {
+    for (const item of this.told) {
+      const isRun = this.#run?.item === item;
+      const cut = item.content.some((part) => !part.isClosed) || item.summary.some((part) => !part.isClosed);
+      const status = isRun && !cut ? (this.#run?.status ?? 'completed') : 'incomplete';
+      closeItem(item, status, this.#emit);
+    }
+    this.#run = undefined;
+    this.#handles.clear();
+  }
+
+  #delta(handle: Handle, delta: ItemDelta): void {
+    switch (delta.kind) {
+      case 'text': {
+        if (delta.text === '' && delta.logprobs === undefined) return;
+        const { item, part } = this.#openText(handle);
+        const logprobs = delta.logprobs === undefined ? [] : writeLogprobs(delta.logprobs);
+        part.logprobs.push(...logprobs);
+        this.#say(item, part, delta.text, logprobs);
+        return;
+      }
+      case 'citation': {
+        const annotation = writeCitation(delta.citation);
+        if (annotation === undefined) return;
+        const { item, part } = this.#openText(handle);
+        this.#annotate(item, part, annotation);
+        return;
+      }
+      case 'raw':
+        if (delta.text !== '') this.#sayReasoning(handle, 'reasoning_text', 0, delta.text);
+        return;
+      case 'summary':
+        if (delta.text !== '') this.#sayReasoning(handle, 'summary_text', delta.part, delta.text);
+        return;
+      case 'input':
+        if (delta.text !== '') this.#sayInput(handle, delta.text);
+        return;
+    }
+  }
+
+  #end(handle: Handle, item: OutputItem, status: ItemStatus): void {
+    switch (item.kind) {
+      case 'text':
+      case 'refusal':
+        this.#endText(handle, item.text, item.kind === 'text' ? item : undefined, status);
+        return;
+      case 'reasoning':
+        this.#endReasoning(handle, item, status);
+        return;
+      case 'toolCall':
+        this.#endCall(handle, item, status);
+        return;
+      case 'media':
+        this.#writeImage(item);
+        return;
+      case 'native':
+        if (item.dialect === 'responses' && isObject(item.body)) this.#writeNative(item.body);
+        return;
+    }
+  }
+
+  #add(type: KnownItemType, members: JsonObject): ToldItem {
+    return this.#announce({ id: this.#context.mint(ID_PREFIX[type]), type, ...members });
+  }
+
+  #announce(announced: JsonObject): ToldItem {
+    const item = tellItem(this.told.length, announced);
+    this.told.push(item);
+    this.#emit('response.output_item.added', { output_index: item.outputIndex, item: announced });
+    return item;
+  }
+
+  #addPart(item: ToldItem, type: PartType): ToldPart {
+    const part = tellPart(type);
+    (type === 'summary_text' ? item.summary : item.content).push(part);
+    const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
+    this.#emit(name, { ...placeOf(item, part), part: partObject(part) });
+    return part;
+  }
+
+  #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
+    part.text += text;
+    const place = { item_id: item.id, output_index: item.outputIndex };
+    switch (part.type) {
+      case 'output_text':
+        this.#emit('response.output_text.delta', { ...place, content_index: item.content.indexOf(part), delta: text, logprobs });
+        return;
+      case 'refusal':
+        this.#emit('response.refusal.delta', { ...place, content_index: item.content.indexOf(part), delta: text });
+        return;
+      case 'reasoning_text':
+        this.#emit('response.reasoning_text.delta', { ...place, content_index: 0, delta: text });
+        return;
+      case 'summary_text':
+        this.#emit('response.reasoning_summary_text.delta', { ...place, summary_index: item.summary.indexOf(part), delta: text });
+        return;
+    }
+  }
+
+  /** The message that the text belongs to, and its part, made when it first says something. */
+  #openText(handle: Handle): { readonly item: ToldItem; readonly part: ToldPart } {
+    if (handle.item !== undefined && handle.part !== undefined) return { item: handle.item, part: handle.part };
+    const phase = handle.head.kind === 'text' ? handle.head.phase : this.#run?.phase;
+    if (this.#run === undefined || this.#run.phase !== phase) {
+      this.#endRun();
+      const members = { status: 'in_progress', role: 'assistant', content: [], ...(phase === undefined ? {} : { phase }) };
+      this.#run = { item: this.#add('message', members), phase, open: 0, status: 'completed' };
+    }
+    this.#run.open += 1;
+    handle.item = this.#run.item;
+    handle.part = this.#addPart(handle.item, handle.head.kind === 'refusal' ? 'refusal' : 'output_text');
+    return { item: handle.item, part: handle.part };
+  }
+
+  #annotate(item: ToldItem, part: ToldPart, annotation: JsonObject): void {
+    const place = placeOf(item, part);
+    this.#emit('response.output_text.annotation.added', { ...place, annotation_index: part.annotations.length, annotation });
+    part.annotations.push(annotation);
+  }
+
+  #endText(handle: Handle, text: string, whole: TextItem | undefined, status: ItemStatus): void {
+    if (text !== '' || handle.item !== undefined) {
+      const { item, part } = this.#openText(handle);
+      const logprobs = writeLogprobs(logprobsOf(text, whole?.logprobs) ?? []);
+      if (text.length > part.text.length) this.#say(item, part, text.slice(part.text.length), part.text === '' ? logprobs : []);
+      const annotations = writeCitations(whole?.citations ?? []);
+      const known = new Set(part.annotations.map((annotation) => JSON.stringify(annotation)));
+      for (const annotation of annotations) if (!known.has(JSON.stringify(annotation))) this.#annotate(item, part, annotation);
+      part.annotations = annotations;
+      part.logprobs = logprobs;
+      closePart(item, part, this.#emit);
+      this.#textEnded(item, status);
+    }
+    if (whole?.opaque !== undefined) this.#carry(whole.opaque, handle.item?.id);
+  }
+
+  #textEnded(item: ToldItem, status: ItemStatus): void {
+    if (this.#run?.item !== item) {
+      // Its run had ended while it was open: the message waited for it.
+      if (item.content.every((part) => part.isClosed)) closeItem(item, status, this.#emit);
+      return;
+    }
+    this.#run.open -= 1;
+    if (status === 'incomplete') this.#run.status = status;
+  }
+
+  /** Nothing joins the current message any more. */
+  #endRun(): void {
+    const run = this.#run;
+    this.#run = undefined;
+    if (run !== undefined && run.open === 0) closeItem(run.item, run.status, this.#emit);
+  }
+
+  #openReasoning(handle: Handle): ToldItem {
+    if (handle.item === undefined) {
+      this.#endRun();
+      handle.item = this.#add('reasoning', { summary: [] });
+    }
+    return handle.item;
+  }
+
+  #sayReasoning(handle: Handle, type: 'reasoning_text' | 'summary_text', index: number, text: string): void {
+    const item = this.#openReasoning(handle);
+    const parts = type === 'summary_text' ? item.summary : item.content;
+    for (let missing = parts.length; missing <= index; missing += 1) {
+      if (type === 'summary_text') for (const part of parts) closePart(item, part, this.#emit);
+      this.#addPart(item, type);
+    }
+    const part = parts[index];
+    if (part === undefined) return;
+    // A part that ended when its successor began is not reopened: the finished item says it.
+    if (part.isClosed) part.text += text;
+    else this.#say(item, part, text, []);
+  }
+
+  #endReasoning(handle: Handle, whole: ReasoningItem, status: ItemStatus): void {
+    const raw = whole.raw ?? '';
+    const streamed = handle.item?.content[0]?.text ?? '';
+    if (raw.length > streamed.length) this.#sayReasoning(handle, 'reasoning_text', 0, raw.slice(streamed.length));
+    for (const [index, text] of (whole.summary ?? []).entries()) {
+      const known = handle.item?.summary[index];
+      const said = known?.text ?? '';
+      if (text === said) continue;
+      if (text.startsWith(said)) this.#sayReasoning(handle, 'summary_text', index, text.slice(said.length));
+      else if (known !== undefined) known.text = text;
+    }
+    if (whole.opaque !== undefined) this.#openReasoning(handle).sealed = this.#context.seal(whole.opaque);
+    if (handle.item !== undefined) closeItem(handle.item, status, this.#emit);
+  }
+
+  #startCall(handle: Handle, head: Extract<ItemHead, { kind: 'toolCall' }>): void {
+    this.#endRun();
+    const { name, namespace } = head.tool;
+    const identity = { call_id: head.callId, name, ...(namespace === undefined ? {} : { namespace }) };
+    handle.item =
+      head.flavour === 'custom'
+        ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity })
+        : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity });
+  }
+
+  #sayInput(handle: Handle, text: string): void {
+    const { item } = handle;
+    if (item === undefined) return;
+    item.input += text;
+    const isCustom = item.type === 'custom_tool_call';
+    const name = isCustom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
+    this.#emit(name, { item_id: item.id, output_index: item.outputIndex, delta: text });
+  }
+
+  #endCall(handle: Handle, whole: ToolCallItem, status: ItemStatus): void {
+    if (handle.item === undefined) this.#startCall(handle, { ...whole, kind: 'toolCall' });
+    const { item } = handle;
+    if (item === undefined) return;
+    this.#sayInput(handle, whole.input.slice(item.input.length));
+    closeItem(item, status, this.#emit);
+    if (whole.opaque !== undefined) this.#carry(whole.opaque, whole.callId);
+  }
+
+  #writeImage(whole: MediaItem): void {
+    checkRepresentable(whole);
+    const { media } = whole;
+    if (media.source.from !== 'inline') return;
+    this.#endRun();
+    const reported = media.reported ?? {};
+    const facts = Object.fromEntries(IMAGE_FACTS.flatMap((key) => (reported[key] === undefined ? [] : [[key, reported[key]]])));
+    const item = this.#add('image_generation_call', { status: 'in_progress' });
+    const place = { item_id: item.id, output_index: item.outputIndex };
+    this.#emit('response.image_generation_call.in_progress', place);
+    this.#emit('response.image_generation_call.generating', place);
+    this.#emit('response.image_generation_call.completed', place);
+    const final = { ...item.announced, status: 'completed', ...facts, result: media.source.data };
+    this.#finishAs(item, final);
+    if (whole.opaque !== undefined) this.#carry(whole.opaque, item.id);
+  }
+
+  #writeNative(body: JsonObject): void {
+    this.#endRun();
+    this.#finishAs(this.#announce(body), body);
+  }
+
+  #finishAs(item: ToldItem, final: JsonObject): void {
+    item.final = JSON.stringify(final);
+    this.#emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+  }
+
+  /** A value of another item, in a reasoning item of its own. */
+  #carry(opaque: Opaque, itemId: string | undefined): void {
+    this.#endRun();
+    const item = this.#add('reasoning', { summary: [] });
+    item.sealed = this.#context.seal(itemId === undefined ? opaque : { ...opaque, itemId });
+    closeItem(item, 'completed', this.#emit);
+  }
+}
+
+function writeCitations(citations: readonly Citation[]): JsonObject[] {
+  const annotations: JsonObject[] = [];
+  for (const citation of citations) {
+    const annotation = writeCitation(citation);
+    if (annotation !== undefined) annotations.push(annotation);
+  }
+  return annotations;
+}
+
+/** Undefined for what this dialect cannot say: no position, or another dialect's own citation. */
+function writeCitation(citation: Citation): JsonObject | undefined {
+  if (citation.kind === 'native') return citation.dialect === 'responses' ? citation.body : undefined;
+  const span = spanOf(citation);
+  if (span === undefined) return undefined;
+  return { type: 'url_citation', end_index: span.end, start_index: span.start, title: citation.title ?? '', url: citation.url };
+}

@@ -1,0 +1,67 @@
+/**
+ * Upstream text made fit for clients: no URLs, hosts, addresses, keys, account ids or HTML, at most 1 KiB. The full text
+ * goes to the request log only (spec, "Errors").
+ */
+
+const MAX_CHARS = 1024;
+
+const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[url]'],
+  [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
+  [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
+  [/\b(sk|pk|rk|key|api|gsk|xai|AIza|org|proj|acct|req|user)[-_][\w*.-]{6,}/gi, '[redacted]'],
+  [/\bAIza[\w-]{20,}/g, '[redacted]'],
+  [/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '[address]'],
+  [/\[?\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{0,4}\b\]?/gi, '[address]'],
+  [/\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|app|cn|local|internal|lan|co)\b(:\d+)?/gi, '[host]'],
+  [/\blocalhost(:\d+)?\b/gi, '[host]'],
+  [/\b[0-9a-f]{32,}\b/gi, '[redacted]'],
+  [/[A-Za-z0-9+/_-]{48,}={0,2}/g, '[redacted]'],
+];
+
+/** The text without anything that identifies the upstream or our credential; `fallback` where nothing readable is left. */
+export function sanitise(text: string | undefined, fallback: string): string {
+  if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
+  let safe = text.slice(0, 4 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
+  for (const [pattern, replacement] of SECRETS) safe = safe.replace(pattern, replacement);
+  safe = safe.trim();
+  if (safe.length > MAX_CHARS) safe = `${safe.slice(0, MAX_CHARS - 1).trimEnd()}…`;
+  return safe === '' ? fallback : safe;
+}
+
+/** Upstream error codes that a client may see with a deterministic 400, 413 or 422; every other becomes `upstream_error`. */
+const SHOWN_CODES = new Set([
+  'context_length_exceeded',
+  'content_policy_violation',
+  'content_filter',
+  'invalid_image',
+  'invalid_image_format',
+  'invalid_base64_image',
+  'invalid_image_url',
+  'image_too_large',
+  'image_too_small',
+  'image_parse_error',
+  'image_content_policy_violation',
+  'unsupported_image_media_type',
+  'empty_image_file',
+  'invalid_prompt',
+  'invalid_request_error',
+  'invalid_value',
+  'missing_required_parameter',
+  'unknown_parameter',
+  'unsupported_parameter',
+  'unsupported_value',
+  'string_above_max_length',
+  'string_too_long',
+  'array_above_max_length',
+  'integer_above_max_value',
+  'integer_below_min_value',
+  'rate_limit_exceeded',
+  'server_error',
+  'request_too_large',
+  'moderation_blocked',
+]);
+
+export function shownUpstreamCode(code: string | undefined): string | undefined {
+  return code !== undefined && SHOWN_CODES.has(code) ? code : undefined;
+}

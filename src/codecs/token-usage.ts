@@ -1,0 +1,96 @@
+/** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
+import { upstreamFault } from './canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
+import { isPlaceholder, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
+
+const KNOWN = new Set([
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'prompt_tokens_details',
+  'completion_tokens_details',
+  'prompt_cache_hit_tokens',
+  'prompt_cache_miss_tokens',
+  'reasoning_tokens',
+  'server_tool_use',
+  'server_tool_use_details',
+]);
+
+/** Reads a usage object; undefined for null, absent and placeholder zeros. Throws `malformed_event` when it is no object. */
+export function readTokenUsage(value: JsonValue | undefined): Usage | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
+  const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
+  const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
+  const prompt = count(value['prompt_tokens']) ?? count(value['input_tokens']);
+  const cacheRead = count(input['cached_tokens']) ?? count(value['prompt_cache_hit_tokens']);
+  const cacheWrite = count(input['cache_write_tokens']) ?? count(input['cache_creation_tokens']);
+  const reasoning = count(output['reasoning_tokens']) ?? count(value['reasoning_tokens']);
+  const meters = metersOf(value);
+  const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
+  const usage: Usage = {
+    ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - (cacheWrite ?? 0))),
+    ...given('cacheRead', cacheRead),
+    ...given('cacheWrite', cacheWrite),
+    ...given('output', outputOf(value, prompt, reasoning)),
+    ...given('reasoning', reasoning),
+    ...given('imageInput', count(input['image_tokens'])),
+    ...given('audioInput', count(input['audio_tokens'])),
+    ...given('imageOutput', count(output['image_tokens'])),
+    ...given('audioOutput', count(output['audio_tokens'])),
+    ...(meters.size === 0 ? {} : { meters }),
+    ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
+  };
+  return isPlaceholder(usage) ? undefined : usage;
+}
+
+/** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it. */
+function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
+  const completion = count(value['completion_tokens']) ?? count(value['output_tokens']);
+  const total = count(value['total_tokens']);
+  if (completion === undefined || !reasoning || prompt === undefined || total === undefined) return completion;
+  return total === prompt + completion + reasoning ? completion + reasoning : completion;
+}
+
+function metersOf(value: JsonObject): ReadonlyMap<string, number> {
+  const details = members(value['server_tool_use_details'] ?? value['server_tool_use']);
+  const searches = count(details['web_search_requests']);
+  return new Map(searches === undefined || searches === 0 ? [] : [['web_search', searches]]);
+}
+
+function members(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+/** A counter: a number or a numeric string, never negative. */
+function count(value: JsonValue | undefined): number | undefined {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
+}
+
+function given<K extends keyof Usage>(key: K, value: Usage[K] | undefined): Pick<Usage, K> | Record<never, never> {
+  return value === undefined ? {} : { [key]: value };
+}
+
+/** The usage object for a client: totals that include caches and reasoning, with the details that SDKs require. */
+export function writeTokenUsage(usage: Usage): JsonObject {
+  const prompt = totalInput(usage);
+  const completion = usage.output ?? 0;
+  const written = totalCacheWrite(usage);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      ...(written > 0 ? { cache_write_tokens: written } : {}),
+      ...(usage.imageInput === undefined ? {} : { image_tokens: usage.imageInput }),
+      audio_tokens: usage.audioInput ?? 0,
+    },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoning ?? 0,
+      ...(usage.imageOutput === undefined ? {} : { image_tokens: usage.imageOutput }),
+      audio_tokens: usage.audioOutput ?? 0,
+    },
+  };
+}

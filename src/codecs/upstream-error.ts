@@ -1,0 +1,129 @@
+/**
+ * An upstream's refusal as a GatewayError: what clients may read, and the full facts for the log. Shared by all dialects;
+ * each codec only finds the members in its own error shape (semantics: "Upstream error parsing").
+ */
+import { GatewayError, type UpstreamFacts, type UpstreamReason } from './canonical/error.ts';
+import { isObject, type JsonValue } from './canonical/json.ts';
+import { sanitise, shownUpstreamCode } from './sanitise.ts';
+
+/** Statuses that say the same for every Channel: the request itself is wrong. */
+const DETERMINISTIC = new Set([400, 413, 422]);
+
+export interface ErrorMembers {
+  readonly message?: string | undefined;
+  readonly code?: string | undefined;
+  readonly type?: string | undefined;
+  readonly param?: string | undefined;
+}
+
+/** A scalar as text; numbers and booleans become their spelling, empty strings and everything else are missing. */
+export function textOf(value: JsonValue | undefined): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return undefined;
+}
+
+/** Reads `{error: {message, code, type, param}}`, `{error: "text", code}`, `{detail}`, `{message, …}` and router metadata. */
+export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
+  if (!isObject(body)) return { message: textOf(body) };
+  const error = body['error'] ?? body['detail'] ?? body;
+  if (!isObject(error)) return { message: textOf(error), code: textOf(body['code']), type: textOf(body['type']) };
+  const metadata = isObject(error['metadata']) ? error['metadata'] : {};
+  return {
+    message: textOf(error['message']) ?? textOf(error['detail']),
+    code: textOf(error['code']) ?? textOf(metadata['provider_code']),
+    type: textOf(error['type']) ?? textOf(error['error_type']) ?? textOf(metadata['error_type']),
+    param: textOf(error['param']),
+  };
+}
+
+const STATUS_BY_WORD: Readonly<Record<string, number>> = {
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  too_many_requests: 429,
+  resource_exhausted: 429,
+  insufficient_quota: 429,
+  overloaded_error: 529,
+  provider_overloaded: 529,
+  server_is_overloaded: 529,
+  invalid_request_error: 400,
+  invalid_argument: 400,
+  invalid_prompt: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  permission_error: 403,
+  permission_denied: 403,
+  not_found_error: 404,
+  request_too_large: 413,
+  timeout_error: 504,
+};
+
+/** The HTTP status that an error inside a 200 stands for, where its members say one (400 to 599). */
+export function statusOfMembers(members: ErrorMembers): number | undefined {
+  const numeric = Number(members.code);
+  if (Number.isInteger(numeric) && numeric >= 400 && numeric <= 599) return numeric;
+  for (const word of [members.code, members.type]) {
+    const status = word === undefined ? undefined : STATUS_BY_WORD[word.toLowerCase()];
+    if (status !== undefined) return status;
+  }
+  return undefined;
+}
+
+export interface RefusalOptions {
+  readonly reason: UpstreamReason;
+  readonly text: string;
+  readonly retryAfterMs?: number | undefined;
+}
+
+/**
+ * The error for an upstream's refusal. Only for 400, 404, 413 and 422 is its (sanitised) message shown; for credentials,
+ * limits and server faults a general one, since those are ours to answer for.
+ */
+export function refusal(status: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+  const facts: { -readonly [K in keyof UpstreamFacts]: UpstreamFacts[K] } = { text: options.text };
+  if (status !== undefined) facts.status = status;
+  if (members.code !== undefined) facts.code = members.code;
+  if (members.type !== undefined) facts.type = members.type;
+  if (members.param !== undefined) facts.param = members.param;
+  if (options.retryAfterMs !== undefined) facts.retryAfterMs = options.retryAfterMs;
+  const shown = shownUpstreamCode(members.code) ?? shownUpstreamCode(members.type);
+  return new GatewayError('upstream_error', messageFor(status, members.message), {
+    reason: options.reason,
+    upstream: facts,
+    ...(shown === undefined ? {} : { shownCode: shown }),
+    ...(options.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
+  });
+}
+
+export function isDeterministic(status: number | undefined): boolean {
+  return status !== undefined && DETERMINISTIC.has(status);
+}
+
+function messageFor(status: number | undefined, message: string | undefined): string {
+  if (status === undefined) return sanitise(message, 'The upstream reported an error.');
+  if (DETERMINISTIC.has(status) || status === 404) return sanitise(message, 'The upstream refused the request.');
+  if (status === 401 || status === 402 || status === 403) return 'The upstream refused the gateway.';
+  if (status === 429) return 'The upstream is limiting requests.';
+  if (status === 529 || status === 503) return 'The upstream is overloaded.';
+  return 'The upstream failed.';
+}
+
+/** `retry-after` in seconds or as a date, `retry-after-ms` in milliseconds. `now` is Unix milliseconds. */
+export function retryAfterMs(
+  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
+  now: number,
+): number | undefined {
+  const one = (name: string): string | undefined => {
+    const value = headers[name];
+    return typeof value === 'string' ? value : value?.[0];
+  };
+  const ms = Number(one('retry-after-ms') ?? Number.NaN);
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  const header = one('retry-after');
+  if (header === undefined) return undefined;
+  const seconds = Number(header);
+  if (Number.isFinite(seconds)) return seconds >= 0 ? seconds * 1000 : undefined;
+  const date = Date.parse(header);
+  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+}

@@ -1,0 +1,40 @@
+/** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status says of a submission. */
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { parseJson } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { sanitise } from '../sanitise.ts';
+import { readErrorMembers } from '../upstream-error.ts';
+import type { Submission, VideoFailure } from './upstream.ts';
+
+/** The body as an object; undefined where it is none. */
+export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
+  try {
+    const value = parseJson(answer.text);
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined; // no JSON: the caller treats the answer as unclear
+  }
+}
+
+/** `{error: {code, message}}` as clients may read it. */
+export function failureOf(body: JsonObject | undefined, fallbackCode: string): VideoFailure {
+  const members = readErrorMembers(body);
+  return {
+    code: members.code ?? members.type ?? fallbackCode,
+    message: sanitise(members.message, 'The upstream could not make the video.'),
+  };
+}
+
+/**
+ * What an error status says of a submission. Only a 4xx is an explicit refusal; of a 5xx, and of a timeout, nobody knows whether the
+ * task was made before it.
+ */
+export function submissionRefusal(answer: UpstreamAnswer): Submission {
+  const { status } = answer;
+  const error = failureOf(bodyOf(answer), 'upstream_error');
+  if (status === 401 || status === 402 || status === 403 || status === 404 || status === 429) {
+    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+  }
+  if (status >= 400 && status < 500 && status !== 408) return { said: 'refused', error };
+  return { said: 'unclear', reason: `HTTP ${status}` };
+}

@@ -1,0 +1,80 @@
+/** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
+import type { UpstreamAnswer } from '../codec.ts';
+import { bodyOf, failureOf, submissionRefusal } from './answers.ts';
+import { contentOf } from './content.ts';
+import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
+import type { VideoRequest } from './request.ts';
+import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
+
+const TASKS = '/contents/generations/tasks';
+const DEFAULT_EXPIRES_AFTER_S = 172_800;
+
+const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
+  ['seed', integer(-1, 4_294_967_295)],
+  ['generate_audio', boolean],
+  ['watermark', boolean],
+  ['camera_fixed', boolean],
+  ['return_last_frame', boolean],
+  ['service_tier', oneOf('default', 'flex')],
+  ['execution_expires_after', integer(3600, 259_200)],
+  ['output_format', oneOf('mp4', 'mov')],
+]);
+
+export const arkVideo: VideoUpstream = {
+  channelType: 'ark_video',
+  check: (request) => checkProviderOptions(request.providerOptions, OPTIONS),
+  submit,
+  readSubmission,
+  query: (upstreamId) => ({ method: 'GET', path: `${TASKS}/${encodeURIComponent(upstreamId)}` }),
+  readProgress,
+  readLookup: readProgress,
+  expiresAfterSeconds: ({ providerOptions }) => {
+    const seconds = providerOptions['execution_expires_after'];
+    return typeof seconds === 'number' ? seconds : DEFAULT_EXPIRES_AFTER_S;
+  },
+};
+
+function submit(request: VideoRequest, upstreamModel: string): VideoCall {
+  const body = {
+    model: upstreamModel,
+    content: contentOf(request),
+    ...(request.resolution === undefined ? {} : { resolution: request.resolution }),
+    ...(request.aspectRatio === undefined ? {} : { ratio: request.aspectRatio }),
+    ...(request.duration === undefined ? {} : { duration: request.duration }),
+    ...request.providerOptions,
+  };
+  return { method: 'POST', path: TASKS, body: JSON.stringify(body) };
+}
+
+function readSubmission(answer: UpstreamAnswer): Submission {
+  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
+  const id = bodyOf(answer)?.['id'];
+  return typeof id === 'string' && id !== ''
+    ? { said: 'accepted', upstreamId: id }
+    : { said: 'unclear', reason: 'an answer without a task id' };
+}
+
+function readProgress(answer: UpstreamAnswer): Progress {
+  const body = bodyOf(answer);
+  if (answer.status < 200 || answer.status > 299 || body === undefined)
+    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+  switch (body['status']) {
+    case 'queued':
+    case 'running':
+      return { said: 'pending' };
+    case 'succeeded': {
+      const content = body['content'];
+      const url = typeof content === 'object' && content !== null && 'video_url' in content ? content['video_url'] : undefined;
+      if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: 'a success without a result link' };
+      return { said: 'succeeded', url, report: body };
+    }
+    case 'failed':
+      return { said: 'failed', error: failureOf(body, 'generation_failed') };
+    case 'cancelled':
+      return { said: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
+    case 'expired':
+      return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
+    default:
+      return { said: 'queryError', reason: `status ${JSON.stringify(body['status'] ?? null)}` };
+  }
+}

@@ -1,0 +1,128 @@
+/** MiniMax video v1 (Hailuo): text, first and last frame. Errors come as HTTP 200 with `base_resp.status_code`. */
+import { GatewayError, invalid } from '../canonical/error.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { sliceJson } from '../json-text.ts';
+import { sanitise } from '../sanitise.ts';
+import { bodyOf, submissionRefusal } from './answers.ts';
+import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
+import type { VideoRequest } from './request.ts';
+import type { Progress, Submission, VideoCall, VideoFailure, VideoUpstream } from './upstream.ts';
+
+const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
+  ['prompt_optimizer', boolean],
+  ['fast_pretreatment', boolean],
+]);
+
+/** Codes that say what happened to a submission (protocol notes: "base_resp.status_code"); every other leaves it unclear. */
+const REFUSED = new Set([1026, 1027, 2013]);
+const NOT_TAKEN = new Set([1002, 1004, 1008, 1039, 1041, 2049, 2056]);
+
+export const minimaxVideoV1: VideoUpstream = {
+  channelType: 'minimax_video',
+  check,
+  submit,
+  readSubmission,
+  query: (upstreamId) => ({ method: 'GET', path: `/query/video_generation?task_id=${encodeURIComponent(upstreamId)}` }),
+  readProgress,
+  readLookup,
+  expiresAfterSeconds: () => undefined,
+};
+
+function check(request: VideoRequest): void {
+  checkProviderOptions(request.providerOptions, OPTIONS);
+  if (request.aspectRatio !== undefined) {
+    throw new GatewayError('unsupported_parameter', "This model's Channel has no aspect_ratio.", { param: 'aspect_ratio' });
+  }
+  const seen = new Set<string>();
+  for (const { role, type, at } of request.input) {
+    const frame = role ?? (type === 'image' ? 'first_frame' : undefined);
+    if (frame !== 'first_frame' && frame !== 'last_frame') {
+      throw new GatewayError(
+        'unsupported_parameter',
+        "This model's Channel takes a first and a last frame only, no reference materials.",
+        { param: at },
+      );
+    }
+    if (seen.has(frame)) throw invalid(at, `There may be only one ${frame}.`);
+    seen.add(frame);
+  }
+}
+
+function submit(request: VideoRequest, upstreamModel: string): VideoCall {
+  const frame = (wanted: string): string | undefined => request.input.find(({ role }) => (role ?? 'first_frame') === wanted)?.url;
+  const first = frame('first_frame');
+  const last = frame('last_frame');
+  const body = {
+    model: upstreamModel,
+    ...(request.prompt === undefined ? {} : { prompt: request.prompt }),
+    ...(request.duration === undefined ? {} : { duration: request.duration }),
+    ...(request.resolution === undefined ? {} : { resolution: request.resolution }),
+    ...(first === undefined ? {} : { first_frame_image: first }),
+    ...(last === undefined ? {} : { last_frame_image: last }),
+    ...request.providerOptions,
+  };
+  return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
+}
+
+function readSubmission(answer: UpstreamAnswer): Submission {
+  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
+  const body = bodyOf(answer);
+  const code = statusCode(body);
+  const id = idText(answer.text, ['task_id']);
+  if (code === 0 && id !== undefined) return { said: 'accepted', upstreamId: id };
+  if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failure(body, code) };
+  if (code !== undefined && NOT_TAKEN.has(code))
+    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+  return { said: 'unclear', reason: `status_code ${code ?? 'missing'}` };
+}
+
+function readProgress(answer: UpstreamAnswer): Progress {
+  const body = bodyOf(answer);
+  if (answer.status < 200 || answer.status > 299 || body === undefined)
+    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+  const code = statusCode(body);
+  switch (body['status']) {
+    case 'Preparing':
+    case 'Queueing':
+    case 'Processing':
+      return { said: 'pending' };
+    case 'Fail':
+      return { said: 'failed', error: failure(body, code ?? 0) };
+    case 'Success': {
+      const fileId = idText(answer.text, ['file_id']);
+      if (fileId === undefined) return { said: 'queryError', reason: 'a success without a file id' };
+      return { said: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
+    }
+    default:
+      return { said: 'queryError', reason: `status ${JSON.stringify(body['status'] ?? null)}, status_code ${code ?? 'missing'}` };
+  }
+}
+
+function readLookup(answer: UpstreamAnswer): Progress {
+  const file = bodyOf(answer)?.['file'];
+  const url = isObject(file) ? file['download_url'] : undefined;
+  if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  return { said: 'succeeded', url, report: {} };
+}
+
+function statusCode(body: JsonObject | undefined): number | undefined {
+  const base = body?.['base_resp'];
+  const code = isObject(base) ? base['status_code'] : undefined;
+  return typeof code === 'number' ? code : undefined;
+}
+
+/** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
+function idText(text: string, path: readonly string[]): string | undefined {
+  const slice = sliceJson(text, path)?.replace(/^"|"$/g, '');
+  return slice === undefined || slice === '' || slice === 'null' ? undefined : slice;
+}
+
+function failure(body: JsonObject | undefined, code: number): VideoFailure {
+  const base = body?.['base_resp'];
+  const message = isObject(base) && typeof base['status_msg'] === 'string' ? base['status_msg'] : undefined;
+  return {
+    code: code === 0 ? 'generation_failed' : String(code),
+    message: sanitise(message, 'The upstream could not make the video.'),
+  };
+}

@@ -1,0 +1,74 @@
+/** MiniMax video v2 (H3): content parts like Ark's, HTTP error statuses, the result in `task.content.url`. */
+import { invalid } from '../canonical/error.ts';
+import { isObject } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import { bodyOf, failureOf, submissionRefusal } from './answers.ts';
+import { contentOf } from './content.ts';
+import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
+import type { VideoRequest } from './request.ts';
+import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
+
+const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([['extra', object]]);
+
+/** Defaults that the specification names for this Channel. */
+const DEFAULT_DURATION_S = 6;
+const DEFAULT_RESOLUTION = '768P';
+
+export const minimaxVideoV2: VideoUpstream = {
+  channelType: 'minimax_video',
+  check(request) {
+    checkProviderOptions(request.providerOptions, OPTIONS);
+    if ((request.prompt ?? '') === '') throw invalid('prompt', "prompt is required by this model's Channel.");
+  },
+  submit,
+  readSubmission,
+  query: (upstreamId) => ({ method: 'GET', path: `/query/video_generation/${encodeURIComponent(upstreamId)}` }),
+  readProgress,
+  readLookup: readProgress,
+  expiresAfterSeconds: () => undefined,
+};
+
+function submit(request: VideoRequest, upstreamModel: string): VideoCall {
+  const body = {
+    model: upstreamModel,
+    content: contentOf(request),
+    resolution: request.resolution ?? DEFAULT_RESOLUTION,
+    duration: request.duration ?? DEFAULT_DURATION_S,
+    ratio: request.aspectRatio ?? (request.input.length === 0 ? '16:9' : 'adaptive'),
+    ...request.providerOptions,
+  };
+  return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
+}
+
+function readSubmission(answer: UpstreamAnswer): Submission {
+  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
+  const id = bodyOf(answer)?.['task_id'];
+  return typeof id === 'string' && id !== ''
+    ? { said: 'accepted', upstreamId: id }
+    : { said: 'unclear', reason: 'an answer without a task id' };
+}
+
+function readProgress(answer: UpstreamAnswer): Progress {
+  const task = bodyOf(answer)?.['task'];
+  if (answer.status < 200 || answer.status > 299 || !isObject(task))
+    return { said: 'queryError', reason: `HTTP ${answer.status}` };
+  switch (task['status']) {
+    case 'queued':
+    case 'running':
+      return { said: 'pending' };
+    case 'succeeded': {
+      const content = task['content'];
+      const url = isObject(content) ? content['url'] : undefined;
+      if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: 'a success without a result link' };
+      return { said: 'succeeded', url, report: task };
+    }
+    case 'failed':
+      return { said: 'failed', error: failureOf(task, 'generation_failed') };
+    case 'cancelled':
+      return { said: 'failed', error: { code: 'cancelled', message: 'The upstream cancelled the task.' } };
+    case 'expired':
+      return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
+    default:
+      return { said: 'queryError', reason: `status ${JSON.stringify(task['status'] ?? null)}` };
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * What a video upstream is to the task worker: three calls and how to read their answers. The worker decides what an answer means for
+ * the task and its money; a codec only says which of few things the upstream said. An unclear answer is never read as a refusal: a task
+ * that may exist upstream is not submitted again.
+ */
+import type { ChannelType } from '../canonical/dialect.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
+import type { VideoRequest } from './request.ts';
+
+/** One HTTP call, relative to the Channel's base URL. */
+export interface VideoCall {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly body?: string;
+}
+
+export interface VideoFailure {
+  /** The upstream's own code, else a word of ours. */
+  readonly code: string;
+  /** Fit for clients. */
+  readonly message: string;
+}
+
+/** What the upstream said to a submission. */
+export type Submission =
+  | { readonly said: 'accepted'; readonly upstreamId: string }
+  /** It will not make this video, whoever asks. */
+  | { readonly said: 'refused'; readonly error: VideoFailure }
+  /** It took nothing now (limits, our credential): another Channel may. */
+  | { readonly said: 'notTaken'; readonly error: VideoFailure }
+  /** It may have taken the task. */
+  | { readonly said: 'unclear'; readonly reason: string };
+
+/** What the upstream said of a task. */
+export type Progress =
+  | { readonly said: 'pending' }
+  | { readonly said: 'succeeded'; readonly url: string; readonly report: JsonObject }
+  /** The result must be looked up with one more call. */
+  | { readonly said: 'lookup'; readonly call: VideoCall }
+  | { readonly said: 'failed'; readonly error: VideoFailure }
+  /** The query itself failed: nothing is known that was not known before. */
+  | { readonly said: 'queryError'; readonly reason: string };
+
+export interface VideoUpstream {
+  readonly channelType: ChannelType;
+  /** Refuses what this Channel cannot say; throws GatewayError naming the field. Called before anything is held. */
+  check(request: VideoRequest): void;
+  submit(request: VideoRequest, upstreamModel: string): VideoCall;
+  readSubmission(answer: UpstreamAnswer): Submission;
+  query(upstreamId: string): VideoCall;
+  readProgress(answer: UpstreamAnswer): Progress;
+  /** Reads the answer of a `lookup`. */
+  readLookup(answer: UpstreamAnswer): Progress;
+  /** Seconds after which the upstream itself gives up; undefined where it does not say. */
+  expiresAfterSeconds(request: VideoRequest): number | undefined;
+}

@@ -1,0 +1,58 @@
+/** A real PNG of any size: stripes in a colour made from a seed, with or without transparency. */
+import { crc32, deflateSync } from 'node:zlib';
+
+export interface PngSize {
+  readonly width: number;
+  readonly height: number;
+}
+
+const SIGNATURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+const RGB = 2;
+const RGBA = 6;
+/** Row filter "up": a row equal to the one above is all zeros, so that large pictures stay small files. */
+const UP = 2;
+
+/** `alpha`: the left half is transparent, as a mask has it. */
+export function makePng({ width, height }: PngSize, seed: number, alpha: boolean): Buffer {
+  const depth = alpha ? 4 : 3;
+  const row = Buffer.alloc(1 + width * depth);
+  for (let x = 0; x < width; x += 1) {
+    const at = 1 + x * depth;
+    const stripe = Math.floor((x * 8) / width);
+    row[at] = (seed + stripe * 31) & 0xff;
+    row[at + 1] = ((seed >>> 8) + stripe * 17) & 0xff;
+    row[at + 2] = ((seed >>> 16) + stripe * 7) & 0xff;
+    if (alpha) row[at + 3] = x * 2 < width ? 0 : 255;
+  }
+  const pixels = Buffer.alloc(row.length * height);
+  row.copy(pixels);
+  for (let y = 1; y < height; y += 1) pixels[y * row.length] = UP;
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, alpha ? RGBA : RGB, 0, 0, 0], 8);
+  return Buffer.concat([
+    SIGNATURE,
+    chunk('IHDR', header),
+    chunk('IDAT', deflateSync(pixels, { level: 6 })),
+    chunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length);
+  const check = Buffer.alloc(4);
+  check.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, check]);
+}
+
+/** Size and transparency from the header; `undefined` for bytes that are no PNG. */
+export function readPng(bytes: Uint8Array): (PngSize & { readonly alpha: boolean }) | undefined {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  if (buffer.length < 33 || !buffer.subarray(0, 8).equals(SIGNATURE) || buffer.toString('latin1', 12, 16) !== 'IHDR')
+    return undefined;
+  const colour = buffer.readUInt8(25);
+  return { width: buffer.readUInt32BE(16), height: buffer.readUInt32BE(20), alpha: colour === RGBA || colour === 4 };
+}

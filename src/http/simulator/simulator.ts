@@ -1,0 +1,266 @@
+/**
+ * The simulated upstream: one raw HTTP server on a loopback port that speaks every upstream dialect in literal bytes.
+ * Content comes from scripts (tests, bench) or from the demonstration's model. It shares no code with the gateway's codecs.
+ */
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { type Answer, jsonAnswer } from './answer.ts';
+import { lazyModel } from './corpus.ts';
+import { planAnswer, type Plan } from './faults.ts';
+import { Journal, type ReceivedRequest } from './journal.ts';
+import { isObject, stringOf } from './json.ts';
+import { asScript, scriptFromHeader } from './parse-script.ts';
+import { play } from './player.ts';
+import { makePng } from './png.ts';
+import { seedOf } from './random.ts';
+import { receive } from './received.ts';
+import { ResponseMemory } from './response-memory.ts';
+import { answerRoute, dialectOf, plainPath } from './routes.ts';
+import { type Fault, type Pace, type RawAnswer, type Script, ScriptBook, type VideoCourse } from './script.ts';
+import { createSeals } from './seals.ts';
+import { malformedBody, plainFailure } from './text-route.ts';
+import { createVideoDesk } from './video-desk.ts';
+import { VendorError } from './vendor-error.ts';
+import type { Workshop } from './workshop.ts';
+
+export interface SimulatorOptions {
+  /** Default 0: any free port. */
+  readonly port?: number;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** The repository's root, whose documents the demonstration learns from. Absent: a few built-in sentences. */
+  readonly docs?: string;
+  /** Pace of the demonstration's answers; default 15 ms an event. Scripted answers default to no waiting. */
+  readonly pace?: Pace;
+  /** Listed by `GET /v1/models`. Any other name is served, too. */
+  readonly models?: readonly string[];
+  /** Scripts that wait from the start. */
+  readonly script?: Script | readonly Script[];
+  /** Take scripts from `x-sim-script` and `/_sim/…`. Default true; the demonstration switches it off. */
+  readonly control?: boolean;
+  /** Refuse callers without this key, each in its dialect. Absent: any key. */
+  readonly apiKey?: string;
+  readonly video?: VideoCourse;
+  /** Requests kept in the journal; default 1000. */
+  readonly journal?: number;
+  readonly now?: () => number;
+  /** A fresh id with the prefix. */
+  readonly mint?: (prefix: string) => string;
+  /** Signs opaque values. Default random: a second simulator refuses the first one's. */
+  readonly secret?: Uint8Array;
+}
+
+export interface Simulator {
+  /** `http://127.0.0.1:PORT` */
+  readonly url: string;
+  readonly port: number;
+  /** What was received, oldest first. */
+  readonly requests: readonly ReceivedRequest[];
+  /** Answers the next matching request(s). */
+  enqueue(...scripts: readonly Script[]): void;
+  /** Answers every request for the model `script:NAME` or `script:NAME/…`. */
+  define(name: string, script: Script): void;
+  /** Forgets scripts and journal. */
+  reset(): void;
+  /** Ends open answers and the server. */
+  close(): Promise<void>;
+}
+
+const LIMITS = { bodyBytes: 256 * 1024 * 1024, journalTextBytes: 1024 * 1024 };
+const MODELS = ['demo-chat', 'demo-responses', 'demo-messages', 'demo-gemini', 'demo-embedding', 'demo-image', 'demo-video'];
+
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const book = new ScriptBook();
+  const journal = new Journal(options.journal ?? 1000);
+  const initial = options.script ?? [];
+  for (const script of Array.isArray(initial) ? initial : [initial]) book.enqueue(script);
+  const server = createServer({ keepAliveTimeout: 60_000 });
+  const workshop = createWorkshop(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
+  server.on('request', (request, response) => {
+    void serve(request, response, { book, journal, options, workshop });
+  });
+  server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: workshop.origin(),
+    port: portOf(server),
+    get requests() {
+      return journal.entries;
+    },
+    enqueue(...scripts) {
+      for (const script of scripts) book.enqueue(script);
+    },
+    define: (name, script) => book.define(name, script),
+    reset() {
+      book.clear();
+      journal.clear();
+    },
+    async close() {
+      const closed = once(server, 'close');
+      server.close();
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+function portOf(server: Server): number {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.port : 0;
+}
+
+function createWorkshop(options: SimulatorOptions, origin: () => string): Workshop {
+  const now = options.now ?? Date.now;
+  return {
+    now,
+    mint: options.mint ?? ((prefix) => `${prefix}${randomBytes(16).toString('hex')}`),
+    seals: createSeals(options.secret ?? randomBytes(32)),
+    memory: new ResponseMemory(1000),
+    model: lazyModel(options.docs),
+    draw: (prompt) => makePng({ width: 1024, height: 1024 }, seedOf(prompt), false).toString('base64'),
+    videos: createVideoDesk(now, options.video ?? {}),
+    origin,
+  };
+}
+
+interface Parts {
+  readonly book: ScriptBook;
+  readonly journal: Journal;
+  readonly options: SimulatorOptions;
+  readonly workshop: Workshop;
+}
+
+async function serve(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
+  const { book, journal, options, workshop } = parts;
+  const received = await receive(request, LIMITS, workshop.now()).catch((error: unknown) => {
+    // The caller left in the middle of its body, or sent too much of it: there is nobody to answer.
+    response.destroy(error instanceof Error ? error : undefined);
+  });
+  if (received === undefined) return;
+  const { entry, settle, malformed } = received;
+  const control = options.control !== false;
+  if (control && entry.path.startsWith('/_sim/')) {
+    await play(response, planAnswer(answerControl(entry, book, journal), []), {});
+    return;
+  }
+  journal.add(entry);
+  const { plan, pace } = prepare(entry, malformed, control, parts);
+  entry.status = plan.silent ? 0 : plan.status;
+  settle(await play(response, plan, pace));
+}
+
+function prepare(
+  entry: ReceivedRequest,
+  malformed: boolean,
+  control: boolean,
+  { book, options, workshop }: Parts,
+): { plan: Plan; pace: Pace } {
+  let script: Script | undefined;
+  try {
+    script = (control ? scriptFromHeader(entry.headers['x-sim-script']) : undefined) ?? book.take(entry);
+    const answer = answerFor(entry, malformed, script, options, workshop);
+    const streamed = answer.streamed;
+    const pace = script?.pace ?? (script === undefined && streamed ? (options.pace ?? { ms: 15 }) : {});
+    const headers = { ...answer.headers, ...lowered(script?.headers) };
+    return {
+      plan: planAnswer(
+        { ...answer, headers },
+        (script?.faults ?? []).map((fault) => spoken(fault, entry, workshop)),
+      ),
+      pace,
+    };
+  } catch (error) {
+    // A script that cannot be played is the test's mistake: say so loudly, not in a vendor's voice.
+    const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    return { plan: planAnswer(jsonAnswer(599, JSON.stringify({ simulator_error: message })), []), pace: {} };
+  }
+}
+
+function lowered(headers: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+}
+
+function answerFor(
+  entry: ReceivedRequest,
+  malformed: boolean,
+  script: Script | undefined,
+  options: SimulatorOptions,
+  workshop: Workshop,
+): Answer {
+  if (script?.raw !== undefined) return rawAnswer(script.raw);
+  const dialect = dialectOf(plainPath(entry.path));
+  const failed = (error: VendorError) =>
+    jsonAnswer(error.status, dialect.failure(error, { mint: workshop.mint }), dialect.headers(workshop.mint('req_')));
+  if (options.apiKey !== undefined && !entry.path.startsWith('/files/') && keyOf(entry) !== options.apiKey) {
+    if (GEMINI_KEY_PATH.test(entry.path)) return failed(new VendorError(400, 'API key not valid. Please pass a valid API key.'));
+    return failed(
+      new VendorError(401, entry.path.endsWith('/messages') ? 'invalid x-api-key' : 'Incorrect API key provided.', {
+        code: 'invalid_api_key',
+      }),
+    );
+  }
+  if (malformed) return failed(malformedBody(entry.text));
+  return answerRoute(entry, script, workshop, options.models ?? MODELS);
+}
+
+const GEMINI_KEY_PATH = /^\/v1beta\//;
+
+function keyOf(entry: ReceivedRequest): string {
+  const bearer = /^Bearer (.+)$/.exec(entry.headers.authorization ?? '')?.[1];
+  return entry.headers['x-api-key'] ?? entry.headers['x-goog-api-key'] ?? entry.query.key ?? bearer ?? '';
+}
+
+function rawAnswer(raw: RawAnswer): Answer {
+  const chunks = raw.chunks ?? [raw.body ?? ''];
+  const frames = chunks.map((chunk) =>
+    typeof chunk === 'string' ? { part: 'content' as const, text: chunk } : { part: 'content' as const, text: '', bytes: chunk },
+  );
+  return {
+    status: raw.status ?? 200,
+    headers: { 'content-type': 'text/event-stream', ...lowered(raw.headers) },
+    frames,
+    streamed: true,
+  };
+}
+
+/** A `status` fault without a body speaks in the vendor's shape. */
+function spoken(fault: Fault, entry: ReceivedRequest, { mint }: Workshop): Fault {
+  if (fault.type !== 'status' || fault.body !== undefined) return fault;
+  const dialect = dialectOf(plainPath(entry.path));
+  const text = plainFailure(dialect, fault.status, fault.message ?? 'The simulated upstream was told to fail.', fault.code, mint);
+  return {
+    ...fault,
+    body: text,
+    headers: { 'content-type': 'application/json', ...dialect.headers(mint('req_')), ...fault.headers },
+  };
+}
+
+/** `POST /_sim/scripts` `{name?, script}`, `GET /_sim/requests`, `DELETE /_sim/scripts`. */
+function answerControl(entry: ReceivedRequest, book: ScriptBook, journal: Journal): Answer {
+  if (entry.method === 'GET' && entry.path === '/_sim/requests') {
+    const seen = journal.entries.map(({ method, path, query, headers, body, text, status, state }) => ({
+      method,
+      path,
+      query,
+      headers,
+      body: body ?? null,
+      text,
+      status,
+      state,
+    }));
+    return jsonAnswer(200, JSON.stringify(seen));
+  }
+  if (entry.method === 'DELETE' && entry.path === '/_sim/scripts') {
+    book.clear();
+    journal.clear();
+    return jsonAnswer(200, '{}');
+  }
+  if (entry.method === 'POST' && entry.path === '/_sim/scripts' && isObject(entry.body)) {
+    const { name, script } = entry.body;
+    if (name === undefined) book.enqueue(asScript(script));
+    else book.define(stringOf(name), asScript(script));
+    return jsonAnswer(200, '{}');
+  }
+  return jsonAnswer(404, JSON.stringify({ simulator_error: 'unknown control request' }));
+}

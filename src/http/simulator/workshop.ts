@@ -1,0 +1,19 @@
+/** What every endpoint of one simulator shares: clock, ids, seals, memory, the model, the pictures, the tasks. */
+import type { NgramModel } from './ngram.ts';
+import type { ResponseMemory } from './response-memory.ts';
+import type { Seals } from './seals.ts';
+import type { VideoDesk } from './video-desk.ts';
+
+export interface Workshop {
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+  readonly mint: (prefix: string) => string;
+  readonly seals: Seals;
+  readonly memory: ResponseMemory;
+  readonly model: () => NgramModel;
+  /** A picture for a prompt, base64 PNG. */
+  readonly draw: (prompt: string) => string;
+  readonly videos: VideoDesk;
+  /** The simulator's own address, for result links. */
+  readonly origin: () => string;
+}

@@ -1,0 +1,150 @@
+/**
+ * Reads a Node or undici body without losing what had already arrived. `Readable.toWeb` and the body of `fetch` drop delivered chunks
+ * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver.
+ */
+import type { Readable } from 'node:stream';
+import type { Clock } from './clock.ts';
+import { StreamError } from './stream-error.ts';
+
+/** A batch is closed once it holds this much. */
+export const BATCH_BYTES = 64 * 1024;
+
+export interface BodyReader {
+  /** Everything that is here (up to about 64 KiB), or undefined: nothing yet, or null: the end. Throws when the body failed and nothing is left. */
+  take(): readonly Uint8Array[] | undefined | null;
+  /** Settles when `take` may have something new to say. Never rejects. */
+  wait(): Promise<void>;
+  /** Lets go of the body and of what is buffered: `take` says the end. At once, but see {@link Drain}. Never throws. */
+  cancel(reason?: unknown): void;
+  /** Takes what is here as all there is: after it `take` says the end. The body is destroyed. */
+  finish(): void;
+}
+
+/**
+ * How long a body may still end by itself once everything was said (a cancel with reason `ended`): a destroyed body costs its
+ * connection, and the end of a stream mostly comes just after its last event. At most 64 KiB are thrown away; then it is destroyed.
+ */
+export interface Drain {
+  readonly clock: Clock;
+  readonly ms: number;
+}
+
+/** Attaches to a body that nobody reads yet, and swallows its later `error` events: `take` reports them. */
+export function readBody(body: Readable, drain?: Drain): BodyReader {
+  let wake: (() => void) | undefined;
+  let finished = body.readableEnded;
+  let cancelled = false;
+  const rouse = (): void => {
+    wake?.();
+    wake = undefined;
+  };
+  body.on('readable', rouse);
+  body.on('error', rouse);
+  body.on('close', rouse);
+  body.on('end', () => {
+    finished = true;
+    rouse();
+  });
+
+  return {
+    take() {
+      if (cancelled) return null;
+      const batch: Uint8Array[] = [];
+      for (let size = 0; size < BATCH_BYTES; ) {
+        // One read() gives one buffer, so without the loop a hundred HTTP chunks of one packet would be a hundred batches.
+        const chunk: Uint8Array | string | null = body.read();
+        if (chunk === null) break;
+        const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
+        if (bytes.length === 0) continue;
+        batch.push(bytes);
+        size += bytes.length;
+      }
+      if (batch.length > 0) return batch;
+      if (finished) return null;
+      if (body.errored) throw body.errored;
+      if (body.destroyed) throw new StreamError('source_closed', 'the body closed before its end');
+      return undefined;
+    },
+    wait() {
+      return new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    },
+    cancel(reason) {
+      if (cancelled) return;
+      cancelled = true;
+      body.off('readable', rouse);
+      if (drain !== undefined && reason instanceof StreamError && reason.reason === 'ended') letEnd(body, drain);
+      else body.destroy(reason instanceof Error ? reason : undefined);
+      rouse();
+    },
+    finish() {
+      finished = true;
+      // What is buffered stays readable after a destroy.
+      body.destroy();
+      rouse();
+    },
+  };
+}
+
+function letEnd(body: Readable, drain: Drain): void {
+  if (body.destroyed || body.readableEnded) return;
+  let left = BATCH_BYTES;
+  const timer = drain.clock.setTimeout(() => body.destroy(), drain.ms);
+  body.once('close', () => timer.cancel());
+  body.on('data', (chunk: Uint8Array | string) => {
+    left -= chunk.length;
+    if (left < 0) body.destroy();
+  });
+  body.resume();
+}
+
+export interface BodySourceOptions {
+  /** The reader asks and nothing is here. */
+  readonly onWait?: () => void;
+  /** Bytes of one batch are about to be delivered. */
+  readonly onBytes?: () => void;
+  /** When it is aborted, what has arrived is delivered and the stream ends as at a regular end. */
+  readonly endSignal?: AbortSignal;
+  /** Absent: a body is destroyed at once when everything was said. */
+  readonly drain?: Drain;
+}
+
+/** {@link readBody} as a pull source: highWaterMark 0, one batch a chunk. Cancelling it destroys the body. */
+export function bodySource(body: Readable, options: BodySourceOptions = {}): ReadableStream<readonly Uint8Array[]> {
+  const reader = readBody(body, options.drain);
+  let cancelled = false;
+  const finish = (): void => reader.finish();
+  options.endSignal?.addEventListener('abort', finish, { once: true });
+  if (options.endSignal?.aborted) finish();
+
+  /** True once the pull was answered. Throws the body's failure, which then is the stream's. */
+  const deliver = (controller: ReadableStreamDefaultController<readonly Uint8Array[]>): boolean => {
+    if (cancelled) return true;
+    const batch = reader.take();
+    if (batch === undefined) {
+      options.onWait?.();
+      return false;
+    }
+    if (batch === null) {
+      controller.close();
+    } else {
+      options.onBytes?.();
+      controller.enqueue(batch);
+    }
+    return true;
+  };
+
+  return new ReadableStream<readonly Uint8Array[]>(
+    {
+      async pull(controller) {
+        while (!deliver(controller)) await reader.wait();
+      },
+      cancel(reason) {
+        cancelled = true;
+        reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,105 @@
+/**
+ * Fuses two steps into one hop. Law: the same output as piping them, endings included; it only saves the promises in between.
+ */
+import type { SealingStage, Stage } from './stage.ts';
+
+/**
+ * Feeds everything that `first` says to `second`. When `first` throws, what it said before goes through `second`, then the failure
+ * is thrown; when `first.end` throws, `second.end` is not called. When `first` has ended, `second` is ended too; once `second` has
+ * ended, later input and later failures are ignored.
+ */
+export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
+  return new Chain(first, second);
+}
+
+/** {@link chain} onto a last step: `fail` goes to that step alone. */
+export function chainSealed<A, B, C, F>(first: Stage<A, B>, second: SealingStage<B, C, F>): SealingStage<A, C, F> {
+  return new SealedChain(first, second);
+}
+
+class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
+  readonly #first: Stage<A, B>;
+  protected readonly second: Second;
+  readonly #between: B[] = [];
+  #closed = false;
+
+  constructor(first: Stage<A, B>, second: Second) {
+    this.#first = first;
+    this.second = second;
+  }
+
+  get ended(): boolean {
+    return this.#closed || this.second.ended;
+  }
+
+  push(input: A, out: C[]): void {
+    if (this.ended) return;
+    this.#between.length = 0;
+    try {
+      this.#first.push(input, this.#between);
+    } catch (reason) {
+      this.#failed(reason, out);
+      return;
+    }
+    this.#pass(out);
+    if (this.#first.ended) this.#close(out);
+  }
+
+  end(out: C[]): void {
+    if (this.ended) return;
+    this.#between.length = 0;
+    try {
+      this.#first.end(this.#between);
+    } catch (reason) {
+      this.#failed(reason, out);
+      return;
+    }
+    this.#pass(out);
+    this.#close(out);
+  }
+
+  #pass(out: C[]): void {
+    for (const value of this.#between) {
+      if (this.second.ended) return;
+      this.whole(out, 'second');
+      this.second.push(value, out);
+    }
+  }
+
+  #failed(reason: unknown, out: C[]): void {
+    this.#pass(out);
+    if (this.second.ended) return;
+    this.whole(out, 'first');
+    throw reason;
+  }
+
+  #close(out: C[]): void {
+    if (this.second.ended) return;
+    this.whole(out, 'second');
+    this.second.end(out);
+    this.#closed = true;
+  }
+
+  /** Called when everything in `out` is whole, with the step that may throw next. A plain chain has nothing to cut. */
+  protected whole(_out: readonly C[], _next: 'first' | 'second'): void {
+    // What a plain step said before it threw is good output.
+  }
+}
+
+class SealedChain<A, B, C, F> extends Chain<A, B, C, SealingStage<B, C, F>> implements SealingStage<A, C, F> {
+  #length = 0;
+  #next: 'first' | 'second' = 'first';
+
+  fail(failure: F, out: C[]): void {
+    this.second.fail(failure, out);
+  }
+
+  get kept(): number {
+    return (this.#next === 'second' ? this.second.kept : undefined) ?? this.#length;
+  }
+
+  protected override whole(out: readonly C[], next: 'first' | 'second'): void {
+    this.#length = out.length;
+    this.#next = next;
+  }
+}

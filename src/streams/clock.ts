@@ -1,0 +1,27 @@
+/** Time as an argument. The system clock lives here and nowhere else in this room; the entry passes it in. */
+
+export interface Timer {
+  /** Never throws; nothing happens when it fired or was cancelled already. */
+  cancel(): void;
+}
+
+export interface Clock {
+  /** Milliseconds since 1970, for what is written down. May jump. */
+  now(): number;
+  /** Milliseconds from an arbitrary start, for what is measured. Never goes back. */
+  monotonic(): number;
+  /** Calls `fire` once after at least `ms` milliseconds. */
+  setTimeout(fire: () => void, ms: number): Timer;
+}
+
+/** The longest delay that a Node timer can hold; a longer one would fire at once. */
+const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonic: () => performance.now(),
+  setTimeout(fire, ms) {
+    const handle = setTimeout(fire, Math.min(ms, LONGEST_TIMEOUT_MS));
+    return { cancel: () => clearTimeout(handle) };
+  },
+};

@@ -1,0 +1,124 @@
+/**
+ * The one writer to a client's HTTP response: whole frames, one `write` a batch, back-pressure, keep-alive, and a reader that left or
+ * takes nothing. Knows no dialect and never looks into a frame.
+ */
+import type { Writable } from 'node:stream';
+import type { Clock } from './clock.ts';
+import { createDeadline } from './deadline.ts';
+import { createKeepAlive } from './keep-alive.ts';
+import { SSE_KEEP_ALIVE } from './sse-encode.ts';
+import { StreamError } from './stream-error.ts';
+
+export interface ResponseWriterOptions {
+  readonly clock: Clock;
+  /** A response that must take bytes and takes none for this long is destroyed with reason `write_stall`. */
+  readonly writeStallMs: number;
+  /** Absent: none. `frame` (default an SSE comment) is said after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
+  readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
+  /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
+  readonly onGone?: (reason: StreamError) => void;
+}
+
+export interface ResponseWriter {
+  /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
+  write(frames: readonly string[]): Promise<void> | undefined;
+  /** Ends the response; settles when the operating system has taken everything. Rejects when the client went first. */
+  end(): Promise<void>;
+  /** Cuts the connection, so that the client sees a broken stream and no ending. */
+  destroy(reason: unknown): void;
+}
+
+export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
+  let gone: StreamError | undefined;
+  let cause: unknown;
+  let waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
+  let unsent = 0;
+
+  const stall = createDeadline(options.clock, () => {
+    // A batch that shrinks is a slow reader and no dead one.
+    if (response.writableLength < unsent) watchStall();
+    else leave(new StreamError('write_stall', `the reader took nothing for ${options.writeStallMs} ms`));
+  });
+
+  const watchStall = (): void => {
+    unsent = response.writableLength;
+    stall.in(options.writeStallMs);
+  };
+
+  const stopTimers = (): void => {
+    stall.stop();
+    keepAlive?.stop();
+  };
+
+  const leave = (reason: StreamError): void => {
+    if (gone !== undefined) return;
+    gone = reason;
+    stopTimers();
+    response.destroy();
+    waiter?.reject(reason);
+    waiter = undefined;
+    options.onGone?.(reason);
+  };
+
+  const settle = (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      waiter = { resolve, reject };
+    });
+
+  /** True when the response wants no more for now. */
+  const put = (text: string): boolean => {
+    if (response.write(text)) return false;
+    keepAlive?.pause();
+    watchStall();
+    return true;
+  };
+
+  const keepAliveFrame = options.keepAlive?.frame ?? SSE_KEEP_ALIVE;
+  const keepAlive = options.keepAlive && createKeepAlive(options.clock, () => put(keepAliveFrame), options.keepAlive.intervalMs);
+
+  response.on('drain', () => {
+    if (response.writableEnded) return watchStall();
+    stall.clear();
+    keepAlive?.touch();
+    waiter?.resolve();
+    waiter = undefined;
+  });
+  response.on('error', (error) => {
+    cause = error;
+  });
+  response.on('close', () => {
+    if (response.writableFinished) stopTimers();
+    else leave(new StreamError('client_gone', 'the client closed the connection', { cause }));
+  });
+  response.on('finish', () => {
+    stopTimers();
+    waiter?.resolve();
+    waiter = undefined;
+  });
+
+  if (response.destroyed) leave(new StreamError('client_gone', 'the client had left before the first byte'));
+  else if (options.keepAlive?.immediately) put(keepAliveFrame);
+
+  return {
+    write(frames) {
+      if (gone !== undefined) throw gone;
+      const text = frames.length === 1 ? (frames[0] ?? '') : frames.join('');
+      // Nothing said is still silence: an upstream's comments must not silence our own.
+      if (text === '') return response.writableNeedDrain ? settle() : undefined;
+      if (put(text)) return settle();
+      keepAlive?.touch();
+      return undefined;
+    },
+    end() {
+      if (gone !== undefined) return Promise.reject(gone);
+      keepAlive?.stop();
+      const done = settle();
+      response.end();
+      watchStall();
+      return done;
+    },
+    destroy(reason) {
+      leave(reason instanceof StreamError ? reason : new StreamError('cancelled', 'the stream was cut', { cause: reason }));
+    },
+  };
+}

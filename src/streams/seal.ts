@@ -1,0 +1,138 @@
+/**
+ * The one door for failure. Above it a failure is thrown; below it a failure is words of the client's own language, and the stream
+ * ends well. Every stream that reaches a client passes exactly one seal, as its last step.
+ */
+import { createHandOff } from './hand-off.ts';
+import type { SealingStage } from './stage.ts';
+import { StreamError } from './stream-error.ts';
+
+/** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
+export interface Sealed<In, Out> {
+  /** True once the ending was said: the source can be cancelled. Input after that is ignored. */
+  readonly over: boolean;
+  push(batch: readonly In[], out: Out[]): void;
+  /** The input ended. Afterwards `over` is true. */
+  end(out: Out[]): void;
+  /** The input failed. Afterwards `over` is true. */
+  abort(reason: unknown, out: Out[]): void;
+}
+
+/**
+ * Turns abort, premature end and the stage's own throw into `stage.fail`. What the failing event had half-written is cut off first;
+ * the words of earlier events stay.
+ */
+export function sealed<In, Out, F>(stage: SealingStage<In, Out, F>, toFailure: (reason: unknown) => F): Sealed<In, Out> {
+  let over = false;
+
+  const fail = (reason: unknown, out: Out[]): void => {
+    over = true;
+    const mark = out.length;
+    try {
+      stage.fail(toFailure(reason), out);
+    } catch (broken) {
+      out.length = mark;
+      throw broken;
+    }
+  };
+
+  return {
+    get over() {
+      return over;
+    },
+    push(batch, out) {
+      let mark = out.length;
+      try {
+        for (const input of batch) {
+          if (over || stage.ended) break;
+          mark = out.length;
+          stage.push(input, out);
+        }
+        over ||= stage.ended;
+      } catch (reason) {
+        out.length = stage.kept ?? mark;
+        fail(reason, out);
+      }
+    },
+    end(out) {
+      if (over) return;
+      const mark = out.length;
+      try {
+        if (!stage.ended) stage.end(out);
+        over = true;
+      } catch (reason) {
+        out.length = stage.kept ?? mark;
+        fail(reason, out);
+      }
+    },
+    abort(reason, out) {
+      if (!over) fail(reason, out);
+    },
+  };
+}
+
+/**
+ * Carries a sealed stage in a pair of Web Streams: its readable ends well whatever happens above, and exactly one ending is said.
+ * A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any more.
+ * `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
+ */
+export function seal<In, Out, F>(
+  stage: SealingStage<In, Out, F>,
+  toFailure: (reason: unknown) => F,
+  lastWords: readonly Out[] = [],
+): { readonly readable: ReadableStream<readonly Out[]>; readonly writable: WritableStream<readonly In[]> } {
+  let controller: WritableStreamDefaultController | undefined;
+  const step = sealed(stage, toFailure);
+  const reader = createHandOff<Out>((reason) => controller?.error(reason));
+
+  const broken = (said: readonly Out[], reason: unknown): never => {
+    reader.fail([...said, ...lastWords], reason);
+    throw reason;
+  };
+
+  const run = (batch: readonly In[]): void => {
+    const said: Out[] = [];
+    try {
+      step.push(batch, said);
+    } catch (reason) {
+      broken(said, reason);
+    }
+    if (step.over) {
+      reader.close(said);
+      controller?.error(new StreamError('ended', 'the ending was said'));
+    } else {
+      reader.give(said);
+    }
+  };
+
+  const finish = (say: (said: Out[]) => void): void => {
+    const said: Out[] = [];
+    try {
+      say(said);
+    } catch (reason) {
+      broken(said, reason);
+    }
+    reader.close(said);
+  };
+
+  const writable = new WritableStream<readonly In[]>(
+    {
+      start(given) {
+        controller = given;
+      },
+      write(batch) {
+        const demand = reader.demand();
+        if (demand === undefined) return run(batch);
+        return demand.then(() => run(batch));
+      },
+      close() {
+        finish((said) => step.end(said));
+      },
+      abort(reason) {
+        finish((said) => step.abort(reason, said));
+      },
+    },
+    { highWaterMark: 1 },
+  );
+
+  return { readable: reader.readable, writable };
+}

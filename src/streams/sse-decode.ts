@@ -1,0 +1,233 @@
+/**
+ * Bytes of a server-sent event stream to events (https://html.spec.whatwg.org/multipage/server-sent-events.html). Only whole lines reach
+ * the parser, so no cut of the bytes can change what is said. Knows no `[DONE]`, no JSON meaning and no vendor.
+ *
+ * Stricter than a browser in two ways, since a failure must not look like silence. An event without its blank line at the end is
+ * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[` or `<` (an error object
+ * written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
+ * Other unknown fields in a stream that has events are ignored, as the standard says.
+ */
+import { createParser, type ParseError } from 'eventsource-parser';
+import { ForeignText, startsForeignText } from './foreign-text.ts';
+import type { Stage } from './stage.ts';
+import { StreamError } from './stream-error.ts';
+
+export interface SseEvent {
+  /** The `event` field; undefined when absent or empty. */
+  readonly event: string | undefined;
+  /** All `data` lines, joined with LF. */
+  readonly data: string;
+}
+
+export interface SseDecodeOptions {
+  /** The longest `data` of one event in UTF-8 bytes, and about the longest line. Over it: reason `event_too_large`. */
+  readonly maxEventBytes: number;
+  /** A comment line arrived: a sign of life and nothing else. */
+  readonly onComment?: () => void;
+  /** A line that the standard ignores was ignored, for the log. */
+  readonly onIgnoredLine?: (line: string) => void;
+}
+
+/** Throws StreamError with reason `truncated_event`, `event_too_large`, `not_event_stream` (with `text`) or `encoded_body`. */
+export function sseDecode(options: SseDecodeOptions): Stage<Uint8Array, SseEvent> {
+  return new SseDecoder(options);
+}
+
+/** The longest field name with its colon and space, which a line has beside its data. */
+const FIELD_PREFIX_CHARS = 'event: '.length;
+const MAGIC: readonly { readonly name: string; readonly bytes: readonly number[] }[] = [
+  { name: 'gzip', bytes: [0x1f, 0x8b] },
+  { name: 'zstd', bytes: [0x28, 0xb5, 0x2f, 0xfd] },
+];
+const LONGEST_MAGIC = 4;
+/** How a line looks that the end cut off inside an event. */
+const FIELD_BEGINNING = /^(?:(?:data|event|id|retry)(?::|$)|(?:d|da|dat|e|ev|eve|even|i|r|re|ret|retr)$)/;
+
+class SseDecoder implements Stage<Uint8Array, SseEvent> {
+  readonly ended = false;
+  readonly #options: SseDecodeOptions;
+  readonly #maxLineChars: number;
+  /** Strips one byte order mark, and holds back the bytes of a cut character. */
+  readonly #text = new TextDecoder();
+  readonly #parser;
+  readonly #head: number[] = [];
+  #sniffing = true;
+  /** The line that is still open, in pieces, so that a long one is joined once. */
+  readonly #open: string[] = [];
+  #openChars = 0;
+  /** Whether the open line begins as foreign text; undefined: not looked at yet. */
+  #openIsForeign: boolean | undefined;
+  /** Set once text was met that is no event stream; nothing is parsed after that. */
+  #foreign: ForeignText | undefined;
+  /** Unknown lines before the first event: the whole body may turn out to be no event stream. */
+  #unknown = new ForeignText();
+  #dispatched = false;
+  /** Where the parser's events go during one call. */
+  #out: SseEvent[] = [];
+  /** Set while the end asks the parser whether an event is open. */
+  #probe: { found: boolean } | undefined;
+
+  constructor(options: SseDecodeOptions) {
+    this.#options = options;
+    this.#maxLineChars = options.maxEventBytes + FIELD_PREFIX_CHARS;
+    this.#parser = createParser({
+      // Two above the limit, which is enforced exactly on dispatch: the probe at the end adds one character.
+      maxBufferSize: options.maxEventBytes + 2,
+      onEvent: (event) => this.#dispatch(event.event, event.data),
+      onComment: () => options.onComment?.(),
+      onError: (error) => this.#refused(error),
+    });
+    // The parser would strip a second byte order mark; a first blank line ends its search.
+    this.#parser.feed('\n');
+  }
+
+  push(bytes: Uint8Array, out: SseEvent[]): void {
+    if (this.#sniffing) this.#sniff(bytes);
+    this.#out = out;
+    this.#take(this.#text.decode(bytes, { stream: true }));
+  }
+
+  end(out: SseEvent[]): void {
+    this.#out = out;
+    this.#take(this.#text.decode());
+    const rest = this.#open.join('');
+    if (this.#foreign !== undefined || startsForeignText(rest)) {
+      this.#foreign ??= new ForeignText();
+      this.#foreign.add(rest);
+      throw this.#foreign.error();
+    }
+    if (FIELD_BEGINNING.test(rest) || this.#hasOpenEvent()) {
+      throw new StreamError('truncated_event', 'the stream ended inside an event');
+    }
+    if (!rest.startsWith(':')) this.#ignore(rest);
+    if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();
+  }
+
+  /** Hands whole lines to the parser and keeps the open one. */
+  #take(text: string): void {
+    if (text === '') return;
+    const end = lastLineEnd(text);
+    if (end > 0) {
+      this.#open.push(end === text.length ? text : text.slice(0, end));
+      const lines = this.#open.length === 1 ? (this.#open[0] ?? '') : this.#open.join('');
+      this.#open.length = 0;
+      this.#openChars = 0;
+      this.#openIsForeign = undefined;
+      this.#parse(lines);
+    }
+    if (end < text.length) {
+      this.#open.push(end === 0 ? text : text.slice(end));
+      this.#openChars += text.length - end;
+      this.#boundOpenLine();
+    }
+  }
+
+  #parse(lines: string): void {
+    if (this.#foreign !== undefined) {
+      this.#foreign.addLines(lines);
+      return;
+    }
+    const tooLong = lines.length > this.#maxLineChars ? firstLongLine(lines, this.#maxLineChars) : -1;
+    try {
+      this.#parser.feed(tooLong === -1 ? lines : lines.slice(0, tooLong));
+    } catch (reason) {
+      if (!(reason instanceof ForeignLine)) throw reason;
+      this.#foreign = new ForeignText();
+      this.#foreign.addLines(lines.slice(firstForeignLine(lines)));
+      return;
+    }
+    if (tooLong !== -1) throw this.#tooLarge();
+  }
+
+  /** An open line may hold no more than a whole one; foreign text is cut at its own bound. */
+  #boundOpenLine(): void {
+    if (this.#foreign !== undefined) {
+      if (this.#openChars > this.#foreign.left) this.#foreign.addLines(this.#open.join(''));
+    } else if (this.#openChars > Math.min(this.#maxLineChars, ForeignText.MAX_CHARS)) {
+      this.#openIsForeign ??= startsForeignText(this.#open.join(''));
+      if (this.#openIsForeign) {
+        if (this.#openChars > ForeignText.MAX_CHARS) new ForeignText().addLines(this.#open.join(''));
+      } else if (this.#openChars > this.#maxLineChars) {
+        throw this.#tooLarge();
+      }
+    }
+  }
+
+  #dispatch(event: string | undefined, data: string): void {
+    if (this.#probe !== undefined) {
+      this.#probe.found = event !== undefined || data !== '';
+      return;
+    }
+    // A UTF-16 unit is at most three bytes, so nearly every event needs no count.
+    const { maxEventBytes } = this.#options;
+    if (data.length * 3 > maxEventBytes && Buffer.byteLength(data) > maxEventBytes) throw this.#tooLarge();
+    this.#dispatched = true;
+    this.#out.push({ event, data });
+  }
+
+  #refused(error: ParseError): void {
+    if (error.type === 'max-buffer-size-exceeded') throw this.#tooLarge();
+    if (error.type !== 'unknown-field') return;
+    const line = error.line ?? '';
+    if (startsForeignText(line)) throw new ForeignLine();
+    this.#ignore(line);
+  }
+
+  #ignore(line: string): void {
+    if (line === '') return;
+    this.#options.onIgnoredLine?.(line);
+    if (!this.#dispatched) this.#unknown.addLines(`${line}\n`);
+  }
+
+  /** The parser tells nobody what it holds: a data line and a blank line make it say so. */
+  #hasOpenEvent(): boolean {
+    const probe = { found: false };
+    this.#probe = probe;
+    this.#parser.feed('data\n\n');
+    this.#probe = undefined;
+    return probe.found;
+  }
+
+  #sniff(bytes: Uint8Array): void {
+    const head = this.#head;
+    for (let i = 0; i < bytes.length && head.length < LONGEST_MAGIC; i++) head.push(bytes[i] ?? 0);
+    let open = false;
+    for (const { name, bytes: magic } of MAGIC) {
+      const shared = Math.min(head.length, magic.length);
+      if (!magic.slice(0, shared).every((byte, i) => byte === head[i])) continue;
+      if (shared === magic.length) throw new StreamError('encoded_body', `the body is ${name} although identity was asked for`);
+      open = true;
+    }
+    this.#sniffing = open;
+  }
+
+  #tooLarge(): StreamError {
+    return new StreamError('event_too_large', `an event or line is over ${this.#options.maxEventBytes} bytes`);
+  }
+}
+
+/** Leaves the parser in the middle of its lines; never leaves this file. */
+class ForeignLine extends Error {}
+
+/** The index after the last line end; a final CR counts, since the parser knows that its LF may follow. */
+function lastLineEnd(text: string): number {
+  const last = text.charCodeAt(text.length - 1);
+  if (last === 10 || last === 13) return text.length;
+  return Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1;
+}
+
+/** Where the first line over `maxChars` begins that is not foreign text; -1 if there is none. */
+function firstLongLine(lines: string, maxChars: number): number {
+  for (const match of lines.matchAll(/[^\r\n]+/g)) {
+    if (match[0].length > maxChars && !startsForeignText(match[0])) return match.index;
+  }
+  return -1;
+}
+
+/** Where the first line of foreign text begins. */
+function firstForeignLine(lines: string): number {
+  for (const match of lines.matchAll(/[^\r\n]+/g)) {
+    if (startsForeignText(match[0])) return match.index;
+  }
+  return lines.length;
+}

@@ -1,0 +1,42 @@
+/**
+ * What can go wrong with bytes, frames and the two ends of a stream. Knows no HTTP status and no protocol: the http room maps a reason
+ * to words, the codecs may read `text`.
+ */
+
+export const STREAM_ERROR_REASONS = [
+  /** The input ended inside an event. */
+  'truncated_event',
+  /** The body holds text that is no event stream; `text` has its beginning. */
+  'not_event_stream',
+  'event_too_large',
+  'too_many_bytes',
+  /** The body is compressed although nobody asked for that. */
+  'encoded_body',
+  /** The source closed without an end and without an error of its own. */
+  'source_closed',
+  'first_data_timeout',
+  'idle_timeout',
+  /** The reader took nothing for too long. */
+  'write_stall',
+  'client_gone',
+  /** The reader of a step cancelled it without saying why. */
+  'cancelled',
+  /** No failure: a step has said everything, so its source is cancelled with this. */
+  'ended',
+] as const;
+
+export type StreamErrorReason = (typeof STREAM_ERROR_REASONS)[number];
+
+/** The one error class of this room. Branch on `reason`, never on the message. */
+export class StreamError extends Error {
+  override readonly name = 'StreamError';
+  readonly reason: StreamErrorReason;
+  /** Only with `not_event_stream`: the foreign text, at most 64 Ki characters. Unchecked bytes from outside: never shown to a client. */
+  readonly text: string | undefined;
+
+  constructor(reason: StreamErrorReason, message: string, detail: { readonly text?: string; readonly cause?: unknown } = {}) {
+    super(message, detail.cause === undefined ? undefined : { cause: detail.cause });
+    this.reason = reason;
+    this.text = detail.text;
+  }
+}

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { Item, Media } from '../../../src/codecs/canonical/item.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
+import { chatUpstream } from '../../../src/codecs/chat/index.ts';
+import type { Target } from '../../../src/codecs/codec.ts';
+import { owner, plainRequest, target } from './fixtures.ts';
+
+const foreign: CanonicalRequest = { ...plainRequest, dialect: 'messages', text: '{}', json: {}, stream: false, items: [] };
+const bodyOf = (over: Partial<CanonicalRequest>, at: Partial<Target> = {}): JsonObject & { messages: JsonObject[] } =>
+  JSON.parse(chatUpstream.encodeRequest({ ...foreign, ...over }, target(at)).body);
+const messagesOf = (items: Item[], at: Partial<Target> = {}, over: Partial<CanonicalRequest> = {}) =>
+  bodyOf({ ...over, items }, at).messages;
+
+const text = (role: 'user' | 'assistant' | 'system', value: string, turn = 0): Item => ({
+  kind: 'text',
+  role,
+  text: value,
+  citations: [],
+  turn,
+});
+const call = (callId: string, input = '{}', turn = 0): Item => ({
+  kind: 'toolCall',
+  flavour: 'function',
+  callId,
+  tool: { name: 'f' },
+  input,
+  turn,
+});
+const result = (callId: string, value: string, isError = false, extra: Media[] = []): Item => ({
+  kind: 'toolResult',
+  flavour: 'function',
+  callId,
+  content: [{ kind: 'text', text: value }, ...extra.map((media) => ({ kind: 'media' as const, media }))],
+  isError,
+});
+const image: Media = { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } };
+const imagePart = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+
+describe('requests of other dialects for a chat upstream', () => {
+  it('keep neighbouring messages apart and texts of one message together', () => {
+    assert.deepEqual(messagesOf([text('system', 's'), text('user', 'a', 1), text('user', 'b', 2), text('user', 'c', 2)]), [
+      { role: 'system', content: 's' },
+      { role: 'user', content: 'a' },
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'b' },
+          { type: 'text', text: 'c' },
+        ],
+      },
+    ]);
+  });
+
+  it('hold text and calls of one turn in one assistant message', () => {
+    const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    assert.deepEqual(messagesOf([call('a'), text('assistant', 'after')]), [
+      { role: 'assistant', content: 'after', tool_calls: calls },
+    ]);
+    assert.deepEqual(messagesOf([text('assistant', ''), call('a')]), [{ role: 'assistant', content: null, tool_calls: calls }]);
+    assert.deepEqual(messagesOf([text('assistant', 'x', 1), text('assistant', 'y', 2)]).length, 2);
+  });
+
+  it('put images of tool results after the last tool message, and mark errors', () => {
+    const items = [call('a'), call('b'), result('a', 'boom', true, [image]), result('b', 'ok'), text('user', 'next', 5)];
+    assert.deepEqual(messagesOf(items).slice(1), [
+      { role: 'tool', tool_call_id: 'a', content: 'Error: boom' },
+      { role: 'tool', tool_call_id: 'b', content: 'ok' },
+      { role: 'user', content: [{ type: 'text', text: 'Result of tool call a:' }, imagePart] },
+      { role: 'user', content: 'next' },
+    ]);
+  });
+
+  it('send one result for a call: the last payload at the first position', () => {
+    assert.deepEqual(messagesOf([call('a'), result('a', 'old'), result('a', 'new')]).slice(1), [
+      { role: 'tool', tool_call_id: 'a', content: 'new' },
+    ]);
+  });
+
+  it('replay opaque values of this owner only, as their vendor spelled them', () => {
+    const form = '{"type":"reasoning.text","format":"anthropic-claude-v1","index":0}';
+    const mine: Item = { kind: 'reasoning', summary: ['T'], opaque: { owner, value: 'SIG', form } };
+    const entry = { type: 'reasoning.text', text: 'T', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
+    assert.deepEqual(messagesOf([mine, text('assistant', 'x')])[0]?.['reasoning_details'], [entry]);
+    assert.deepEqual(messagesOf([mine, text('assistant', 'x')], { withoutOpaque: true })[0]?.['reasoning_details'], undefined);
+    const other: Item = { kind: 'reasoning', raw: 'T', opaque: { owner: { ...owner, scope: 'elsewhere' }, value: 'SIG' } };
+    const options = { replayReasoningContent: true };
+    assert.deepEqual(messagesOf([other, text('assistant', 'x')], { options }), [{ role: 'assistant', content: 'x' }]);
+    const pair: Item = {
+      kind: 'reasoning',
+      summary: ['S'],
+      opaque: {
+        owner,
+        value: 'D',
+        itemId: 'rs_1',
+        form: '{"type":"reasoning.encrypted","id":"rs_1","format":"openai-responses-v1","index":0}',
+      },
+    };
+    assert.deepEqual(messagesOf([pair, text('assistant', 'x')])[0]?.['reasoning_details'], [
+      { type: 'reasoning.summary', summary: 'S', format: 'openai-responses-v1', index: 0 },
+      { type: 'reasoning.encrypted', data: 'D', id: 'rs_1', format: 'openai-responses-v1', index: 0 },
+    ]);
+  });
+
+  it('replay raw reasoning only where the Channel asks for it', () => {
+    const raw: Item = { kind: 'reasoning', raw: 'why' };
+    assert.deepEqual(
+      messagesOf([raw, call('a')], { options: { replayReasoningContent: true } })[0]?.['reasoning_content'],
+      'why',
+    );
+    assert.deepEqual(messagesOf([raw, call('a')])[0]?.['reasoning_content'], undefined);
+  });
+
+  it('declare tools, choices and formats in the nested spelling', () => {
+    const body = bodyOf({
+      tools: [
+        { kind: 'function', tool: { name: 'f' }, parameters: { properties: {} }, strict: true, at: 'tools[0]' },
+        { kind: 'custom', tool: { name: 'p' }, format: { type: 'grammar', syntax: 'lark', definition: 'x' }, at: 'tools[1]' },
+        { kind: 'native', dialect: 'messages', type: 'web_search_20250305', body: {}, at: 'tools[2]' },
+      ],
+      toolChoice: { mode: 'allowed', require: true, tools: [{ name: 'f' }, { name: 'p' }] },
+      parallelToolCalls: false,
+      format: { type: 'json_schema', schema: { type: 'object' } },
+      maxOutputTokens: 9,
+      reasoning: { effort: 'none' },
+    });
+    assert.deepEqual(body['tools'], [
+      { type: 'function', function: { name: 'f', parameters: { type: 'object', properties: {} }, strict: true } },
+      { type: 'custom', custom: { name: 'p', format: { type: 'grammar', grammar: { syntax: 'lark', definition: 'x' } } } },
+    ]);
+    assert.deepEqual(body['tool_choice'], {
+      type: 'allowed_tools',
+      allowed_tools: {
+        mode: 'required',
+        tools: [
+          { type: 'function', function: { name: 'f' } },
+          { type: 'custom', custom: { name: 'p' } },
+        ],
+      },
+    });
+    assert.equal(body['parallel_tool_calls'], false);
+    assert.deepEqual(body['response_format'], {
+      type: 'json_schema',
+      json_schema: { name: 'response', schema: { type: 'object' } },
+    });
+    assert.equal(body['max_completion_tokens'], 9);
+    assert.equal(body['reasoning_effort'], 'none');
+    assert.equal(body['thinking'], undefined);
+    assert.equal(bodyOf({ maxOutputTokens: 9 }, { options: { legacyOutputCap: true } })['max_tokens'], 9);
+  });
+
+  it('give namespaced tools unique names and take them back', () => {
+    const tool = (namespace: string) => ({ kind: 'function' as const, tool: { name: 'get', namespace }, at: 'tools' });
+    const { body, toolNames } = chatUpstream.encodeRequest({ ...foreign, tools: [tool('a'), tool('b')] }, target());
+    const names: string[] = JSON.parse(body).tools.map((one: { function: { name: string } }) => one.function.name);
+    assert.equal(new Set(names).size, 2);
+    assert.deepEqual(
+      names.map((name) => toolNames.fromWire(name).namespace),
+      ['a', 'b'],
+    );
+  });
+
+  it('leave out choices and flags where no tool is left', () => {
+    const body = bodyOf({ toolChoice: { mode: 'auto' }, parallelToolCalls: true });
+    assert.deepEqual([body['tool_choice'], body['parallel_tool_calls'], body['tools']], [undefined, undefined, undefined]);
+  });
+
+  const refused: [string, Partial<CanonicalRequest>][] = [
+    [
+      'm[0]',
+      {
+        items: [
+          { kind: 'media', role: 'user', media: { type: 'file', source: { from: 'url', url: 'https://a.test' }, at: 'm[0]' } },
+        ],
+      },
+    ],
+    [
+      'm[1]',
+      {
+        items: [
+          {
+            kind: 'media',
+            role: 'user',
+            media: { type: 'audio', source: { from: 'inline', mime: 'audio/flac', data: '' }, at: 'm[1]' },
+          },
+        ],
+      },
+    ],
+    [
+      'm[2]',
+      { items: [{ kind: 'media', role: 'user', media: { type: 'image', source: { from: 'reference', id: 'f' }, at: 'm[2]' } }] },
+    ],
+    ['tool_choice', { toolChoice: { mode: 'native', dialect: 'responses', body: {} } }],
+  ];
+  for (const [param, over] of refused) {
+    it(`refuse ${param}`, () => {
+      assert.throws(
+        () => bodyOf(over),
+        (error) => error instanceof GatewayError && error.code === 'unsupported_conversion' && error.param === param,
+      );
+    });
+  }
+});

@@ -1,0 +1,340 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
+import { fold } from '../../../src/codecs/canonical/fold.ts';
+import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
+import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
+import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
+import type { Frame } from '../../../src/codecs/codec.ts';
+import { chunk, decode, encode, frame, owner, requestOf, responseContext, seal, target } from './fixtures.ts';
+
+const user = { role: 'user', content: 'x' };
+const asking = requestOf({ model: 'm', messages: [user], stream: true, stream_options: { include_usage: true } });
+const end: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
+
+/** The stream of finished items: start, end, without deltas. */
+function stepsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'completed', stop: 'end' }): Step[] {
+  const events: CanonicalEvent[] = [{ type: 'response.start' }];
+  for (const [index, item] of items.entries()) {
+    const head =
+      item.kind === 'toolCall'
+        ? { kind: item.kind, flavour: item.flavour, callId: item.callId, tool: item.tool }
+        : item.kind === 'text'
+          ? { kind: item.kind, role: item.role, ...(item.phase === undefined ? {} : { phase: item.phase }) }
+          : item.kind === 'native'
+            ? { kind: item.kind, dialect: item.dialect }
+            : { kind: item.kind };
+    events.push({ type: 'item.start', index, head }, { type: 'item.end', index, item, status: 'completed' });
+  }
+  events.push({ type: 'usage.report', usage: { input: 1, cacheRead: 2, output: 3, reasoning: 1 } });
+  events.push({ type: 'response.end', outcome });
+  return events.map((event) => ({ events: [event] }));
+}
+
+const deltas = (frames: readonly string[]): JsonObject[] =>
+  frames
+    .filter((data) => data !== '[DONE]')
+    .flatMap((data) => JSON.parse(data).choices)
+    .map(({ delta, finish_reason }) => (finish_reason === null ? delta : { finish_reason }));
+
+const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', text: value, citations: [] });
+const call: OutputItem = {
+  kind: 'toolCall',
+  flavour: 'function',
+  callId: 'a',
+  tool: { name: 'f', namespace: 'ns' },
+  input: '{"x":1}',
+};
+
+describe('chat streams of other dialects', () => {
+  it('begin with the role, end with one finish, the usage and [DONE]', () => {
+    const frames = encode(stepsOf([text('Hi')]), responseContext({ request: asking }));
+    const shell = '"id":"chatcmpl-gateway","object":"chat.completion.chunk","created":1700000000,"model":"m"';
+    assert.deepEqual(frames, [
+      `{${shell},"choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}`,
+      `{${shell},"choices":[{"index":0,"delta":{"content":"Hi"},"logprobs":null,"finish_reason":null}],"usage":null}`,
+      `{${shell},"choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}],"usage":null}`,
+      `{${shell},"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":3,"total_tokens":6,"prompt_tokens_details":{"cached_tokens":2,"audio_tokens":0},"completion_tokens_details":{"reasoning_tokens":1,"audio_tokens":0}}}`,
+      '[DONE]',
+    ]);
+    assert.equal(
+      encode(stepsOf([text('Hi')])).some((data) => data.includes('usage')),
+      false,
+    );
+  });
+
+  it('count tool calls by their order and force the finish reason', () => {
+    const custom: OutputItem = { kind: 'toolCall', flavour: 'custom', callId: 'b', tool: { name: 'p' }, input: 'raw' };
+    assert.deepEqual(deltas(encode(stepsOf([text('Hi'), call, custom]))).slice(2), [
+      { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } }] },
+      { tool_calls: [{ index: 0, function: { arguments: '{"x":1}' } }] },
+      { tool_calls: [{ index: 1, id: 'b', type: 'custom', custom: { name: 'p', input: '' } }] },
+      { tool_calls: [{ index: 1, custom: { input: 'raw' } }] },
+      { finish_reason: 'tool_calls' },
+    ]);
+  });
+
+  it('say the three faces of reasoning apart', () => {
+    const opaque = { owner, value: 'D', itemId: 'rs_1' };
+    const item: OutputItem = { kind: 'reasoning', raw: 'R', summary: ['A', 'B'], opaque, id: 'rs_1' };
+    const steps = stepsOf([item]);
+    steps[1] = { events: [{ type: 'item.start', index: 0, head: { kind: 'reasoning', id: 'rs_1' } }] };
+    const entry = { id: 'rs_1', format: 'unknown', index: 0 };
+    assert.deepEqual(deltas(encode(steps)).slice(1, -1), [
+      { reasoning_content: 'R' },
+      { reasoning: 'A', reasoning_details: [{ type: 'reasoning.summary', summary: 'A', ...entry }] },
+      { reasoning: '\n\nB', reasoning_details: [{ type: 'reasoning.summary', summary: '\n\nB', ...entry }] },
+      { reasoning_details: [{ type: 'reasoning.encrypted', data: seal(opaque), ...entry }] },
+    ]);
+  });
+
+  it('tie a signature to its call, after the call is final', () => {
+    const opaque = { owner: { ...owner, channelType: 'gemini' as const }, value: 'SIG' };
+    const said = deltas(encode(stepsOf([{ ...call, opaque } as OutputItem])));
+    assert.deepEqual(said.at(-2), {
+      reasoning_details: [{ type: 'reasoning.encrypted', data: seal(opaque), id: 'a', format: 'unknown', index: 0 }],
+    });
+  });
+
+  it('place citations in the whole content, in code points', () => {
+    const cited: OutputItem = {
+      kind: 'text',
+      role: 'assistant',
+      text: 'see',
+      citations: [{ kind: 'url', url: 'https://a.test', start: 0, end: 3 }],
+    };
+    const said = deltas(encode(stepsOf([text('😀 '), cited])));
+    assert.deepEqual(said.at(-2), {
+      annotations: [{ type: 'url_citation', url_citation: { start_index: 2, end_index: 5, url: 'https://a.test', title: '' } }],
+    });
+  });
+
+  it('say images as routers do, and refuse what chat cannot say', () => {
+    const image: OutputItem = {
+      kind: 'media',
+      role: 'assistant',
+      media: { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } },
+    };
+    assert.deepEqual(deltas(encode(stepsOf([image])))[1], {
+      images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
+    });
+    const file: OutputItem = {
+      kind: 'media',
+      role: 'assistant',
+      media: { type: 'file', source: { from: 'reference', id: 'f' } },
+    };
+    assert.throws(
+      () => encode(stepsOf([file])),
+      (error) => error instanceof GatewayError && error.code === 'response_not_representable',
+    );
+  });
+
+  it('end a failure with an error frame and nothing after it', () => {
+    const error = new GatewayError('upstream_error', 'It failed.');
+    const frames = encode(stepsOf([text('Hi')], { status: 'failed', error }));
+    assert.equal(frames.at(-1), '{"error":{"message":"It failed.","type":"server_error","param":null,"code":"upstream_error"}}');
+    assert.equal(
+      frames.some((data) => data === '[DONE]' || data.includes('"finish_reason":"')),
+      false,
+    );
+    const encoder = chatClient.encodeEvents(responseContext());
+    const out: Frame[] = [];
+    encoder.fail(error, out);
+    encoder.fail(error, out);
+    encoder.push({ events: [end] }, out);
+    assert.equal(out.length, 1);
+  });
+
+  const cut: [Outcome, string, string | undefined][] = [
+    [{ status: 'incomplete', reason: 'max_output' }, 'length', undefined],
+    [{ status: 'incomplete', reason: 'content_filter' }, 'content_filter', undefined],
+    [{ status: 'incomplete', reason: 'pause', native: 'pause_turn' }, 'stop', 'pause_turn'],
+    [{ status: 'incomplete', reason: 'compaction' }, 'stop', 'compaction'],
+    [{ status: 'incomplete', reason: 'context_window' }, 'length', 'context_window'],
+  ];
+  for (const [outcome, finish, native] of cut) {
+    it(`finish ${outcome.status === 'incomplete' ? outcome.reason : ''} as ${finish}`, () => {
+      const [choice] = JSON.parse(encode(stepsOf([call], outcome)).at(-2) ?? '').choices;
+      assert.deepEqual([choice.finish_reason, choice.native_finish_reason], [finish, native]);
+    });
+  }
+
+  it('answer clients of deprecated functions in their spelling', () => {
+    const request = requestOf({ model: 'm', messages: [user], functions: [{ name: 'f' }] });
+    assert.deepEqual(deltas(encode(stepsOf([call]), responseContext({ request }))).slice(1), [
+      { function_call: { name: 'f', arguments: '' } },
+      { function_call: { arguments: '{"x":1}' } },
+      { finish_reason: 'function_call' },
+    ]);
+  });
+});
+
+describe('chat streams of a chat upstream', () => {
+  const finish =
+    '{"id":"u","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10}}';
+
+  it('keep every byte but id, model and usage', () => {
+    const data =
+      '{"z":1.50,"id":"u" ,"model":"up","choices":[{"index":0,"delta":{"content":"\\u0041","new":{}},"finish_reason":null}],"obfuscation":"k"}';
+    const { steps } = decode([frame(data), frame(finish), frame('[DONE]')]);
+    assert.deepEqual(encode(steps), [
+      data.replace('"u"', '"chatcmpl-gateway"').replace('"up"', '"m"'),
+      '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":null,"model":"m"}',
+      '[DONE]',
+    ]);
+  });
+
+  it('merge repeated finish chunks and give usage a chunk of its own', () => {
+    const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame(finish)]);
+    const frames = encode(steps, responseContext({ request: asking }));
+    assert.deepEqual(
+      frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
+      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10},"model":"m"}', '[DONE]'],
+    );
+    assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
+  });
+
+  it('seal the payloads of reasoning details', () => {
+    const entry = { type: 'reasoning.text', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
+    const { steps, order } = decode([chunk({ reasoning_details: [entry] }), chunk({ content: 'a' }), chunk({}, 'stop')]);
+    const [first] = deltas(encode(steps));
+    const item = order.fold.whole({ status: 'completed', stop: 'end' }).items[0]?.item;
+    assert.ok(item?.kind === 'reasoning' && item.opaque !== undefined);
+    assert.deepEqual(first, { reasoning_details: [{ ...entry, signature: seal(item.opaque) }] });
+  });
+
+  it('seal the fragments of a scalar payload once, as one value', () => {
+    const { steps, order } = decode([
+      chunk({ reasoning_content: 'r', reasoning_opaque: 'AB' }),
+      chunk({ content: 'a' }),
+      chunk({ reasoning_opaque: 'CD' }),
+      chunk({}, 'stop'),
+    ]);
+    const item = order.fold.whole({ status: 'completed', stop: 'end' }).items[0]?.item;
+    assert.ok(item?.kind === 'reasoning' && item.raw === 'r' && item.opaque?.value === 'ABCD');
+    assert.deepEqual(deltas(encode(steps)), [
+      { reasoning_content: 'r' },
+      { content: 'a' },
+      {},
+      { reasoning_opaque: seal(item.opaque) },
+      { finish_reason: 'stop' },
+    ]);
+    const request = requestOf({
+      model: 'm',
+      messages: [user, { role: 'assistant', content: 'a', reasoning_content: 'r', reasoning_opaque: seal(item.opaque) }],
+    });
+    const body = JSON.parse(chatUpstream.encodeRequest(request, target()).body);
+    assert.equal(body.messages[1].reasoning_opaque, 'ABCD');
+    const again: CanonicalRequest = { ...request, dialect: 'messages' };
+    assert.equal(JSON.parse(chatUpstream.encodeRequest(again, target()).body).messages[1].reasoning_opaque, 'ABCD');
+  });
+
+  it('drop pings and other candidates', () => {
+    const steps = decode([
+      frame({ type: 'ping' }),
+      frame({ choices: [{ index: 1, delta: { content: 'no' } }] }),
+      chunk({ content: 'a' }),
+      chunk({}, 'stop'),
+    ]).steps;
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, { finish_reason: 'stop' }]);
+  });
+
+  it('break off with an error frame', () => {
+    const encoder = chatClient.encodeEvents(responseContext());
+    const out: Frame[] = [];
+    for (const step of decode([chunk({ content: 'a' }), chunk({}, 'stop')]).steps.slice(0, 2)) encoder.push(step, out);
+    encoder.end(out);
+    assert.deepEqual([out.length, JSON.parse(out.at(-1)?.data ?? '').error.code], [2, 'upstream_error']);
+  });
+
+  it('never show the text of an upstream error unsanitised', () => {
+    const { steps } = decode([frame({ error: { message: 'see https://secret.test/x key sk-abcdefghijkl', code: 400 } })]);
+    assert.doesNotMatch(encode(steps).join(), /secret|abcdefgh/);
+  });
+});
+
+describe('whole chat bodies', () => {
+  it('say what the folded stream says', () => {
+    const opaque = { owner, value: 'D' };
+    const items: OutputItem[] = [
+      { kind: 'reasoning', raw: 'R', summary: ['A', 'B'], opaque, id: 'rs_1' },
+      text('one'),
+      text(' two'),
+      call,
+      text('three'),
+    ];
+    const whole = fold(stepsOf(items).flatMap(({ events }) => events));
+    const { choices, usage } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext()));
+    assert.deepEqual(choices[0].message, {
+      role: 'assistant',
+      content: 'one two\n\nthree',
+      refusal: null,
+      reasoning_content: 'R',
+      reasoning: 'A\n\nB',
+      reasoning_details: [
+        { type: 'reasoning.summary', summary: 'A\n\nB', id: 'rs_1', format: 'unknown', index: 0 },
+        { type: 'reasoning.encrypted', data: seal(opaque), id: 'rs_1', format: 'unknown', index: 0 },
+      ],
+      tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{"x":1}' } }],
+    });
+    assert.equal(choices[0].finish_reason, 'tool_calls');
+    assert.equal(usage.total_tokens, 6);
+    const streamed = deltas(encode(stepsOf(items)));
+    for (const key of ['content', 'reasoning', 'reasoning_content']) {
+      assert.equal(streamed.map((delta) => delta[key] ?? '').join(''), choices[0].message[key]);
+    }
+  });
+
+  it('are undecodable, failed or truncated, never a success, where something is missing', () => {
+    const context = {
+      owner,
+      request: asking,
+      toolNames: { toWire: String, fromWire: (name: string) => ({ name }) },
+      options: {},
+      mint: String,
+    };
+    const reasonOf = (body: string) => {
+      try {
+        const last = chatUpstream.decodeResponse(body, context).events.at(-1);
+        return last?.type === 'response.end' ? last.outcome.status : 'no end';
+      } catch (error) {
+        return error instanceof GatewayError ? error.details.reason : String(error);
+      }
+    };
+    assert.equal(reasonOf('<html>'), 'undecodable');
+    assert.equal(reasonOf('[]'), 'undecodable');
+    assert.equal(reasonOf('{"choices":[]}'), 'undecodable');
+    assert.equal(reasonOf('{"choices":[{"message":{"content":"a"}}]}'), 'truncated');
+    assert.equal(reasonOf('{"choices":[{"message":{"content":"a"},"finish_reason":"error"}]}'), 'failed');
+    assert.equal(reasonOf('{"error":{"message":"x"}}'), 'failed');
+    assert.equal(reasonOf('{"choices":[{"finish_reason":"content_filter"}]}'), 'incomplete');
+  });
+});
+
+describe('errors of chat upstreams', () => {
+  const answer = (status: number, text: string, headers = {}) => chatUpstream.decodeError({ status, headers, text });
+  it('are read in every shape', () => {
+    const shapes: [string, string | undefined, string | undefined][] = [
+      ['{"error":{"message":"m","type":"t","code":404}}', '404', 't'],
+      ['{"detail":"Invalid"}', undefined, undefined],
+      ['{"object":"error","message":"m","type":"t","code":"c"}', 'c', 't'],
+      ['{"error":"text","code":"c"}', 'c', undefined],
+      ['[{"error":{"code":400,"message":"m"}}]', '400', undefined],
+      ['{"error":{"message":"m","metadata":{"provider_code":"p","error_type":"e"}}}', 'p', 'e'],
+      ['not json', undefined, undefined],
+      ['', undefined, undefined],
+    ];
+    for (const [text, code, type] of shapes) {
+      const { upstream } = answer(400, text).details;
+      assert.deepEqual([upstream?.code, upstream?.type, upstream?.status, upstream?.text], [code, type, 400, text]);
+    }
+  });
+  it('carry how long to wait', () => {
+    assert.equal(answer(429, '', { 'retry-after': '2' }).details.retryAfterMs, 2000);
+    const headers = { date: 'Sat, 21 Nov 2026 10:00:00 GMT', 'retry-after': 'Sat, 21 Nov 2026 10:00:05 GMT' };
+    assert.equal(answer(429, '', headers).details.retryAfterMs, 5000);
+  });
+});

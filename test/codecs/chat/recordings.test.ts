@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { describe, it } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
+import { Order } from '../../../src/codecs/canonical/order.ts';
+import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
+import { checkClientEnd, checkClientFrame, type ClientState } from '../../../src/codecs/chat/lifecycle.ts';
+import {
+  decode,
+  decodeContext,
+  encode,
+  framesOf,
+  isStream,
+  noRecordings,
+  recordings,
+  requestOf,
+  responseContext,
+  withoutNative,
+} from './fixtures.ts';
+
+/** What each recording that is no success must become; every other must be accepted. */
+const expected: Record<string, unknown> = JSON.parse(readFileSync(new URL('recordings.expected.json', import.meta.url), 'utf8'));
+const asking = requestOf({
+  model: 'm',
+  messages: [{ role: 'user', content: 'x' }],
+  stream: true,
+  stream_options: { include_usage: true },
+});
+
+function verdict(run: () => { status: string; error?: GatewayError }): unknown {
+  try {
+    const { status, error } = run();
+    return error === undefined ? 'accepted' : { status, code: error.code, reason: error.details.reason };
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    return { code: error.code, reason: error.details.reason };
+  }
+}
+
+function accepts(frames: readonly string[]): void {
+  let state: ClientState = 'idle';
+  for (const data of frames) state = checkClientFrame(state, data);
+  checkClientEnd(state);
+}
+
+/** A chunk without what the gateway owns in it. */
+function foreign(data: string): unknown {
+  if (data === '[DONE]') return data;
+  const json = parseJson(data);
+  if (!isObject(json)) return data;
+  const { id: _id, model: _model, usage: _usage, ...rest } = json;
+  return JSON.parse(JSON.stringify(rest).replaceAll(/"(signature|data)":"[^"]*"/g, '"$1":"opaque"'));
+}
+
+describe('chat recordings', { skip: noRecordings }, () => {
+  for (const recording of recordings('*-chat').filter(({ name }) => isStream(name))) {
+    it(recording.name, () => {
+      for (const frames of framesOf(recording)) {
+        const got = verdict(() => {
+          const { steps, order } = decode(frames);
+          const { outcome, items } = order.fold.whole({ status: 'completed', stop: 'end' });
+          for (const request of [asking, responseContext().request]) {
+            const native = encode(steps, responseContext({ request }));
+            accepts(native);
+            accepts(encode(withoutNative(steps), responseContext({ request })));
+            if (outcome.status === 'failed') continue;
+            // Nothing but the gateway's own members differs from what the upstream sent for the first choice.
+            const sent = new Set(native.map((data) => JSON.stringify(foreign(data))));
+            const lost = frames.filter(({ data }) => data !== '[DONE]' && !sent.has(JSON.stringify(foreign(data))));
+            for (const { data } of lost) assert.match(data, /"usage":\{|"index":[1-9]/, `lost: ${data}`);
+          }
+          assert.equal(items.length > 0 || outcome.status === 'failed', true);
+          return outcome.status === 'failed' ? outcome : { status: outcome.status };
+        });
+        assert.deepEqual(got, expected[recording.name] ?? 'accepted');
+      }
+    });
+
+    it(`${recording.name} cut anywhere before its finish is an error`, () => {
+      for (const frames of framesOf(recording)) {
+        const finish = frames.findIndex(({ data }) => /"finish_reason": ?"|"error": ?\{/.test(data));
+        const cuts = [0, 1, Math.floor(finish / 2), finish].filter((cut) => cut >= 0 && cut <= finish);
+        for (const cut of cuts) assert.throws(() => decode(frames.slice(0, cut)), GatewayError);
+      }
+    });
+  }
+
+  for (const recording of recordings('*-chat').filter(({ name }) => !isStream(name))) {
+    it(recording.name, () => {
+      const got = verdict(() => {
+        const step = chatUpstream.decodeResponse(recording.text, decodeContext());
+        const order = new Order();
+        order.push(step, []);
+        const whole = order.fold.whole({ status: 'completed', stop: 'end' });
+        if (whole.outcome.status === 'failed') return whole.outcome;
+        const spliced = chatClient.encodeResponse(whole, step.native, responseContext());
+        assert.deepEqual({ ...(foreign(spliced) as object) }, { ...(foreign(recording.text) as object) });
+        const built = parseJson(chatClient.encodeResponse(whole, undefined, responseContext()));
+        assert.equal(isObject(built) && built['object'], 'chat.completion');
+        return { status: whole.outcome.status };
+      });
+      assert.deepEqual(got, expected[recording.name] ?? 'accepted');
+    });
+  }
+});

@@ -1,0 +1,289 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { Item } from '../../../src/codecs/canonical/item.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
+import { chatUpstream } from '../../../src/codecs/chat/index.ts';
+import { noRecordings, owner, requestOf, seal, target } from './fixtures.ts';
+
+const user = { role: 'user', content: 'hi' };
+const withMessages = (...messages: JsonObject[]) => requestOf({ model: 'm', messages: [user, ...messages] });
+/** The items after the first user text, without paths and turns. */
+const itemsOf = (...messages: JsonObject[]): unknown[] =>
+  withMessages(...messages)
+    .items.slice(1)
+    .map(({ at: _at, turn: _turn, ...item }: Item) =>
+      JSON.parse(JSON.stringify(item, (key, value) => (key === 'at' ? undefined : value))),
+    );
+
+describe('chat requests', () => {
+  it('read every kind of user content', () => {
+    const content = [
+      { type: 'text', text: 'a', cache_control: { type: 'ephemeral' } },
+      { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA', detail: 'low' } },
+      { type: 'image_url', image_url: { url: 'https://a.test/x.png' } },
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+      { type: 'file', file: { file_data: 'data:application/pdf;base64,AAAA', filename: 'x.pdf' } },
+      { type: 'file', file: { file_data: 'AAAA', filename: 'x.csv' } },
+      { type: 'file', file: { file_id: 'file-1' } },
+      { type: 'video_url', video_url: { url: 'https://a.test/v' } },
+    ];
+    const facts = { role: 'user' };
+    assert.deepEqual(itemsOf({ role: 'user', content }), [
+      { kind: 'text', ...facts, text: 'a', citations: [], cacheControl: { type: 'ephemeral' } },
+      {
+        kind: 'media',
+        ...facts,
+        media: { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' }, detail: 'low' },
+      },
+      { kind: 'media', ...facts, media: { type: 'image', source: { from: 'url', url: 'https://a.test/x.png' } } },
+      { kind: 'media', ...facts, media: { type: 'audio', source: { from: 'inline', mime: 'audio/mpeg', data: 'AAAA' } } },
+      {
+        kind: 'media',
+        ...facts,
+        media: { type: 'file', source: { from: 'inline', mime: 'application/pdf', data: 'AAAA' }, filename: 'x.pdf' },
+      },
+      {
+        kind: 'media',
+        ...facts,
+        media: { type: 'file', source: { from: 'inline', mime: 'text/csv', data: 'AAAA' }, filename: 'x.csv' },
+      },
+      { kind: 'media', ...facts, media: { type: 'file', source: { from: 'reference', id: 'file-1' } } },
+      { kind: 'native', ...facts, dialect: 'chat', body: content[7] },
+    ]);
+  });
+
+  it('read assistant turns, tool results and the custom flavour', () => {
+    const calls = [
+      { id: 'a', type: 'function', function: { name: 'f', arguments: '' } },
+      { id: 'b', type: 'custom', custom: { name: 'p', input: 'x' } },
+    ];
+    assert.deepEqual(
+      itemsOf(
+        { role: 'assistant', content: null, reasoning_content: '', tool_calls: calls },
+        { role: 'tool', tool_call_id: 'a', content: 'r' },
+        { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: 's' }] },
+        { role: 'assistant', refusal: 'no' },
+      ),
+      [
+        { kind: 'reasoning', raw: '' },
+        { kind: 'toolCall', flavour: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' },
+        { kind: 'toolCall', flavour: 'custom', callId: 'b', tool: { name: 'p' }, input: 'x' },
+        { kind: 'toolResult', flavour: 'function', callId: 'a', content: [{ kind: 'text', text: 'r' }], isError: false },
+        { kind: 'toolResult', flavour: 'custom', callId: 'b', content: [{ kind: 'text', text: 's' }], isError: false },
+        { kind: 'refusal', text: 'no' },
+      ],
+    );
+  });
+
+  it('read deprecated functions with ids of their own', () => {
+    const request = requestOf({
+      model: 'm',
+      functions: [{ name: 'f', parameters: {} }],
+      function_call: { name: 'f' },
+      messages: [
+        user,
+        { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+        { role: 'function', name: 'f', content: '1' },
+        { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
+        { role: 'function', name: 'f', content: '2' },
+      ],
+    });
+    assert.deepEqual(
+      request.items.flatMap((item) => (item.kind === 'toolCall' || item.kind === 'toolResult' ? [item.callId] : [])),
+      ['legacy_function_f', 'legacy_function_f', 'legacy_function_f_2', 'legacy_function_f_2'],
+    );
+    assert.equal(request.tools.length, 1);
+    assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'f' } });
+  });
+
+  it('rejoin the two ends of one reasoning item, and a signature with its call', () => {
+    const opaque: Opaque = { owner, value: 'DATA', itemId: 'rs_1' };
+    const signature: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG' };
+    const details = [
+      { type: 'reasoning.summary', summary: 'S', id: 'rs_1', format: 'unknown', index: 0 },
+      { type: 'reasoning.encrypted', data: seal(opaque), id: 'rs_1', format: 'unknown', index: 0 },
+      { type: 'reasoning.encrypted', data: seal(signature), id: 'call_1', format: 'unknown', index: 1 },
+    ];
+    const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+    assert.deepEqual(
+      itemsOf({ role: 'assistant', content: 'x', reasoning: 'S', reasoning_details: details, tool_calls: [call] }),
+      [
+        { kind: 'reasoning', summary: ['S'], opaque: { ...opaque, sealed: seal(opaque) }, id: 'rs_1' },
+        { kind: 'text', role: 'assistant', text: 'x', citations: [] },
+        {
+          kind: 'toolCall',
+          flavour: 'function',
+          callId: 'call_1',
+          tool: { name: 'f' },
+          input: '{}',
+          opaque: { ...signature, sealed: seal(signature) },
+        },
+      ],
+    );
+  });
+
+  it('keep configuration updates in place, empty content included', () => {
+    const update = { role: 'system', content: '', configuration_update: { reasoning: { effort: 'low' } } };
+    assert.deepEqual(itemsOf(update), [{ kind: 'native', dialect: 'chat', role: 'system', body: update }]);
+  });
+
+  it('read controls by their precedence', () => {
+    const request = requestOf({
+      model: 'm',
+      messages: [user],
+      max_tokens: 5,
+      max_completion_tokens: 7,
+      reasoning_effort: 'low',
+      reasoning: { effort: 'high', max_tokens: 9, summary: 'auto' },
+      stop: 'x',
+      logprobs: true,
+      top_logprobs: 3,
+      n: 1,
+      stream: true,
+      stream_options: { include_usage: true },
+      response_format: { type: 'json_schema', json_schema: { name: 's', schema: { type: 'object' }, strict: true } },
+    });
+    assert.equal(request.maxOutputTokens, 7);
+    assert.deepEqual(request.reasoning, { effort: 'low', budget: 9, summary: 'auto' });
+    assert.deepEqual(request.stop, ['x']);
+    assert.deepEqual(request.logprobs, { top: 3 });
+    assert.equal(request.includeUsage, true);
+    assert.deepEqual(request.format, { type: 'json_schema', name: 's', schema: { type: 'object' }, strict: true });
+  });
+
+  const wrong: [string, JsonObject][] = [
+    ['model', { messages: [user] }],
+    ['messages', { model: 'm' }],
+    ['messages', { model: 'm', messages: [] }],
+    ['messages[0].role', { model: 'm', messages: [{ role: 'robot', content: '' }] }],
+    ['messages[0].content', { model: 'm', messages: [{ role: 'user' }] }],
+    [
+      'messages[0].content[1].text',
+      {
+        model: 'm',
+        messages: [
+          {
+            role: 'user',
+            content: [
+              { type: 'text', text: 'a' },
+              { type: 'text', text: 5 },
+            ],
+          },
+        ],
+      },
+    ],
+    ['messages[0].tool_call_id', { model: 'm', messages: [{ role: 'tool', content: 'x' }] }],
+    [
+      'messages[0].tool_calls[0].function.name',
+      { model: 'm', messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: {} }] }] },
+    ],
+    ['n', { model: 'm', messages: [user], n: 2 }],
+    ['n', { model: 'm', messages: [user], n: '1' }],
+    ['stream', { model: 'm', messages: [user], stream: 'yes' }],
+    ['stop[1]', { model: 'm', messages: [user], stop: ['a', 1] }],
+    ['tools[0].function.name', { model: 'm', messages: [user], tools: [{ type: 'function', function: {} }] }],
+    ['tool_choice', { model: 'm', messages: [user], tool_choice: 'maybe' }],
+    ['max_tokens', { model: 'm', messages: [user], max_tokens: 1.5 }],
+    ['top_logprobs', { model: 'm', messages: [user], logprobs: true, top_logprobs: 21 }],
+    ['response_format.json_schema', { model: 'm', messages: [user], response_format: { type: 'json_schema' } }],
+  ];
+  for (const [param, body] of wrong) {
+    it(`refuse a wrong ${param}`, () => {
+      assert.throws(
+        () => requestOf(body),
+        (error) => error instanceof GatewayError && error.status === 400 && error.param === param,
+      );
+    });
+  }
+});
+
+describe('chat requests spliced for a chat upstream', () => {
+  const spliced = (body: JsonObject, over = {}) => chatUpstream.encodeRequest(requestOf(body), target(over)).body;
+
+  it('change the model and nothing else', () => {
+    const text = '{ "messages":[{"role":"user","content":"\\u0041"}],"x":1.0,"9":1,"1":2, "model" : "m" }';
+    const request = { ...requestOf(JSON.parse(text)), text };
+    assert.equal(chatUpstream.encodeRequest(request, target()).body, text.replace('"m"', '"up-model"'));
+  });
+
+  it('force the usage of streams and drop what chooses upstreams', () => {
+    const body = {
+      model: 'm',
+      messages: [user],
+      stream: true,
+      models: ['x'],
+      fallbacks: [],
+      api_base: 'http://x',
+      base_url: 'http://y',
+      user_config: {},
+    };
+    assert.equal(
+      spliced(body),
+      '{"model":"up-model","messages":[{"role":"user","content":"hi"}],"stream":true,"stream_options":{"include_usage":true}}',
+    );
+    assert.deepEqual(
+      JSON.parse(spliced({ ...body, stream_options: { include_usage: false, include_obfuscation: true } })).stream_options,
+      {
+        include_usage: true,
+        include_obfuscation: true,
+      },
+    );
+  });
+
+  it('say effort none in a native reasoning object and nowhere else', () => {
+    const json = JSON.parse(
+      spliced({ model: 'm', messages: [user], reasoning_effort: 'none', reasoning: { max_tokens: 5, exclude: true } }),
+    );
+    assert.deepEqual([json.reasoning, json.reasoning_effort], [{ effort: 'none', exclude: true }, undefined]);
+    assert.equal(JSON.parse(spliced({ model: 'm', messages: [user], reasoning_effort: 'none' })).reasoning_effort, 'none');
+  });
+
+  const mine: Opaque = { owner, value: 'RAW', form: '{"type":"reasoning.text","format":"anthropic-claude-v1","index":0}' };
+  const other: Opaque = { owner: { ...owner, scope: 'https://other.test' }, value: 'FOREIGN' };
+  const history = (details: JsonObject[]) => ({
+    model: 'm',
+    messages: [user, { role: 'assistant', content: 'a', reasoning: 'T', reasoning_details: details }, user],
+  });
+  const details = (body: JsonObject, over = {}) => JSON.parse(spliced(body, over)).messages[1];
+
+  it('open envelopes of this owner in place', () => {
+    const entry = { type: 'reasoning.text', text: 'T', format: 'anthropic-claude-v1', index: 0, signature: seal(mine), extra: 1 };
+    assert.deepEqual(details(history([entry])).reasoning_details, [{ ...entry, signature: 'RAW' }]);
+    assert.deepEqual(details(history([{ ...entry, signature: 'vendor' }])).reasoning_details, [
+      { ...entry, signature: 'vendor' },
+    ]);
+  });
+
+  it('remove the reasoning of another owner, of a broken envelope, and all of it on the retry without', () => {
+    const summary = { type: 'reasoning.summary', summary: 'T', format: 'x', index: 0 };
+    const sealed = { type: 'reasoning.encrypted', data: seal(other), format: 'x', index: 0 };
+    const kept = { type: 'reasoning.text', text: 'plain', index: 1 };
+    assert.deepEqual(details(history([summary, sealed])), { role: 'assistant', content: 'a' });
+    assert.deepEqual(details(history([summary, sealed, kept])).reasoning_details, [kept]);
+    assert.deepEqual(details(history([{ ...sealed, data: 'mz2.broken' }])), { role: 'assistant', content: 'a' });
+    const entry = { type: 'reasoning.text', text: 'T', index: 0, signature: seal(mine) };
+    assert.deepEqual(details(history([entry]), { withoutOpaque: true }), { role: 'assistant', content: 'a' });
+  });
+});
+
+describe('chat requests of real clients', { skip: noRecordings }, () => {
+  for (const file of ['openai-sdk', 'langchain', 'vercel-ai', 'pi-chat', 'opencode-chat', 'openai-agents']) {
+    it(file, () => {
+      const path = join(process.env['MIZU_FIXTURES'] ?? '', 'client-requests', `${file}.jsonl`);
+      for (const text of readFileSync(path, 'utf8').split('\n')) {
+        if (text === '') continue;
+        const { url, body } = JSON.parse(text);
+        if (typeof url !== 'string' || !url.startsWith('/v1/chat/completions')) continue;
+        const request = requestOf(body);
+        const upstream = JSON.parse(chatUpstream.encodeRequest(request, target()).body);
+        const { stream_options: _sent, ...sent } = upstream;
+        const { stream_options: _given, ...given } = body;
+        assert.deepEqual(sent, { ...given, model: 'up-model' });
+      }
+    });
+  }
+});

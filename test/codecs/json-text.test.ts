@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { editJson, type JsonEdit, sliceElements, sliceJson } from '../../src/codecs/json-text.ts';
+
+const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
+
+test('a replaced member leaves number spelling, key order, white space and duplicates alone', () => {
+  const text = '{ "10": 1.0e2, "id" :  "up" ,"2":{"id":"inner"}, "b":[1,2.50] }';
+  assert.equal(editJson(text, [edit(['id'], '"mine"')]), '{ "10": 1.0e2, "id" :  "mine" ,"2":{"id":"inner"}, "b":[1,2.50] }');
+});
+
+test('nested paths and array elements are reached', () => {
+  const text = '{"choices":[{"delta":{"x":"a\\"]}"}},{"delta":{}}]}';
+  assert.equal(editJson(text, [edit(['choices', 0, 'delta', 'x'], '1')]), '{"choices":[{"delta":{"x":1}},{"delta":{}}]}');
+});
+
+test('removal takes one comma with it, wherever the member stands', () => {
+  assert.equal(editJson('{"a":1,"b":2,"c":3}', [edit(['a'], undefined)]), '{"b":2,"c":3}');
+  assert.equal(editJson('{"a":1,"b":2,"c":3}', [edit(['b'], undefined)]), '{"a":1,"c":3}');
+  assert.equal(editJson('{"a":1, "b":2 , "c":3}', [edit(['b'], undefined), edit(['c'], undefined)]), '{"a":1}');
+  assert.equal(editJson('{"a":1}', [edit(['a'], undefined)]), '{}');
+  assert.equal(editJson('[1,2,3]', [edit([0], undefined), edit([2], undefined)]), '[2]');
+});
+
+test('a missing member is added to its object, and only there', () => {
+  assert.equal(editJson('{"a":{}}', [edit(['a', 'b'], '1'), edit(['a', 'c'], '2')]), '{"a":{"b":1,"c":2}}');
+  assert.equal(editJson('{"a":1}', [edit(['x', 'y'], '1')]), '{"a":1}');
+  assert.equal(editJson('{"a":1}', [edit(['a'], undefined), edit(['b'], '2')]), '{"b":2}');
+});
+
+test('escaped keys and __proto__ are keys like any other', () => {
+  assert.equal(
+    editJson('{"\\u0061":1,"__proto__":2}', [edit(['a'], '3'), edit(['__proto__'], '4')]),
+    '{"\\u0061":3,"__proto__":4}',
+  );
+});
+
+test('slices give the exact text', () => {
+  const text = '{"a":[ {"x":1.50} , "s" ],"a2":null}';
+  assert.equal(sliceJson(text, ['a', 0, 'x']), '1.50');
+  assert.equal(sliceJson(text, ['a', 5]), undefined);
+  assert.deepEqual(sliceElements(text, ['a']), ['{"x":1.50}', '"s"']);
+});
+
+test('property: an edited text parses to the edited value, and other members keep their text', () => {
+  const values = fc.jsonValue({ maxDepth: 3 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.string(), values), { maxLength: 6 }),
+      fc.array(fc.tuple(fc.nat(7), fc.option(values)), { maxLength: 4 }),
+      fc.constantFrom(undefined, 1, '\t'),
+      (members, changes, indent) => {
+        const object = Object.fromEntries(members);
+        const keys = [...Object.keys(object), 'added'];
+        const expected = new Map<string, unknown>(Object.entries(object));
+        const edits = new Map<string, JsonEdit>();
+        for (const [pick, value] of changes) {
+          const key = keys[pick % keys.length] ?? 'added';
+          edits.set(key, edit([key], value === null ? undefined : JSON.stringify(value)));
+        }
+        for (const [key, { value }] of edits) {
+          if (value === undefined) expected.delete(key);
+          else expected.set(key, JSON.parse(value));
+        }
+        const edited = editJson(JSON.stringify(object, null, indent), [...edits.values()]);
+        assert.deepEqual(
+          JSON.parse(edited),
+          Object.fromEntries([...expected].map(([key, value]) => [key, JSON.parse(JSON.stringify(value))])),
+        );
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('property: an array keeps what is not removed', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 8 }),
+      fc.uniqueArray(fc.nat(9)),
+      fc.constantFrom(undefined, 2),
+      (list, removed, indent) => {
+        const text = JSON.stringify(list, null, indent);
+        const edited = editJson(
+          text,
+          removed.filter((index) => index < list.length).map((index) => edit([index], undefined)),
+        );
+        assert.deepEqual(JSON.parse(edited), JSON.parse(JSON.stringify(list.filter((_, index) => !removed.includes(index)))));
+      },
+    ),
+    { numRuns: 300 },
+  );
+});

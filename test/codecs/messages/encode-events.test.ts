@@ -1,0 +1,269 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import Anthropic from '@anthropic-ai/sdk';
+import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
+import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
+import { fold } from '../../../src/codecs/canonical/fold.ts';
+import type { Frame } from '../../../src/codecs/codec.ts';
+import { messagesClient } from '../../../src/codecs/messages/index.ts';
+import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
+import { decodeBody, decodeFrames, encodeSteps, open, payloads, responseContext, seal } from './harness.ts';
+
+const gemini = { channelType: 'gemini', scope: 'g', model: 'm' } as const;
+const start: CanonicalEvent = { type: 'response.start' };
+const done: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
+const call = (index: number, callId: string): CanonicalEvent => ({
+  type: 'item.start',
+  index,
+  head: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' } },
+});
+const input = (index: number, text: string): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'input', text } });
+const called = (index: number, callId: string, text: string, more: object = {}): CanonicalEvent => ({
+  type: 'item.end',
+  index,
+  item: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: text, ...more },
+  status: 'completed',
+});
+const textItem = (index: number, text: string): CanonicalEvent[] => [
+  { type: 'item.start', index, head: { kind: 'text', role: 'assistant' } },
+  { type: 'item.delta', index, delta: { kind: 'text', text } },
+  { type: 'item.end', index, item: { kind: 'text', role: 'assistant', text, citations: [] }, status: 'completed' },
+];
+
+function encode(events: readonly CanonicalEvent[]): Frame[] {
+  const frames = encodeSteps(events.map((event) => ({ events: [event] })));
+  checkClientStream(frames);
+  return frames;
+}
+
+/** One line an event: what a reader needs to see of the order. */
+function outline(frames: readonly Frame[]): string[] {
+  return frames.map(({ event, data }) => {
+    const json = JSON.parse(data);
+    if (event === 'content_block_start') return `${json.index} start ${json.content_block.type}`;
+    if (event === 'content_block_delta') return `${json.index} ${Object.values(json.delta).join(' ')}`;
+    if (event === 'content_block_stop') return `${json.index} stop`;
+    if (event === 'message_delta') return `${json.delta.stop_reason}`;
+    return String(event);
+  });
+}
+
+/** The official SDK's reading of a stream. */
+async function sdkMessage(frames: readonly Frame[]): Promise<Anthropic.Message> {
+  const body = frames.map(({ event, data }) => `event: ${event}\ndata: ${data}\n\n`).join('');
+  const answer = async () => new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  const client = new Anthropic({ apiKey: 'key', baseURL: 'http://test.invalid', fetch: answer, maxRetries: 0 });
+  return client.messages.stream({ model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] }).finalMessage();
+}
+
+test('parallel calls: the first streams live, the next wait and follow in order', () => {
+  const frames = encode([
+    start,
+    call(0, 'a'),
+    call(1, 'b'),
+    input(0, '{"x":'),
+    input(1, '{"y"'),
+    input(0, '1}'),
+    input(1, ':2}'),
+    called(0, 'a', '{"x":1}'),
+    called(1, 'b', '{"y":2}'),
+    done,
+  ]);
+  assert.deepEqual(outline(frames), [
+    'message_start',
+    '0 start tool_use',
+    '0 input_json_delta {"x":',
+    '0 input_json_delta 1}',
+    '0 stop',
+    '1 start tool_use',
+    '1 input_json_delta {"y":2}',
+    '1 stop',
+    'tool_use',
+    'message_stop',
+  ]);
+});
+
+test('arguments are on the wire before their call ends', () => {
+  const frames = encodeSteps(
+    [{ events: [start] }, { events: [call(0, 'a')] }, { events: [input(0, '{"x')] }],
+    upstreamFault('truncated', 'x'),
+  );
+  assert.deepEqual(outline(frames).slice(0, 3), ['message_start', '0 start tool_use', '0 input_json_delta {"x']);
+  checkClientStream(frames);
+});
+
+test('empty deltas open no block, and text gives way to a call', () => {
+  const frames = encode([
+    start,
+    { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
+    { type: 'item.delta', index: 0, delta: { kind: 'text', text: '' } },
+    call(1, 'a'),
+    { type: 'item.end', index: 0, item: { kind: 'text', role: 'assistant', text: '', citations: [] }, status: 'completed' },
+    called(1, 'a', ''),
+    done,
+  ]);
+  assert.deepEqual(outline(frames), [
+    'message_start',
+    '0 start tool_use',
+    '0 input_json_delta {}',
+    '0 stop',
+    'tool_use',
+    'message_stop',
+  ]);
+});
+
+test('a signature comes once, whole, at the end of its thinking; none is invented', async () => {
+  const opaque = { owner: gemini, value: 'sig' };
+  const reasoning = (index: number, more: object): CanonicalEvent[] => [
+    { type: 'item.start', index, head: { kind: 'reasoning' } },
+    { type: 'item.delta', index, delta: { kind: 'summary', part: 0, text: 'one' } },
+    { type: 'item.delta', index, delta: { kind: 'summary', part: 1, text: 'two' } },
+    { type: 'item.end', index, item: { kind: 'reasoning', summary: ['one', 'two'], ...more }, status: 'completed' },
+  ];
+  const frames = encode([start, ...reasoning(0, { opaque }), ...reasoning(1, {}), ...textItem(2, 'hi'), done]);
+  const message = await sdkMessage(frames);
+  assert.deepEqual(
+    message.content.map((block) => (block.type === 'thinking' ? [block.thinking, block.signature] : block.type)),
+    [['one\n\ntwo', seal(opaque)], ['one\n\ntwo', ''], 'text'],
+  );
+});
+
+test('signatures of calls and texts come back to them', () => {
+  const events: CanonicalEvent[] = [
+    start,
+    { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
+    {
+      type: 'item.end',
+      index: 0,
+      item: { kind: 'text', role: 'assistant', text: 'hi', citations: [], opaque: { owner: gemini, value: 'T' } },
+      status: 'completed',
+    },
+    call(1, 'a'),
+    call(2, 'b'),
+    called(1, 'a', '{}', { opaque: { owner: gemini, value: 'A' } }),
+    called(2, 'b', '{}', { opaque: { owner: gemini, value: 'B' } }),
+    done,
+  ];
+  const whole = JSON.parse(messagesClient.encodeResponse(fold(events), undefined, responseContext()));
+  const { items } = decodeBody({ model: 'm', messages: [{ role: 'assistant', content: whole.content }] });
+  assert.deepEqual(
+    items.map((item) => [item.kind, 'opaque' in item ? item.opaque : undefined]),
+    [
+      ['text', { owner: gemini, value: 'T' }],
+      ['toolCall', { owner: gemini, value: 'A' }],
+      ['toolCall', { owner: gemini, value: 'B' }],
+    ],
+  );
+  const types = outline(encode(events)).filter((line) => line.includes('start'));
+  assert.deepEqual(types.slice(1), [
+    '0 start text',
+    '1 start thinking',
+    '2 start tool_use',
+    '3 start thinking',
+    '4 start tool_use',
+    '5 start thinking',
+  ]);
+});
+
+test('stop reasons', () => {
+  const reason = (...events: CanonicalEvent[]) => outline(encode([start, ...events])).at(-2);
+  const incomplete = (why: 'max_output' | 'content_filter' | 'context_window' | 'pause' | 'compaction'): CanonicalEvent => ({
+    type: 'response.end',
+    outcome: { status: 'incomplete', reason: why },
+  });
+  assert.equal(reason(...textItem(0, 'x'), done), 'end_turn');
+  assert.equal(reason(call(0, 'a'), called(0, 'a', '{}'), done), 'tool_use');
+  assert.equal(reason(call(0, 'a'), called(0, 'a', '{}'), incomplete('max_output')), 'max_tokens');
+  assert.equal(reason(call(0, 'a'), input(0, '{"cut'), incomplete('max_output')), 'max_tokens');
+  assert.equal(reason(incomplete('content_filter')), 'refusal');
+  assert.equal(reason(incomplete('context_window')), 'model_context_window_exceeded');
+  assert.equal(reason(incomplete('pause')), 'pause_turn');
+  assert.equal(reason(incomplete('compaction')), 'compaction');
+  assert.equal(reason({ type: 'response.end', outcome: { status: 'completed', stop: 'toolUse' } }), 'end_turn');
+  const refusal: CanonicalEvent[] = [
+    { type: 'item.start', index: 0, head: { kind: 'refusal' } },
+    { type: 'item.end', index: 0, item: { kind: 'refusal', text: 'no' }, status: 'completed' },
+  ];
+  assert.equal(reason(...refusal, done), 'refusal');
+  const other: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: 'other', native: 'end_turn' } };
+  assert.equal(reason(other), 'other');
+});
+
+test('whatever cannot be said ends in the error event, never in message_stop', () => {
+  const media: CanonicalEvent = { type: 'item.start', index: 0, head: { kind: 'media' } };
+  const error = new GatewayError('upstream_error', 'failed');
+  const endings: CanonicalEvent[][] = [
+    [start, media],
+    [start, call(0, 'a'), called(0, 'a', '{"x')],
+    [start, call(0, 'a'), called(0, 'a', '[]')],
+    [start, { type: 'response.end', outcome: { status: 'failed', error } }],
+    [{ type: 'response.end', outcome: { status: 'cancelled', error } }],
+    [start],
+  ];
+  for (const events of endings) {
+    const frames = encode(events);
+    assert.equal(frames.at(-1)?.event, 'error', JSON.stringify(events));
+    assert.equal(frames.filter(({ event }) => event === 'message_stop' || event === 'error').length, 1);
+  }
+});
+
+test('usage: exclusive input, cache and reasoning in message_delta; zeros at the start when unknown', () => {
+  const usage = { input: 5, cacheRead: 3, cacheWrite5m: 2, output: 7, reasoning: 4 };
+  const frames = encode([start, ...textItem(0, 'x'), { type: 'usage.report', usage }, done]);
+  assert.equal(JSON.parse(frames[0]?.data ?? '').message.usage.input_tokens, 0);
+  assert.deepEqual(JSON.parse(frames.at(-2)?.data ?? '').usage, {
+    input_tokens: 5,
+    cache_creation_input_tokens: 2,
+    cache_read_input_tokens: 3,
+    cache_creation: { ephemeral_5m_input_tokens: 2, ephemeral_1h_input_tokens: 0 },
+    output_tokens: 7,
+    output_tokens_details: { thinking_tokens: 4 },
+  });
+});
+
+test('native: sparse indices become contiguous, fragments of a signature one value, pings go', () => {
+  const { steps, error } = decodeFrames(
+    payloads([
+      { type: 'message_start', message: { id: 'm', model: 'u', content: [], usage: { input_tokens: 1, output_tokens: 1 } } },
+      { type: 'ping' },
+      { type: 'content_block_start', index: 3, content_block: { type: 'thinking', thinking: '', signature: 'a' } },
+      { type: 'content_block_delta', index: 3, delta: { type: 'signature_delta', signature: 'b' } },
+      { type: 'content_block_delta', index: 3, delta: { type: 'signature_delta', signature: 'c', extra: 1 } },
+      { type: 'content_block_stop', index: 3 },
+      { type: 'content_block_start', index: 7, content_block: { type: 'redacted_thinking', data: 'R' } },
+      { type: 'content_block_stop', index: 7 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } },
+      { type: 'message_stop' },
+    ]),
+  );
+  assert.equal(error, undefined);
+  const frames = encodeSteps(steps);
+  checkClientStream(frames);
+  const deltas = frames.filter(({ event }) => event === 'content_block_delta').map(({ data }) => JSON.parse(data));
+  assert.equal(deltas.length, 1);
+  assert.deepEqual(
+    { ...deltas[0], delta: { ...deltas[0].delta, signature: open(deltas[0].delta.signature)?.value } },
+    {
+      type: 'content_block_delta',
+      index: 0,
+      delta: { type: 'signature_delta', signature: 'abc', extra: 1 },
+    },
+  );
+  const redacted = JSON.parse(frames.find(({ data }) => data.includes('redacted'))?.data ?? '');
+  assert.deepEqual(open(redacted.content_block.data)?.form, 'redacted');
+});
+
+test('native: an upstream error keeps its type, loses its text and request id', () => {
+  const said = {
+    type: 'error',
+    error: { type: 'overloaded_error', message: 'see https://up.test/acct_12345678' },
+    request_id: 'req_1',
+  };
+  const frames = encodeSteps(decodeFrames(payloads([said])).steps);
+  assert.deepEqual(JSON.parse(frames[0]?.data ?? ''), {
+    type: 'error',
+    error: { type: 'overloaded_error', message: 'The upstream is overloaded.' },
+  });
+  const ours = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
+  assert.equal(JSON.parse(encodeSteps(decodeFrames(payloads([ours])).steps)[0]?.data ?? '').error.type, 'api_error');
+});

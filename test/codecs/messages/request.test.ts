@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { isObject } from '../../../src/codecs/canonical/json.ts';
+import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
+import { decodeBody, owner, seal, target } from './harness.ts';
+
+const ask = { model: 'logical', max_tokens: 10 };
+const user = { role: 'user', content: 'hi' };
+
+test('blocks of every kind become items with their path and turn', () => {
+  const {
+    items,
+    reasoning,
+    user: userId,
+  } = decodeBody({
+    ...ask,
+    system: [{ type: 'text', text: 'S', cache_control: { type: 'ephemeral' } }],
+    metadata: { user_id: 'u' },
+    thinking: { type: 'enabled', budget_tokens: 5000, display: 'summarized' },
+    messages: [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'look' },
+          { type: 'text', text: '' },
+          { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+          { type: 'document', title: 'T', source: { type: 'text', media_type: 'text/plain', data: 'D' } },
+          { type: 'search_result', source: 's', title: 't', content: [] },
+        ],
+      },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { '2': 1.0, '1': { b: 1 } } }] },
+      { role: 'system', content: 'later' },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'c', is_error: true, content: [{ type: 'text', text: 'no' }] }],
+      },
+    ],
+  });
+  assert.deepEqual(
+    items.map((item) => [item.kind, item.at, item.turn]),
+    [
+      ['text', 'system[0]', 0],
+      ['text', 'messages[0].content[0]', 1],
+      ['media', 'messages[0].content[2]', 1],
+      ['media', 'messages[0].content[3]', 1],
+      ['native', 'messages[0].content[4]', 1],
+      ['toolCall', 'messages[1].content[0]', 2],
+      ['text', 'messages[2].content', 3],
+      ['toolResult', 'messages[3].content[0]', 4],
+    ],
+  );
+  assert.deepEqual(reasoning, { effort: 'high', budget: 5000, summary: 'auto' });
+  assert.equal(userId, 'u');
+});
+
+test('the input of a call keeps its exact text', () => {
+  const text =
+    '{"model":"m","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input": {"2":1.0, "1":1e2,"__proto__":[]} }]}]}';
+  const [item] = decodeBody(text).items;
+  assert.equal(item?.kind === 'toolCall' && item.input, '{"2":1.0, "1":1e2,"__proto__":[]}');
+});
+
+test('wrong fields are refused with their path', () => {
+  const wrong: [object, string][] = [
+    [{ ...ask, model: 1, messages: [user] }, 'model'],
+    [{ ...ask, max_tokens: 0, messages: [user] }, 'max_tokens'],
+    [{ ...ask, max_tokens: 1.5, messages: [user] }, 'max_tokens'],
+    [{ ...ask, stream: 'yes', messages: [user] }, 'stream'],
+    [{ ...ask }, 'messages'],
+    [{ ...ask, messages: [] }, 'messages'],
+    [{ ...ask, messages: [{ role: 'tool', content: 'x' }] }, 'messages[0].role'],
+    [{ ...ask, messages: [{ role: 'user' }] }, 'messages[0].content'],
+    [{ ...ask, messages: [{ role: 'user', content: [{ type: 'text' }] }] }, 'messages[0].content[0].text'],
+    [
+      { ...ask, messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: '{"x' }] }] },
+      'messages[0].content[0].input',
+    ],
+    [
+      { ...ask, messages: [{ role: 'user', content: [{ type: 'image', source: { type: 'base64', data: '' } }] }] },
+      'messages[0].content[0].source.media_type',
+    ],
+    [{ ...ask, messages: [user], tools: [{ name: 'f' }] }, 'tools[0].input_schema'],
+    [{ ...ask, messages: [user], tools: [{ name: 'f', input_schema: { type: 'string' } }] }, 'tools[0].input_schema.type'],
+    [{ ...ask, messages: [user], stop_sequences: ['a', 1] }, 'stop_sequences[1]'],
+  ];
+  for (const [body, path] of wrong) {
+    assert.throws(
+      () => decodeBody(body),
+      (error: unknown) => error instanceof GatewayError && error.status === 400 && error.param === path,
+      path,
+    );
+  }
+});
+
+test('tools: custom type is ordinary, typed tools are native, parallel flag is inside tool_choice', () => {
+  const { tools, toolChoice, parallelToolCalls } = decodeBody({
+    ...ask,
+    messages: [user],
+    tools: [
+      { type: 'custom', name: 'f', input_schema: { type: 'object' } },
+      { type: 'web_search_20250305', name: 'web_search' },
+    ],
+    tool_choice: { type: 'any', disable_parallel_tool_use: true },
+  });
+  assert.deepEqual(
+    tools.map(({ kind }) => kind),
+    ['function', 'native'],
+  );
+  assert.deepEqual(toolChoice, { mode: 'required' });
+  assert.equal(parallelToolCalls, false);
+});
+
+test('same dialect: only the gateway’s members change', () => {
+  const text =
+    '{ "model":"logical" , "messages":[{"role":"user","content":"hi"}],"temperature":1.0,"thinking":{"type":"new","x":1e1},"fallbacks":[1],"stream":true}';
+  const { body, headers } = messagesUpstream.encodeRequest(decodeBody(text), target());
+  assert.equal(
+    body,
+    '{ "model":"up-model" , "messages":[{"role":"user","content":"hi"}],"temperature":1.0,"thinking":{"type":"new","x":1e1},"stream":true,"max_tokens":128000}',
+  );
+  assert.equal(headers['anthropic-version'], '2023-06-01');
+});
+
+test('same dialect: envelopes of this owner are opened in place, every other thinking block goes', () => {
+  const mine = seal({ owner, value: 'raw-sig' });
+  const foreign = seal({ owner: { ...owner, scope: 'elsewhere' }, value: 'x' });
+  const thinking = (signature?: string) => ({ type: 'thinking', thinking: 't', signature });
+  const text = { type: 'text', text: 'x' };
+  const body = {
+    ...ask,
+    messages: [
+      user,
+      {
+        role: 'assistant',
+        content: [thinking(mine), thinking(foreign), thinking('mz2.broken'), thinking(), thinking('vendor'), text],
+      },
+      user,
+      { role: 'assistant', content: [thinking(foreign)] },
+      { role: 'assistant', content: [{ type: 'redacted_thinking', data: seal({ owner, value: 'D', form: 'redacted' }) }, text] },
+    ],
+  };
+  const sent = (withoutOpaque: boolean) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody(body), target({ withoutOpaque })).body).messages;
+  assert.deepEqual(sent(false), [
+    user,
+    { role: 'assistant', content: [thinking('raw-sig'), thinking('vendor'), text] },
+    user,
+    { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'D' }, text] },
+  ]);
+  assert.deepEqual(sent(true), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
+});
+
+test('private files ask for the beta, words do not', () => {
+  const headersOf = (content: unknown) =>
+    messagesUpstream.encodeRequest(decodeBody({ ...ask, messages: [{ role: 'user', content }] }), target()).headers;
+  const file = { type: 'document', source: { type: 'file', file_id: 'f' } };
+  assert.equal(headersOf([file])['anthropic-beta'], 'files-api-2025-04-14');
+  assert.equal(headersOf([{ type: 'tool_result', tool_use_id: 'c', content: [file] }])['anthropic-beta'], 'files-api-2025-04-14');
+  assert.equal(headersOf('{"source":{"type":"file"}}')['anthropic-beta'], undefined);
+});
+
+const fixtures = process.env['MIZU_FIXTURES'];
+test('requests that real clients sent are decoded and pass unchanged but for the model', {
+  skip: fixtures === undefined && 'MIZU_FIXTURES is not set',
+}, () => {
+  const folder = join(fixtures ?? '', 'client-requests');
+  let seen = 0;
+  for (const file of readdirSync(folder).filter((name) => name.endsWith('.jsonl'))) {
+    for (const line of readFileSync(join(folder, file), 'utf8').split('\n')) {
+      if (line === '') continue;
+      const { url, body } = JSON.parse(line);
+      if (typeof url !== 'string' || !url.startsWith('/v1/messages') || !isObject(body)) continue;
+      const { body: sent } = messagesUpstream.encodeRequest(decodeBody(JSON.stringify(body)), target());
+      assert.deepEqual(JSON.parse(sent), { max_tokens: 128000, ...body, model: 'up-model' }, file);
+      seen += 1;
+    }
+  }
+  assert.ok(seen > 5);
+});
+
+test('recorded requests decode', { skip: fixtures === undefined && 'MIZU_FIXTURES is not set' }, () => {
+  const path = join(fixtures ?? '', 'recordings', 'anthropic-messages', 'requests.jsonl');
+  for (const line of readFileSync(path, 'utf8').split('\n')) {
+    if (line === '') continue;
+    const { request, status, response_file: name } = JSON.parse(line);
+    if (status !== 200 || !isObject(request) || !Array.isArray(request['messages'])) continue;
+    assert.doesNotThrow(() => decodeBody(JSON.stringify(request)), name);
+  }
+});

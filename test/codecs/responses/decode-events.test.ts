@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Step } from '../../../src/codecs/canonical/event.ts';
+import { responsesUpstream } from '../../../src/codecs/responses/index.ts';
+import { decodeAll, decodeContext, framesOf, refusalOf } from './support.ts';
+
+const CREATED =
+  '{"type":"response.created","response":{"id":"r","object":"response","model":"m","status":"in_progress","output":[]}}';
+
+interface Case {
+  readonly title: string;
+  readonly upstream: readonly string[];
+  readonly canonical: readonly string[] | undefined;
+  readonly refused: string | undefined;
+}
+
+function casesOf(text: string): Case[] {
+  return text
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => {
+      const block = (name: string) => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\\n\`\`\``).exec(section)?.[1]?.split('\n');
+      const upstream = (block('upstream') ?? []).map((line) => (line === '…' ? CREATED : line));
+      return { title: section.split('\n', 1)[0] ?? '', upstream, canonical: block('canonical'), refused: block('refused')?.[0] };
+    });
+}
+
+for (const { title, upstream, canonical, refused } of casesOf(
+  readFileSync(new URL('./decode-events.cases.md', import.meta.url), 'utf8'),
+)) {
+  test(`decodeEvents: ${title}`, () => {
+    if (canonical === undefined) {
+      const error = refusalOf(() => decodeAll(framesOf(...upstream)));
+      assert.equal(error.code, 'upstream_error');
+      assert.equal(error.details.reason, refused);
+      return;
+    }
+    const { steps } = decodeAll(framesOf(...upstream));
+    const events = steps.flatMap((step) => step.events);
+    assert.deepEqual(
+      events.map((event) => JSON.parse(JSON.stringify(event))),
+      canonical.map((line) => JSON.parse(line)),
+    );
+    const texts = steps.map((step) => step.native?.text);
+    assert.deepEqual(texts, upstream);
+  });
+}
+
+test('decodeEvents: a failed response keeps what was said, its usage and its error; later input is ignored', () => {
+  const decoder = responsesUpstream.decodeEvents(decodeContext());
+  const steps: Step[] = [];
+  for (const frame of framesOf(
+    CREATED,
+    '{"type":"response.output_item.added","output_index":0,"item":{"id":"msg_1","type":"message","role":"assistant","content":[]}}',
+    '{"type":"response.content_part.added","output_index":0,"content_index":0,"part":{"type":"output_text","text":""}}',
+    '{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"par"}',
+    '{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"see https://internal.example/x"},"output":[],"usage":{"input_tokens":2,"output_tokens":1}}}',
+    '{"type":"response.completed","response":{"status":"completed","output":[]}}',
+  )) {
+    decoder.push(frame, steps);
+  }
+  const events = steps.flatMap((step) => step.events);
+  assert.equal(events.filter((event) => event.type === 'response.end').length, 1);
+  const end = events.at(-1);
+  assert.ok(end?.type === 'response.end' && end.outcome.status === 'failed');
+  assert.equal(end.outcome.error.shownCode, 'server_error');
+  assert.ok(!end.outcome.error.message.includes('internal.example'));
+  assert.ok(events.some((event) => event.type === 'usage.report' && event.usage.output === 1));
+  assert.ok(decoder.ended);
+});
+
+for (const [form, event] of [
+  [
+    'nested',
+    '{"type":"error","sequence_number":2,"error":{"type":"insufficient_quota","code":"insufficient_quota","message":"quota of org-12345678","param":null}}',
+  ],
+  ['flat', '{"type":"error","sequence_number":2,"code":"rate_limit_exceeded","message":"Slow down","param":null}'],
+] as const) {
+  test(`decodeEvents: a ${form} error event ends the answer as failed, once`, () => {
+    const { steps } = decodeAll(framesOf(CREATED, event, '{"type":"response.failed","response":{"status":"failed"}}'));
+    const ends = steps.flatMap((step) => step.events).filter((entry) => entry.type === 'response.end');
+    assert.equal(ends.length, 1);
+    const [end] = ends;
+    assert.ok(end?.type === 'response.end' && end.outcome.status === 'failed');
+    assert.equal(end.outcome.error.details.upstream?.status, 429);
+    assert.equal(end.outcome.error.details.upstream?.type, form === 'nested' ? 'insufficient_quota' : undefined);
+    assert.ok(!end.outcome.error.message.includes('org-'));
+  });
+}
+
+test('decodeEvents: cancelled is no success and no failure of its own making', () => {
+  const { steps } = decodeAll(framesOf(CREATED, '{"type":"response.cancelled","response":{"status":"cancelled","output":[]}}'));
+  const end = steps.at(-1)?.events.at(-1);
+  assert.ok(end?.type === 'response.end' && end.outcome.status === 'cancelled');
+  assert.equal(end.outcome.error.code, 'cancelled');
+});
+
+test('decodeEvents: every prefix without the terminal event is a truncation', () => {
+  const frames = framesOf(
+    CREATED,
+    '{"type":"response.output_item.added","output_index":0,"item":{"id":"ct_1","type":"custom_tool_call","call_id":"c","name":"sql","input":""}}',
+    '{"type":"response.custom_tool_call_input.delta","item_id":"ct_1","output_index":0,"delta":"SELECT"}',
+    '{"type":"response.output_item.done","output_index":0,"item":{"id":"ct_1","type":"custom_tool_call","call_id":"c","name":"sql","input":"SELECT 1"}}',
+    '{"type":"response.completed","response":{"status":"completed","output":[]}}',
+  );
+  for (let length = 0; length < frames.length; length += 1) {
+    assert.equal(refusalOf(() => decodeAll(frames.slice(0, length))).details.reason, 'truncated');
+  }
+  const whole = decodeAll(frames).order.fold.whole({ status: 'completed', stop: 'end' });
+  assert.deepEqual(whole.outcome, { status: 'completed', stop: 'toolUse' });
+  assert.deepEqual(whole.items[0]?.item, {
+    kind: 'toolCall',
+    flavour: 'custom',
+    callId: 'c',
+    tool: { name: 'sql' },
+    input: 'SELECT 1',
+    id: 'ct_1',
+  });
+});

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Item } from '../../../src/codecs/canonical/item.ts';
+import { isObject, type JsonObject } from '../../../src/codecs/canonical/json.ts';
+import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
+import type { Target } from '../../../src/codecs/codec.ts';
+import { responsesUpstream } from '../../../src/codecs/responses/index.ts';
+import { decode, objectFrom, OWNER, refusalOf, seal, target } from './support.ts';
+
+const chat: CanonicalRequest = {
+  dialect: 'chat',
+  text: '{}',
+  json: {},
+  model: 'logical',
+  stream: false,
+  items: [],
+  tools: [],
+  includeUsage: false,
+};
+
+function encode(request: Partial<CanonicalRequest>, more: Partial<Target> = {}): JsonObject {
+  return objectFrom(responsesUpstream.encodeRequest({ ...chat, ...request }, target(more)).body);
+}
+
+function forward(text: string, more: Partial<Target> = {}): string {
+  return responsesUpstream.encodeRequest(decode(text), target(more)).body;
+}
+
+function inputOf(body: JsonObject): JsonObject[] {
+  return Array.isArray(body['input']) ? body['input'].filter(isObject) : [];
+}
+
+test('encodeRequest: the same dialect keeps every byte but the named ones', () => {
+  const text =
+    '{ "model" : "logical", "temperature": 1.0, "input" : [ {"role":"user","content":"hi","x":1e2} ], "previous_response_id": "resp_1",\n "include":["reasoning.encrypted_content"], "conversation": null, "client_metadata": {"a":"b"}, "models":["x"], "tools": [{"type":"web_search"}], "big": 12345678901234567890 }';
+  assert.equal(
+    forward(text),
+    '{ "model" : "upstream-model", "temperature": 1.0, "input" : [ {"role":"user","content":"hi","x":1e2} ], "include":["reasoning.encrypted_content"], "conversation": null, "tools": [{"type":"web_search"}], "big": 12345678901234567890 }',
+  );
+});
+
+test('encodeRequest: envelopes are opened for their owner, under the id that the value belongs to', () => {
+  const sealed = seal({ owner: OWNER, value: 'RAW', itemId: 'rs_up' });
+  const text = `{"model":"m","input":[{"type":"reasoning","id":"rs_mine","summary":[],"encrypted_content":"${sealed}"},{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"}]}`;
+  assert.equal(
+    forward(text),
+    '{"model":"upstream-model","input":[{"type":"reasoning","id":"rs_up","summary":[],"encrypted_content":"RAW"},{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"}]}',
+  );
+});
+
+test('encodeRequest: reasoning of another owner, tampered, stored elsewhere or forbidden goes; what it led to stays without ids', () => {
+  const foreign = seal({ owner: { ...OWNER, scope: 'https://other.example' }, value: 'RAW' });
+  const ours = seal({ owner: OWNER, value: 'RAW' });
+  const after =
+    '{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"},{"type":"message","id":"msg_1","role":"assistant","content":"x"},{"role":"user","id":"u","content":"y"}';
+  const left =
+    '{"model":"upstream-model","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},{"type":"message","role":"assistant","content":"x"},{"role":"user","id":"u","content":"y"}]}';
+  const body = (reasoning: string) => `{"model":"m","input":[${reasoning},${after}]}`;
+  assert.equal(forward(body(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"${foreign}"}`)), left);
+  assert.equal(forward(body('{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"mz2.tampered"}')), left);
+  assert.equal(forward(body('{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"s"}]}')), left);
+  assert.equal(
+    forward(body(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"${ours}"}`), { withoutOpaque: true }),
+    left,
+  );
+});
+
+test('encodeRequest: what the vendor ran behind dropped reasoning goes with it, results end the group', () => {
+  const text =
+    '{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"web_search_call","id":"ws_1","status":"completed"},{"type":"message","id":"msg_1","role":"assistant","content":"x"},{"role":"user","content":"y"},{"type":"web_search_call","id":"ws_2"},{"type":"message","id":"msg_2","role":"assistant","content":"z"}]}';
+  assert.equal(
+    forward(text),
+    '{"model":"upstream-model","input":[{"type":"message","role":"assistant","content":"x"},{"role":"user","content":"y"},{"type":"web_search_call","id":"ws_2"},{"type":"message","id":"msg_2","role":"assistant","content":"z"}]}',
+  );
+});
+
+test('encodeRequest: raw reasoning, raw vendor values and items that this Channel stored stay as they are', () => {
+  for (const reasoning of [
+    '{"type":"reasoning","id":"a","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":null}',
+    '{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"gAAAA"}',
+  ]) {
+    assert.equal(
+      forward(`{"model":"m","input":[${reasoning},{"role":"assistant","content":"x"}]}`),
+      `{"model":"upstream-model","input":[${reasoning},{"role":"assistant","content":"x"}]}`,
+    );
+  }
+  const stored = '{"type":"reasoning","id":"rs_1","summary":[]}';
+  assert.equal(
+    forward(`{"model":"m","input":[${stored}]}`, { stored: (id) => id === 'rs_1' }),
+    `{"model":"upstream-model","input":[${stored}]}`,
+  );
+});
+
+test('encodeRequest: a WebSocket turn becomes a POST body', () => {
+  const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
+  assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');
+});
+
+test('encodeRequest: a conversation of another dialect becomes items; assistant text is output_text', () => {
+  const items: Item[] = [
+    { kind: 'text', role: 'system', text: 'be', citations: [], turn: 0 },
+    { kind: 'text', role: 'user', text: 'a', citations: [], turn: 1 },
+    {
+      kind: 'media',
+      role: 'user',
+      media: { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AA==' }, detail: 'low' },
+      turn: 1,
+    },
+    { kind: 'text', role: 'assistant', text: '', citations: [], turn: 2 },
+    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: '', turn: 2 },
+    { kind: 'toolResult', flavour: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
+    {
+      kind: 'toolResult',
+      flavour: 'function',
+      callId: 'c2',
+      content: [
+        { kind: 'text', text: 't' },
+        { kind: 'media', media: { type: 'image', source: { from: 'url', url: 'https://e.x' } } },
+      ],
+      isError: false,
+      turn: 3,
+    },
+    { kind: 'text', role: 'assistant', text: 'b', citations: [], turn: 4 },
+    { kind: 'refusal', text: 'no', turn: 4 },
+    {
+      kind: 'media',
+      role: 'user',
+      media: { type: 'file', source: { from: 'inline', mime: 'application/pdf', data: 'JVBERi0=' }, filename: 'a.pdf' },
+      turn: 5,
+    },
+  ];
+  const body = encode({
+    items,
+    tools: [{ kind: 'function', tool: { name: 'f.x' }, at: 'tools[0]' }],
+    toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'f.x' } },
+  });
+  assert.deepEqual(body, {
+    model: 'upstream-model',
+    input: [
+      { type: 'message', role: 'system', content: [{ type: 'input_text', text: 'be' }] },
+      {
+        type: 'message',
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'a' },
+          { type: 'input_image', image_url: 'data:image/png;base64,AA==', detail: 'low' },
+        ],
+      },
+      { type: 'function_call', call_id: 'c1', name: 'f_x', arguments: '{}' },
+      { type: 'function_call_output', call_id: 'c1', output: 'Error: r' },
+      {
+        type: 'function_call_output',
+        call_id: 'c2',
+        output: [
+          { type: 'input_text', text: 't' },
+          { type: 'input_image', image_url: 'https://e.x' },
+        ],
+      },
+      {
+        type: 'message',
+        role: 'assistant',
+        content: [
+          { type: 'output_text', text: 'b', annotations: [] },
+          { type: 'refusal', refusal: 'no' },
+        ],
+      },
+      {
+        type: 'message',
+        role: 'user',
+        content: [{ type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' }],
+      },
+    ],
+    tools: [{ type: 'function', name: 'f_x', parameters: { type: 'object', properties: {} } }],
+    tool_choice: { type: 'function', name: 'f_x' },
+  });
+});
+
+test('encodeRequest: reasoning goes with the opaque value of this owner only; raw never becomes a summary', () => {
+  const own = { owner: OWNER, value: 'RAW', itemId: 'rs_up' };
+  const items: Item[] = [
+    { kind: 'reasoning', summary: ['s'], opaque: own },
+    { kind: 'text', role: 'assistant', text: 'a', citations: [], turn: 1 },
+    { kind: 'reasoning', summary: ['s'], opaque: { owner: { ...OWNER, channelType: 'messages' }, value: 'X' } },
+    { kind: 'reasoning', raw: 'think' },
+    { kind: 'text', role: 'assistant', text: 'b', citations: [], turn: 2 },
+    { kind: 'reasoning', summary: ['end'], opaque: own },
+    { kind: 'text', role: 'user', text: 'c', citations: [], turn: 3 },
+  ];
+  const input = inputOf(encode({ items }));
+  assert.deepEqual(
+    input.filter((item) => item['type'] === 'reasoning'),
+    [
+      { type: 'reasoning', id: 'rs_up', summary: [{ type: 'summary_text', text: 's' }], encrypted_content: 'RAW' },
+      { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'think' }] },
+    ],
+  );
+  assert.ok(!JSON.stringify(inputOf(encode({ items }, { withoutOpaque: true }))).includes('RAW'));
+});
+
+test('encodeRequest: controls have their places, losses have names', () => {
+  const request: CanonicalRequest = {
+    ...chat,
+    stream: true,
+    format: { type: 'json_schema', schema: { type: 'object' } },
+    verbosity: 'low',
+    reasoning: { effort: 'none' },
+    logprobs: { top: 3 },
+    seed: 1,
+    stop: ['x'],
+    store: true,
+    maxOutputTokens: 9,
+    parallelToolCalls: false,
+    tools: [
+      { kind: 'custom', tool: { name: 'apply' }, format: { type: 'grammar', syntax: 'lark', definition: 'x' }, at: 'tools[0]' },
+      { kind: 'custom', tool: { name: 'schema' }, inputSchema: { properties: {} }, at: 'tools[1]' },
+      { kind: 'native', dialect: 'messages', type: 'web_search_20250305', body: {}, at: 'tools[2]' },
+    ],
+    toolChoice: { mode: 'allowed', require: false, tools: [{ name: 'apply' }, { name: 'schema' }] },
+  };
+  const { body, losses } = responsesUpstream.encodeRequest(request, target());
+  assert.deepEqual(objectFrom(body), {
+    model: 'upstream-model',
+    input: [],
+    stream: true,
+    tools: [
+      { type: 'custom', name: 'apply', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
+      { type: 'function', name: 'schema', parameters: { type: 'object', properties: {} } },
+    ],
+    tool_choice: {
+      type: 'allowed_tools',
+      mode: 'auto',
+      tools: [
+        { type: 'custom', name: 'apply' },
+        { type: 'function', name: 'schema' },
+      ],
+    },
+    parallel_tool_calls: false,
+    max_output_tokens: 9,
+    reasoning: { effort: 'none' },
+    text: { format: { type: 'json_schema', name: 'response', schema: { type: 'object' } }, verbosity: 'low' },
+    top_logprobs: 3,
+    include: ['message.output_text.logprobs'],
+  });
+  assert.deepEqual([...losses].sort(), [
+    'custom tool with object schema',
+    'logprobs',
+    'native tool',
+    'seed',
+    'stop sequences',
+    'store',
+  ]);
+  assert.equal(body, responsesUpstream.encodeRequest(request, target()).body);
+});
+
+test('encodeRequest: what the protocol cannot say is refused at its path', () => {
+  const audio: Item = {
+    kind: 'media',
+    role: 'user',
+    media: { type: 'audio', source: { from: 'inline', mime: 'audio/wav', data: 'AA==' }, at: 'messages[0].content[1]' },
+  };
+  const error = refusalOf(() => encode({ items: [audio] }));
+  assert.deepEqual([error.code, error.param], ['unsupported_conversion', 'messages[0].content[1]']);
+  const native = refusalOf(() =>
+    encode({
+      tools: [{ kind: 'native', dialect: 'messages', type: 'x', body: {}, at: 'tools[0]' }],
+      toolChoice: { mode: 'required' },
+    }),
+  );
+  assert.deepEqual([native.code, native.param], ['unsupported_conversion', 'tool_choice']);
+});
+
+test('encodeRequest: the leading system blocks of messages are instructions', () => {
+  const items: Item[] = [
+    { kind: 'text', role: 'system', text: 'a', citations: [] },
+    { kind: 'text', role: 'system', text: 'b', citations: [] },
+    { kind: 'text', role: 'user', text: 'c', citations: [] },
+  ];
+  const body = encode({ dialect: 'messages', items, reasoning: { budget: 2000 } });
+  assert.equal(body['instructions'], 'a\n\nb');
+  assert.equal(inputOf(body).length, 1);
+  assert.deepEqual(body['reasoning'], { effort: 'medium' });
+});
+
+test("decodeError: nested, xAI and plain bodies; our credential is never the client's fault", () => {
+  const decodeError = (status: number, text: string, headers = {}) => responsesUpstream.decodeError({ status, headers, text });
+  const bad = decodeError(
+    400,
+    '{"error":{"message":"Unsupported parameter","type":"invalid_request_error","param":"temperature","code":"unsupported_parameter"}}',
+  );
+  assert.deepEqual(
+    [bad.message, bad.shownCode, bad.details.upstream?.param],
+    ['Unsupported parameter', 'unsupported_parameter', 'temperature'],
+  );
+  const xai = decodeError(
+    400,
+    '{"code":"invalid-argument","error":"Incorrect API key provided. You can obtain one from https://console.x.ai."}',
+  );
+  assert.deepEqual([xai.message, xai.details.upstream?.status], ['The upstream refused the gateway.', 401]);
+  const limited = decodeError(429, '<html>busy</html>', {
+    'retry-after': 'Thu, 01 Jan 2026 00:00:10 GMT',
+    date: 'Thu, 01 Jan 2026 00:00:00 GMT',
+  });
+  assert.deepEqual([limited.message, limited.details.retryAfterMs], ['The upstream is limiting requests.', 10_000]);
+});

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { fold } from '../../../src/codecs/canonical/fold.ts';
+import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
+import { decodeContext, objectFrom, refusalOf, responseContext } from './support.ts';
+
+const decodeBody = (text: string) => responsesUpstream.decodeResponse(text, decodeContext());
+const OUTPUT =
+  '[{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}]';
+
+test('decodeResponse: spec rule 15', () => {
+  const reason = (text: string) => refusalOf(() => decodeBody(text)).details.reason;
+  assert.equal(reason('{}'), 'undecodable');
+  assert.equal(reason('{"error":{"message":"x","code":"server_error"}}'), 'error_event');
+  assert.equal(reason('{"error":{"message":"x"},"status":"weird","output":[]}'), 'error_event');
+  assert.equal(reason('{"status":"in_progress","output":[]}'), 'undecodable');
+  assert.equal(reason('{"status":"queued","output":[]}'), 'undecodable');
+  assert.equal(reason('{"status":"completed"}'), 'undecodable');
+  assert.equal(reason('{"output":{}}'), 'undecodable');
+  assert.equal(reason('[1]'), 'undecodable');
+  assert.equal(reason('{"status":"completed","output":[{"type":'), 'undecodable');
+  assert.equal(fold(decodeBody(`{"output":${OUTPUT}}`).events).outcome.status, 'completed');
+  assert.equal(fold(decodeBody(`{"error":null,"status":null,"output":[]}`).events).outcome.status, 'completed');
+});
+
+test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
+  const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2,"cost":0.1}}`;
+  const step = decodeBody(text);
+  const body = responsesClient.encodeResponse(fold(step.events), step.native, responseContext());
+  const id = `resp_mizu_${'0'.repeat(32)}`;
+  assert.equal(
+    body,
+    `{"id":"${id}", "model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2},"status":"completed"}`,
+  );
+});
+
+test('encodeResponse: a failure keeps partial output, usage and a sanitised error', () => {
+  const text = `{"id":"r","status":"failed","model":"up","output":${OUTPUT},"usage":{"input_tokens":1,"output_tokens":2},"error":{"code":"server_error","message":"at https://host.example"}}`;
+  const step = decodeBody(text);
+  const whole = fold(step.events);
+  assert.equal(whole.outcome.status, 'failed');
+  for (const native of [step.native, undefined]) {
+    const body = objectFrom(responsesClient.encodeResponse(whole, native, responseContext()));
+    assert.equal(body['status'], 'failed');
+    assert.ok(!JSON.stringify(body).includes('host.example'));
+    assert.ok(JSON.stringify(body['output']).includes('"Hi"'));
+    assert.ok(JSON.stringify(body['usage']).includes('"input_tokens":1'));
+  }
+});
+
+test('encodeError: the shape of the protocol, the type by status', () => {
+  const body = (error: GatewayError) => objectFrom(responsesClient.encodeError(error, 'req_1'))['error'];
+  assert.deepEqual(body(new GatewayError('insufficient_balance', 'Empty.')), {
+    message: 'Empty.',
+    type: 'insufficient_quota',
+    param: null,
+    code: 'insufficient_balance',
+  });
+  assert.deepEqual(body(new GatewayError('previous_response_not_found', 'No.', { param: 'previous_response_id' })), {
+    message: 'No.',
+    type: 'invalid_request_error',
+    param: 'previous_response_id',
+    code: 'previous_response_not_found',
+  });
+});

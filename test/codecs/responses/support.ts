@@ -1,0 +1,119 @@
+/** Contexts, frames and small readers shared by the tests of the responses dialect. */
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { Step } from '../../../src/codecs/canonical/event.ts';
+import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
+import type { Opaque, Owner } from '../../../src/codecs/canonical/opaque.ts';
+import { Order } from '../../../src/codecs/canonical/order.ts';
+import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
+import type { DecodeContext, Frame, ResponseContext, Target } from '../../../src/codecs/codec.ts';
+import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
+import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+
+export const OWNER: Owner = { channelType: 'responses', scope: 'https://api.example', model: 'upstream-model' };
+
+/** Envelopes that tests can read: the real ones are ciphertext. */
+export function seal(opaque: Opaque): string {
+  return `mz2.${Buffer.from(JSON.stringify(opaque)).toString('base64url')}`;
+}
+
+export function open(sealed: string): Opaque | undefined {
+  try {
+    return JSON.parse(Buffer.from(sealed.slice(4), 'base64url').toString()) as Opaque;
+  } catch {
+    return undefined;
+  }
+}
+
+export function objectFrom(text: string): JsonObject {
+  const json = parseJson(text);
+  if (!isObject(json)) throw new Error('no object');
+  return json;
+}
+
+export function decode(body: JsonObject | string): CanonicalRequest {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return responsesClient.decodeRequest(text, objectFrom(text), { open });
+}
+
+export function refusalOf(run: () => unknown): GatewayError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof GatewayError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+export function target(more: Partial<Target> = {}): Target {
+  return { owner: OWNER, options: {}, facts: {}, withoutOpaque: false, mint: counter(), ...more };
+}
+
+function counter(): (prefix: string) => string {
+  let count = 0;
+  return (prefix) => `${prefix}${(count++).toString(16).padStart(32, '0')}`;
+}
+
+const REQUEST = decode({ model: 'logical-model', input: 'hi' });
+
+export function decodeContext(request: CanonicalRequest = REQUEST): DecodeContext {
+  return { owner: OWNER, request, toolNames: verbatimNames, options: {}, mint: counter() };
+}
+
+export function responseContext(request: CanonicalRequest = REQUEST): ResponseContext {
+  return {
+    responseId: `resp_mizu_${'0'.repeat(32)}`,
+    model: 'logical-model',
+    createdAt: 1_700_000_000,
+    request,
+    owner: OWNER,
+    seal,
+    mint: counter(),
+  };
+}
+
+/** Frames of JSON lines, as an upstream would name them. */
+export function framesOf(...events: (JsonObject | string)[]): Frame[] {
+  return events.map((event) => {
+    const data = typeof event === 'string' ? event : JSON.stringify(event);
+    return { event: undefined, data };
+  });
+}
+
+/** Decodes a whole stream, checked by the canonical order as in the pipeline. */
+export function decodeAll(frames: readonly Frame[]): { steps: Step[]; order: Order } {
+  const decoder = responsesUpstream.decodeEvents(decodeContext());
+  const order = new Order();
+  const steps: Step[] = [];
+  for (const frame of frames) {
+    const batch: Step[] = [];
+    decoder.push(frame, batch);
+    for (const step of batch) order.push(step, steps);
+  }
+  decoder.end([]);
+  order.end();
+  return { steps, order };
+}
+
+export function encodeAll(steps: readonly Step[], request?: CanonicalRequest): Frame[] {
+  const encoder = responsesClient.encodeEvents(responseContext(request));
+  const frames: Frame[] = [];
+  for (const step of steps) encoder.push(step, frames);
+  encoder.end(frames);
+  return frames;
+}
+
+export function eventsOnly(steps: readonly Step[]): Step[] {
+  return steps.map(({ events }) => ({ events }));
+}
+
+export function bodiesOf(frames: readonly Frame[]): JsonObject[] {
+  return frames.map((frame) => objectFrom(frame.data));
+}
+
+export function terminalOf(frames: readonly Frame[]): JsonObject {
+  const last = bodiesOf(frames).at(-1) ?? {};
+  const response = last['response'];
+  if (!isObject(response)) throw new Error('the last event carries no response');
+  return response;
+}

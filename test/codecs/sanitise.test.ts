@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readErrorMembers, refusal, statusOfMembers } from '../../src/codecs/upstream-error.ts';
+import { sanitise } from '../../src/codecs/sanitise.ts';
+
+test('what identifies the upstream or our credential never reaches a client', () => {
+  const text =
+    'Incorrect API key provided: sk-proj-abc123def456. See https://platform.openai.com/account/api-keys or mail help@openai.com; host api.openai.com:443, org-9f8e7d6c5b4a at 10.0.0.12:8080 Bearer abc.def-ghi';
+  const safe = sanitise(text, 'fallback');
+  for (const leak of ['sk-proj', 'openai.com', 'https', '10.0.0.12', 'org-9f8', 'abc.def', 'help@'])
+    assert.ok(!safe.includes(leak), `${leak} in ${safe}`);
+});
+
+test('an HTML page and nothing at all become the fallback; long text is cut', () => {
+  assert.equal(sanitise('<!DOCTYPE html><html><body>nginx', 'fallback'), 'fallback');
+  assert.equal(sanitise('  ', 'fallback'), 'fallback');
+  assert.ok(sanitise('word '.repeat(1000), 'fallback').length <= 1024);
+});
+
+test('ordinary messages stay readable', () => {
+  const text = "Invalid value: 'high'. Supported values are: 'low', 'max' for messages[0].content[1].text.";
+  assert.equal(sanitise(text, 'fallback'), text);
+});
+
+test('E11: numbers become their spelling, empty strings and null are missing; router metadata is the fallback', () => {
+  assert.deepEqual(readErrorMembers({ error: { code: 429, message: 'slow', metadata: { error_type: 'rate_limit_exceeded' } } }), {
+    message: 'slow',
+    code: '429',
+    type: 'rate_limit_exceeded',
+    param: undefined,
+  });
+  assert.equal(statusOfMembers(readErrorMembers({ error: { code: '', type: 'overloaded_error', message: null } })), 529);
+  assert.equal(readErrorMembers({ code: 'invalid-argument', error: 'text' }).message, 'text');
+  assert.equal(readErrorMembers({ detail: 'Invalid API Key' }).message, 'Invalid API Key');
+});
+
+test('only a deterministic refusal shows the upstream message', () => {
+  const options = { reason: 'http_status', text: 'full text' } as const;
+  assert.equal(refusal(400, { message: 'bad temperature' }, options).message, 'bad temperature');
+  assert.equal(refusal(401, { message: 'key sk-live-1' }, options).message, 'The upstream refused the gateway.');
+  assert.equal(refusal(500, { message: 'db down' }, options).message, 'The upstream failed.');
+  assert.equal(refusal(500, {}, options).details.upstream?.text, 'full text');
+});

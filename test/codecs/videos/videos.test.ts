@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import type { UpstreamAnswer } from '../../../src/codecs/codec.ts';
+import { arkVideo } from '../../../src/codecs/videos/ark.ts';
+import { minimaxVideoV1 } from '../../../src/codecs/videos/minimax-v1.ts';
+import { minimaxVideoV2 } from '../../../src/codecs/videos/minimax-v2.ts';
+import { decodeVideoRequest, videoRequestDigest } from '../../../src/codecs/videos/request.ts';
+
+const image = (role?: string): JsonObject => ({
+  type: 'image',
+  url: 'https://x.example/a.png',
+  ...(role === undefined ? {} : { role }),
+});
+const answer = (body: unknown, status = 200): UpstreamAnswer => ({
+  status,
+  headers: {},
+  text: typeof body === 'string' ? body : JSON.stringify(body),
+});
+
+function refusedAt(param: string): (error: unknown) => boolean {
+  return (error) => error instanceof GatewayError && error.status === 400 && error.param === param;
+}
+
+const REFUSALS: readonly (readonly [string, JsonObject, string])[] = [
+  ['unknown top-level field', { model: 'm', prompt: 'p', callback_url: 'https://x' }, 'callback_url'],
+  ['__proto__ is an unknown field', JSON.parse('{"model":"m","prompt":"p","__proto__":{}}') as JsonObject, '__proto__'],
+  ['no model', { prompt: 'p' }, 'model'],
+  ['model of a wrong type', { model: 5, prompt: 'p' }, 'model'],
+  ['neither prompt nor input', { model: 'm' }, 'prompt'],
+  ['duration 0', { model: 'm', prompt: 'p', duration: 0 }, 'duration'],
+  ['duration 61', { model: 'm', prompt: 'p', duration: 61 }, 'duration'],
+  ['duration 1.5', { model: 'm', prompt: 'p', duration: 1.5 }, 'duration'],
+  ['duration as text', { model: 'm', prompt: 'p', duration: '5' }, 'duration'],
+  ['51 inputs', { model: 'm', input: Array.from({ length: 51 }, () => image()) }, 'input'],
+  ['a data URL', { model: 'm', input: [{ type: 'image', url: 'data:image/png;base64,AA==' }] }, 'input[0].url'],
+  ['an unknown role', { model: 'm', input: [image('middle_frame')] }, 'input[0].role'],
+  ['a role of another type', { model: 'm', input: [image('reference_video')] }, 'input[0].role'],
+  ['an unknown input field', { model: 'm', input: [{ ...image(), weight: 1 }] }, 'input[0].weight'],
+  ['provider_options as a list', { model: 'm', prompt: 'p', provider_options: [] }, 'provider_options'],
+];
+
+for (const [what, body, param] of REFUSALS) {
+  test(`video body refused: ${what}`, () => {
+    assert.throws(() => decodeVideoRequest(body), refusedAt(param));
+  });
+}
+
+test('fifty inputs and both bounds of the duration are accepted', () => {
+  assert.equal(
+    decodeVideoRequest({ model: 'm', input: Array.from({ length: 50 }, () => image('reference_image')), duration: 60 }).input
+      .length,
+    50,
+  );
+  assert.equal(decodeVideoRequest({ model: 'm', prompt: 'p', duration: 1 }).duration, 1);
+});
+
+test('a body that differs only in key order is the same request', () => {
+  const a = videoRequestDigest({ model: 'm', prompt: 'p', provider_options: { a: 1, b: [1, { c: 2, d: 3 }] } });
+  assert.equal(a, videoRequestDigest({ provider_options: { b: [1, { d: 3, c: 2 }], a: 1 }, prompt: 'p', model: 'm' }));
+  assert.notEqual(a, videoRequestDigest({ model: 'm', prompt: 'p', provider_options: { a: 1, b: [{ c: 2, d: 3 }, 1] } }));
+});
+
+test('ark: the whole request on the wire', () => {
+  const request = decodeVideoRequest({
+    model: 'seedance',
+    prompt: 'A cat runs',
+    duration: 5,
+    resolution: '720p',
+    aspect_ratio: '16:9',
+    input: [image('first_frame'), image('last_frame')],
+    provider_options: { seed: 11, watermark: false, execution_expires_after: 3600 },
+  });
+  arkVideo.check(request);
+  const call = arkVideo.submit(request, 'doubao-1');
+  assert.equal(call.path, '/contents/generations/tasks');
+  assert.deepEqual(JSON.parse(call.body ?? ''), {
+    model: 'doubao-1',
+    content: [
+      { type: 'text', text: 'A cat runs' },
+      { type: 'image_url', image_url: { url: 'https://x.example/a.png' }, role: 'first_frame' },
+      { type: 'image_url', image_url: { url: 'https://x.example/a.png' }, role: 'last_frame' },
+    ],
+    resolution: '720p',
+    duration: 5,
+    ratio: '16:9',
+    seed: 11,
+    watermark: false,
+    execution_expires_after: 3600,
+  });
+  assert.equal(arkVideo.expiresAfterSeconds(request), 3600);
+});
+
+test('ark: what each answer says', () => {
+  assert.deepEqual(arkVideo.readSubmission(answer({ id: 'cgt-1' })), { said: 'accepted', upstreamId: 'cgt-1' });
+  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'InvalidParameter', message: 'no' } }, 400)).said, 'refused');
+  assert.equal(arkVideo.readSubmission(answer({ error: { code: 'RateLimitExceeded' } }, 429)).said, 'notTaken');
+  assert.equal(arkVideo.readSubmission(answer('<html>', 500)).said, 'unclear');
+  assert.equal(arkVideo.readSubmission(answer('{}')).said, 'unclear');
+  assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).said, 'pending');
+  const done = arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
+  assert.equal(done.said === 'succeeded' && done.url, 'https://r.example/v.mp4');
+  assert.equal(arkVideo.readProgress(answer({ status: 'succeeded', content: {} })).said, 'queryError');
+  assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).said, 'failed');
+  assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).said, 'queryError');
+  assert.equal(arkVideo.readProgress(answer({ status: 'dreaming' })).said, 'queryError');
+});
+
+test('provider options are checked for each Channel', () => {
+  const request = (provider_options: JsonObject) => decodeVideoRequest({ model: 'm', prompt: 'p', provider_options });
+  assert.throws(() => arkVideo.check(request({ callback_url: 'x' })), refusedAt('provider_options.callback_url'));
+  assert.throws(() => arkVideo.check(request({ seed: 1.5 })), refusedAt('provider_options.seed'));
+  assert.throws(() => minimaxVideoV1.check(request({ seed: 1 })), refusedAt('provider_options.seed'));
+  assert.throws(() => minimaxVideoV2.check(request({ prompt_optimizer: true })), refusedAt('provider_options.prompt_optimizer'));
+  minimaxVideoV1.check(request({ prompt_optimizer: true, fast_pretreatment: false }));
+  minimaxVideoV2.check(request({ extra: { prompt_expansion_mode: 'balanced' } }));
+});
+
+test('minimax v1 takes frames only, and no aspect ratio', () => {
+  assert.throws(
+    () => minimaxVideoV1.check(decodeVideoRequest({ model: 'm', prompt: 'p', aspect_ratio: '1:1' })),
+    refusedAt('aspect_ratio'),
+  );
+  assert.throws(
+    () => minimaxVideoV1.check(decodeVideoRequest({ model: 'm', input: [image('reference_image')] })),
+    refusedAt('input[0]'),
+  );
+  const call = minimaxVideoV1.submit(
+    decodeVideoRequest({ model: 'm', prompt: 'p', input: [image('last_frame'), image()] }),
+    'Hailuo',
+  );
+  assert.deepEqual(JSON.parse(call.body ?? ''), {
+    model: 'Hailuo',
+    prompt: 'p',
+    first_frame_image: 'https://x.example/a.png',
+    last_frame_image: 'https://x.example/a.png',
+  });
+});
+
+test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the file is looked up', () => {
+  assert.equal(
+    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1026, status_msg: 'sensitive' } })).said,
+    'refused',
+  );
+  assert.equal(
+    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1002, status_msg: 'limit' } })).said,
+    'notTaken',
+  );
+  assert.equal(
+    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1001, status_msg: 'timeout' } })).said,
+    'unclear',
+  );
+  assert.deepEqual(minimaxVideoV1.readSubmission(answer({ task_id: '10', base_resp: { status_code: 0 } })), {
+    said: 'accepted',
+    upstreamId: '10',
+  });
+  const progress = minimaxVideoV1.readProgress(
+    answer('{"task_id":"10","status":"Success","file_id":9007199254740993,"base_resp":{"status_code":0}}'),
+  );
+  assert.deepEqual(progress, { said: 'lookup', call: { method: 'GET', path: '/files/retrieve?file_id=9007199254740993' } });
+  assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: 'https://r.example/v.mp4' } })), {
+    said: 'succeeded',
+    url: 'https://r.example/v.mp4',
+    report: {},
+  });
+  assert.equal(minimaxVideoV1.readLookup(answer({}, 500)).said, 'queryError');
+});
+
+test('minimax v2: the defaults of the specification', () => {
+  const body = (request: JsonObject) =>
+    JSON.parse(minimaxVideoV2.submit(decodeVideoRequest(request), 'H3').body ?? '') as JsonObject;
+  const textOnly = body({ model: 'm', prompt: 'p' });
+  assert.deepEqual([textOnly['duration'], textOnly['resolution'], textOnly['ratio']], [6, '768P', '16:9']);
+  assert.equal(body({ model: 'm', prompt: 'p', input: [image('first_frame')] })['ratio'], 'adaptive');
+  assert.equal(body({ model: 'm', prompt: 'p', input: [image('first_frame')], aspect_ratio: '1:1' })['ratio'], '1:1');
+});

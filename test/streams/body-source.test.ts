@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { PassThrough, Readable } from 'node:stream';
+import { test } from 'node:test';
+import { BATCH_BYTES, bodySource } from '../../src/streams/body-source.ts';
+import { systemClock } from '../../src/streams/clock.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+import { collect, settled } from '../support/batches.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { serve, until } from '../support/loopback.ts';
+
+const text = (values: readonly Uint8Array[]): string => Buffer.concat(values).toString();
+
+test('an upstream that dies while the reader is slow: everything that had arrived is delivered, then the failure', async () => {
+  await using upstream = await serve((_request, response) => {
+    for (let i = 0; i < 6; i++) setTimeout(() => response.write(`event ${i};`), i * 5);
+    setTimeout(() => response.socket?.destroy(), 40);
+  });
+  const { body } = await upstream.ask();
+  const source = bodySource(body);
+  const reader = source.getReader();
+  const first = await reader.read();
+  await until(() => body.destroyed, 'the body notices the dead upstream');
+  reader.releaseLock();
+  const rest = await collect(source);
+  assert.equal(text([...(first.value ?? []), ...rest.values]), 'event 0;event 1;event 2;event 3;event 4;event 5;');
+  assert.ok(rest.failure instanceof Error);
+});
+
+test('a regular end closes the stream', async () => {
+  await using upstream = await serve((_request, response) => response.end('whole'));
+  const got = await collect(bodySource((await upstream.ask()).body));
+  assert.deepEqual([text(got.values), got.failure], ['whole', undefined]);
+});
+
+test('a hundred chunks of one network read are few batches', async () => {
+  const body = new PassThrough();
+  for (let i = 0; i < 100; i++) body.write(`${i};`);
+  body.end();
+  const got = await collect(bodySource(body));
+  assert.equal(text(got.values), Array.from({ length: 100 }, (_, i) => `${i};`).join(''));
+  assert.ok(got.batches <= 2, `${got.batches} batches`);
+});
+
+test('a batch ends at 64 KiB, give or take one buffer', async () => {
+  const piece = Buffer.alloc(10_000, 'x');
+  const body = new PassThrough({ highWaterMark: 1_000_000 });
+  for (let i = 0; i < 40; i++) body.write(piece);
+  body.end();
+  const reader = bodySource(body).getReader();
+  let total = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    const size = Buffer.concat(value).length;
+    assert.ok(size < BATCH_BYTES + piece.length);
+    total += size;
+  }
+  assert.equal(total, 400_000);
+});
+
+test('back-pressure: a reader that does not ask holds the upstream back', async () => {
+  let sent = 0;
+  await using upstream = await serve((_request, response) => {
+    const more = () => {
+      while (sent < 64_000_000 && response.write(Buffer.alloc(64_000))) sent += 64_000;
+      if (sent < 64_000_000) response.once('drain', more);
+    };
+    more();
+  });
+  const { body } = await upstream.ask();
+  const reader = bodySource(body).getReader();
+  await reader.read();
+  let before = -1;
+  // The kernel takes some megabytes; then it stands still.
+  while (before !== sent) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.ok(sent < 32_000_000, `${sent} bytes for a reader that read once`);
+  assert.ok(body.readableLength < 1_000_000);
+  await reader.cancel();
+});
+
+test('cancel destroys the body and closes the upstream connection, also while a read waits', async () => {
+  for (const stalled of [true, false]) {
+    let closed = false;
+    await using upstream = await serve((_request, response) => {
+      response.write('a');
+      response.on('close', () => {
+        closed = true;
+      });
+    });
+    const { body } = await upstream.ask();
+    const reader = bodySource(body).getReader();
+    await reader.read();
+    const pending = stalled ? undefined : reader.read();
+    await reader.cancel(new Error('left'));
+    await until(() => closed, 'the upstream sees the connection closed');
+    assert.equal(body.destroyed, true);
+    assert.equal((await pending)?.done ?? true, true);
+  }
+});
+
+test('an abort of the request is the failure that the reader gets', async () => {
+  await using upstream = await serve((_request, response) => response.write('a'));
+  const abort = new AbortController();
+  const { body } = await upstream.ask({ signal: abort.signal });
+  const reader = bodySource(body).getReader();
+  await reader.read();
+  const read = assert.rejects(reader.read(), /gone/);
+  abort.abort(new Error('gone'));
+  await read;
+});
+
+test('a body that closes without an end and without an error is a failure', async () => {
+  const body = new PassThrough();
+  body.write('a');
+  const source = bodySource(body);
+  body.destroy();
+  const got = await collect(source);
+  assert.equal(text(got.values), 'a');
+  assert.ok(got.failure instanceof StreamError && got.failure.reason === 'source_closed');
+});
+
+test('a body that was over before anybody read it', async () => {
+  const ended = Readable.from([]);
+  ended.resume();
+  await once(ended, 'end');
+  assert.deepEqual(await collect(bodySource(ended)), { values: [], batches: 0, failure: undefined });
+  const failed = new PassThrough();
+  failed.on('error', () => undefined);
+  failed.destroy(new Error('early'));
+  await settled();
+  assert.match(String((await collect(bodySource(failed))).failure), /early/);
+});
+
+test('the end signal: what has arrived is delivered and the stream ends well', async () => {
+  let closed = false;
+  await using upstream = await serve((_request, response) => {
+    response.write('finish');
+    response.on('close', () => {
+      closed = true;
+    });
+  });
+  const silence = new AbortController();
+  let waits = 0;
+  let batches = 0;
+  const { body } = await upstream.ask();
+  const source = bodySource(body, { endSignal: silence.signal, onWait: () => waits++, onBytes: () => batches++ });
+  const got = collect(source);
+  await until(() => batches === 1 && waits > 0, 'the first batch');
+  silence.abort();
+  assert.deepEqual([text((await got).values), (await got).failure], ['finish', undefined]);
+  await until(() => closed, 'the upstream is let go');
+});
+
+const SAID = new StreamError('ended', 'everything was said');
+
+test('once everything was said, a body that ends by itself keeps its connection for the next request', async () => {
+  const sockets = new Set<unknown>();
+  await using upstream = await serve((request, response) => {
+    sockets.add(request.socket);
+    response.write('[DONE]');
+    setTimeout(() => response.end('ignored'), 5);
+  });
+  for (let i = 0; i < 3; i++) {
+    const { body } = await upstream.ask();
+    const reader = bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).getReader();
+    await reader.read();
+    await reader.cancel(SAID);
+    await until(() => body.closed, 'the end of the body');
+  }
+  assert.equal(sockets.size, 1);
+});
+
+test('a body that does not end by itself, or goes on talking, is destroyed', async () => {
+  const clock = createFakeClock();
+  const silent = new PassThrough();
+  silent.write('a');
+  await bodySource(silent, { drain: { clock, ms: 100 } }).cancel(SAID);
+  clock.advance(99);
+  assert.equal(silent.destroyed, false);
+  clock.advance(1);
+  assert.equal(silent.destroyed, true);
+
+  const talking = new PassThrough();
+  await bodySource(talking, { drain: { clock, ms: 100 } }).cancel(SAID);
+  talking.write(Buffer.alloc(BATCH_BYTES + 1));
+  await until(() => talking.closed, 'the body is destroyed');
+  assert.equal(clock.pending, 0);
+});
+
+test('a client that leaves is no end: nothing is drained', async () => {
+  const body = new PassThrough();
+  body.on('error', () => undefined);
+  await bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).cancel(new StreamError('client_gone', 'left'));
+  assert.equal(body.destroyed, true);
+});

@@ -1,0 +1,160 @@
+import assert from 'node:assert/strict';
+import type { ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { systemClock } from '../../src/streams/clock.ts';
+import { sinkTo } from '../../src/streams/response-sink.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+import { batchSource, settled } from '../support/batches.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { type Loopback, serve, until } from '../support/loopback.ts';
+
+/** A request whose response the test writes, and a raw client that reads when it is told to. */
+async function exchange(): Promise<{ server: Loopback; response: ServerResponse; client: Socket; received: () => string }> {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+  const server = await serve((_request, response) => resolve(response));
+  const client = connect(Number(new URL(server.url).port), '127.0.0.1');
+  client.on('error', () => undefined);
+  client.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  const response = await promise;
+  let received = '';
+  client.setEncoding('latin1').on('data', (chunk: string) => {
+    received += chunk;
+  });
+  return { server, response, client, received: () => received };
+}
+
+const options = { clock: systemClock, writeStallMs: 60_000 };
+/** Larger than every socket buffer together. */
+const FLOOD = 'x'.repeat(16_000_000);
+
+test('one write a batch; the close waits until everything is sent', async () => {
+  const { server, response, received } = await exchange();
+  await using _ = server;
+  const writes: unknown[] = [];
+  const write = response.write.bind(response);
+  response.write = (chunk: unknown) => {
+    writes.push(chunk);
+    return write(chunk);
+  };
+  await batchSource([['a', 'b'], [], ['c']]).readable.pipeTo(sinkTo(response, options));
+  assert.deepEqual(writes, ['ab', 'c']);
+  assert.equal(response.writableFinished, true);
+  await until(() => received().endsWith('0\r\n\r\n'), 'the terminal chunk');
+});
+
+test('a client that leaves while nothing is being written errors the sink, so the pipe cancels its source', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  let cancelled: unknown;
+  const silent = new ReadableStream<readonly string[]>({
+    cancel(reason) {
+      cancelled = reason;
+    },
+  });
+  const gone: string[] = [];
+  const piped = silent.pipeTo(sinkTo(response, { ...options, onGone: ({ reason }) => gone.push(reason) }));
+  client.destroy();
+  await assert.rejects(piped, { reason: 'client_gone' });
+  assert.ok(cancelled instanceof StreamError);
+  assert.deepEqual(gone, ['client_gone']);
+});
+
+test('a client that leaves while a write waits for drain: the write settles and the source is cancelled', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.pause();
+  const source = batchSource(Array.from({ length: 10 }, () => [FLOOD]));
+  const piped = source.readable.pipeTo(sinkTo(response, options));
+  await until(() => response.writableNeedDrain, 'a write that waits');
+  await settled();
+  assert.ok(source.pulled() <= 2, `${source.pulled()} batches for a client that reads nothing`);
+  client.destroy();
+  await assert.rejects(piped, { reason: 'client_gone' });
+  assert.equal(source.cancelled().length, 1);
+});
+
+test('a client that is gone before the first byte', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.destroy();
+  await until(() => response.destroyed, 'the server notices');
+  const source = batchSource(Array.from({ length: 10 }, () => ['a']));
+  await assert.rejects(source.readable.pipeTo(sinkTo(response, options)), { reason: 'client_gone' });
+  assert.equal(source.cancelled().length, 1);
+});
+
+test('a reader that takes nothing for write_stall_ms is ended', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.pause();
+  const clock = createFakeClock();
+  const source = batchSource([[FLOOD], [FLOOD]]);
+  const piped = source.readable.pipeTo(sinkTo(response, { clock, writeStallMs: 1000 }));
+  const outcome = assert.rejects(piped, { reason: 'write_stall' });
+  await until(() => response.writableNeedDrain, 'a write that waits');
+  clock.advance(999);
+  assert.equal(response.destroyed, false);
+  clock.advance(1);
+  await outcome;
+  assert.equal(response.destroyed, true);
+  assert.equal(source.cancelled().length, 1);
+  assert.equal(clock.pending, 0);
+});
+
+test('a reader that stalls in the last bytes is ended too', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.pause();
+  const clock = createFakeClock();
+  const sink = sinkTo(response, { clock, writeStallMs: 1000 }).getWriter();
+  const outcome = Promise.all([
+    assert.rejects(sink.write([FLOOD]), { reason: 'write_stall' }),
+    assert.rejects(sink.close(), { reason: 'write_stall' }),
+    assert.rejects(sink.closed, { reason: 'write_stall' }),
+  ]);
+  await until(() => response.writableNeedDrain, 'a write that waits');
+  clock.advance(1000);
+  await outcome;
+});
+
+test('keep-alive: at once when asked for, after silence, not while the reader is behind, not after the end', async () => {
+  const { server, response, client, received } = await exchange();
+  await using _ = server;
+  const clock = createFakeClock();
+  const sink = sinkTo(response, { clock, writeStallMs: 1e9, keepAlive: { frame: ':k\n\n', immediately: true } }).getWriter();
+  const count = () => received().split(':k\n\n').length - 1;
+  await until(() => count() === 1, 'the immediate keep-alive');
+  clock.advance(14_000);
+  await sink.write(['data']);
+  await sink.write([]);
+  clock.advance(14_000);
+  await sink.write([]);
+  await until(() => received().includes('data'), 'the data');
+  assert.equal(count(), 1);
+  clock.advance(1000);
+  await until(() => count() === 2, 'a keep-alive after 15 s of silence, empty batches included');
+
+  client.pause();
+  const flood = sink.write([FLOOD]);
+  await until(() => response.writableNeedDrain, 'a write that waits');
+  clock.advance(100_000);
+  client.resume();
+  await flood;
+  await sink.close();
+  clock.advance(100_000);
+  await until(() => received().endsWith('0\r\n\r\n'), 'the end');
+  assert.equal(count(), 2);
+  assert.equal(clock.pending, 0);
+});
+
+test('an abort cuts the connection: the client sees no good end', async () => {
+  const { server, response, client, received } = await exchange();
+  await using _ = server;
+  const sink = sinkTo(response, options).getWriter();
+  await sink.write(['half']);
+  const closed = new Promise((resolve) => client.once('close', resolve));
+  await sink.abort(new Error('broken'));
+  await closed;
+  assert.ok(!received().endsWith('0\r\n\r\n'));
+});

@@ -1,0 +1,153 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync, zstdCompressSync } from 'node:zlib';
+import { type SseDecodeOptions, type SseEvent, sseDecode } from '../../src/streams/sse-decode.ts';
+import { StreamError, type StreamErrorReason } from '../../src/streams/stream-error.ts';
+
+const encoder = new TextEncoder();
+
+function decode(
+  input: string | Uint8Array,
+  options: Partial<SseDecodeOptions> = {},
+): { events: SseEvent[]; error: StreamError | undefined } {
+  const stage = sseDecode({ maxEventBytes: 1024, ...options });
+  const events: SseEvent[] = [];
+  try {
+    stage.push(typeof input === 'string' ? encoder.encode(input) : input, events);
+    stage.end(events);
+  } catch (error) {
+    assert.ok(error instanceof StreamError, String(error));
+    return { events, error };
+  }
+  return { events, error: undefined };
+}
+
+function assertRefused(input: string | Uint8Array, reason: StreamErrorReason, kept: readonly string[] = []): StreamError {
+  const { events, error } = decode(input);
+  assert.equal(error?.reason, reason);
+  assert.deepEqual(
+    events.map(({ data }) => data),
+    kept,
+  );
+  assert.ok(error);
+  return error;
+}
+
+const data = (text: string): SseEvent => ({ event: undefined, data: text });
+
+test('names, several data lines, no space, one space of two, empty data', () => {
+  const { events } = decode('event: a\ndata: 1\ndata:2\ndata:  3\n\ndata\n\ndata:[DONE]\n\n');
+  assert.deepEqual(events, [{ event: 'a', data: '1\n2\n 3' }, data(''), data('[DONE]')]);
+});
+
+test('X3: a field name ends at the first colon, so database is not data', () => {
+  assert.deepEqual(decode('database: x\ndata: y\n\n').events, [data('y')]);
+});
+
+test('an event without data is none, and its name does not leak into the next', () => {
+  assert.deepEqual(decode('event: a\n\ndata: 1\n\n').events, [data('1')]);
+});
+
+test('id and retry are ignored; comments are reported and are no data', () => {
+  let comments = 0;
+  const { events } = decode(': OPENROUTER PROCESSING\n\nid: 7\nretry: x\n:\ndata: 1\n\n', { onComment: () => comments++ });
+  assert.deepEqual(events, [data('1')]);
+  assert.equal(comments, 2);
+});
+
+test('exactly one byte order mark is stripped', () => {
+  assert.deepEqual(decode('\uFEFFdata: 1\n\n').events, [data('1')]);
+  assert.deepEqual(decode('\uFEFF\uFEFFdata: 1\n\ndata: 2\n\n').events, [data('2')]);
+});
+
+test('CR ends a line at once: an event is not held back for a line feed that may never come', () => {
+  const stage = sseDecode({ maxEventBytes: 100 });
+  const out: SseEvent[] = [];
+  stage.push(encoder.encode('data: 1\r\r'), out);
+  assert.deepEqual(out, [data('1')]);
+});
+
+test('unknown fields in a stream that has events are ignored and can be logged', () => {
+  const ignored: string[] = [];
+  const { events, error } = decode('foo: bar\nnonsense\ndata: 1\n\nDATA: x\n data: y\n\n', {
+    onIgnoredLine: (line) => ignored.push(line),
+  });
+  assert.equal(error, undefined);
+  assert.deepEqual(events, [data('1')]);
+  assert.deepEqual(ignored, ['foo: bar', 'nonsense', 'DATA: x', ' data: y']);
+});
+
+test('a partial event at the end is thrown, wherever it was cut', () => {
+  for (const rest of ['data: 2\n', 'data: 2', 'data:', 'dat', 'd', 'event: x\n', 'event: x\ndata: 2\n: ping\n', 'id', 'data\n']) {
+    assertRefused(`data: 1\n\n${rest}`, 'truncated_event', ['1']);
+  }
+  assertRefused(Uint8Array.of(...encoder.encode('data: '), 0xe4, 0xb8), 'truncated_event');
+});
+
+test('a comment at the end, whole or cut, is no event', () => {
+  for (const rest of ['', ': ping\n\n', ': ping\n', ': pi', '\n', '\n\n']) {
+    assert.deepEqual(decode(`data: 1\n\n${rest}`), { events: [data('1')], error: undefined });
+  }
+});
+
+test('an empty body has no events and is no failure of this step', () => {
+  assert.deepEqual(decode(''), { events: [], error: undefined });
+});
+
+test('an error object written raw into the stream is thrown with its text', () => {
+  const raw = '{\n  "error": {\n    "code": 499,\n    "details": [\n      {\n        "a": 1\n      }\n    ]\n  }\n}\n';
+  assert.equal(assertRefused(`data: 1\n\n${raw}`, 'not_event_stream', ['1']).text, raw.trim());
+  assert.equal(assertRefused(`[${raw}]`, 'not_event_stream').text, `[${raw}]`);
+  assert.equal(assertRefused('{"error":{}}', 'not_event_stream').text, '{"error":{}}');
+});
+
+test('a whole error object is thrown at once, without waiting for the end', () => {
+  const stage = sseDecode({ maxEventBytes: 1024 });
+  const out: SseEvent[] = [];
+  assert.throws(() => stage.push(encoder.encode('data: 1\n\n{\n  "error": {}\n}\n'), out), StreamError);
+  assert.deepEqual(out, [data('1')]);
+});
+
+test('a body that is no event stream is thrown: HTML, JSON, plain text', () => {
+  assert.match(assertRefused('<!DOCTYPE html>\n<html>\n\n<p>Bad gateway\n', 'not_event_stream').text ?? '', /Bad gateway$/);
+  assert.equal(assertRefused('upstream connect error', 'not_event_stream').text, 'upstream connect error');
+  assert.equal(assertRefused('Internal\r\nServer Error\r\n', 'not_event_stream').text, 'Internal\nServer Error');
+  assertRefused('"error"', 'not_event_stream');
+});
+
+test('foreign text is bounded', () => {
+  const { error } = decode(`<html>${'x'.repeat(200_000)}`, { maxEventBytes: 1_000_000 });
+  assert.equal(error?.reason, 'not_event_stream');
+  assert.equal(error?.text?.length, 64 * 1024);
+});
+
+test('X6: a compressed body is named as such', () => {
+  const plain = Buffer.from('data: 1\n\n');
+  assertRefused(gzipSync(plain), 'encoded_body');
+  assertRefused(zstdCompressSync(plain), 'encoded_body');
+});
+
+test('the limit counts the UTF-8 bytes of the data, and the longest allowed event passes', () => {
+  const fits = `data: ${'é'.repeat(8)}\n\n`;
+  assert.deepEqual(decode(fits, { maxEventBytes: 16 }).events, [data('é'.repeat(8))]);
+  const { events, error } = decode(`data: 1\n\n${fits}`, { maxEventBytes: 15 });
+  assert.deepEqual(events, [data('1')]);
+  assert.equal(error?.reason, 'event_too_large');
+});
+
+test('X5: a line of megabytes in small pieces passes, an endless one is refused while it arrives', () => {
+  const stage = sseDecode({ maxEventBytes: 4_000_000 });
+  const out: SseEvent[] = [];
+  stage.push(encoder.encode('data: '), out);
+  const piece = encoder.encode('x'.repeat(1000));
+  for (let i = 0; i < 4000; i++) stage.push(piece, out);
+  stage.push(encoder.encode('\n\n'), out);
+  assert.equal(out[0]?.data.length, 4_000_000);
+  assert.throws(
+    () => {
+      stage.push(encoder.encode('data: '), out);
+      for (let i = 0; i < 5000; i++) stage.push(piece, out);
+    },
+    { reason: 'event_too_large' },
+  );
+});

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Clock, systemClock } from '../../src/streams/clock.ts';
+import { createDeadline } from '../../src/streams/deadline.ts';
+import { createIdleTimers } from '../../src/streams/idle-timers.ts';
+import { createKeepAlive } from '../../src/streams/keep-alive.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+
+test('the system clock fires, cancels, and never goes back', async () => {
+  const before = systemClock.monotonic();
+  let cancelled = true;
+  systemClock.setTimeout(() => (cancelled = false), 1).cancel();
+  await new Promise<void>((resolve) => void systemClock.setTimeout(resolve, 5));
+  assert.ok(cancelled);
+  assert.ok(systemClock.monotonic() > before);
+  assert.ok(Math.abs(systemClock.now() - Date.now()) < 1000);
+});
+
+test('a deadline moved a thousand times costs one timer, and expires when it was last set to', () => {
+  const clock = createFakeClock();
+  let expired = 0;
+  let armed = 0;
+  const setTimeout: Clock['setTimeout'] = (fire, ms) => {
+    armed++;
+    return clock.setTimeout(fire, ms);
+  };
+  const counting = { ...clock, setTimeout };
+  const deadline = createDeadline(counting, () => expired++);
+  for (let i = 0; i < 1000; i++) deadline.in(100);
+  assert.equal(armed, 1);
+  clock.advance(60);
+  deadline.in(100);
+  clock.advance(99);
+  assert.equal(expired, 0);
+  clock.advance(1);
+  assert.equal(expired, 1);
+  assert.equal(armed, 2);
+  deadline.in(100);
+  deadline.in(10);
+  clock.advance(10);
+  assert.equal(expired, 2);
+  deadline.in(10);
+  deadline.clear();
+  clock.advance(50);
+  deadline.in(10);
+  deadline.stop();
+  clock.advance(50);
+  assert.equal(expired, 2);
+  assert.equal(clock.pending, 0);
+});
+
+function idle() {
+  const clock = createFakeClock();
+  const expired: string[] = [];
+  const timers = createIdleTimers(clock, { firstDataMs: 1000, idleMs: 100 }, (error) => expired.push(error.reason));
+  return { clock, expired, timers };
+}
+
+test('E8: comments do not extend the first-data limit', () => {
+  const { clock, expired, timers } = idle();
+  for (let i = 0; i < 9; i++) {
+    clock.advance(100);
+    timers.touch();
+  }
+  assert.deepEqual(expired, []);
+  clock.advance(100);
+  assert.deepEqual(expired, ['first_data_timeout']);
+});
+
+test('after the first data any bytes extend the idle limit, and silence ends it once', () => {
+  const { clock, expired, timers } = idle();
+  clock.advance(900);
+  timers.data();
+  for (let i = 0; i < 20; i++) {
+    clock.advance(99);
+    timers.touch();
+  }
+  clock.advance(99);
+  assert.deepEqual(expired, []);
+  clock.advance(1);
+  assert.deepEqual(expired, ['idle_timeout']);
+  timers.data();
+  clock.advance(10_000);
+  assert.deepEqual(expired, ['idle_timeout']);
+});
+
+test('the silence of an upstream that nobody reads does not count', () => {
+  const { clock, expired, timers } = idle();
+  timers.data();
+  timers.pause();
+  timers.data();
+  clock.advance(5000);
+  assert.deepEqual(expired, []);
+  timers.resume();
+  clock.advance(100);
+  assert.deepEqual(expired, ['idle_timeout']);
+});
+
+test('stopped timers let go', () => {
+  const { clock, expired, timers } = idle();
+  timers.stop();
+  assert.equal(clock.pending, 0);
+  clock.advance(5000);
+  assert.deepEqual(expired, []);
+});
+
+test('keep-alive: after each interval of silence, not while paused, not after stop', () => {
+  const clock = createFakeClock();
+  const said: number[] = [];
+  const keepAlive = createKeepAlive(clock, () => said.push(clock.monotonic()));
+  clock.advance(30_000);
+  assert.deepEqual(said, [15_000, 30_000]);
+  clock.advance(10_000);
+  keepAlive.touch();
+  clock.advance(14_999);
+  assert.equal(said.length, 2);
+  clock.advance(1);
+  assert.equal(said.length, 3);
+  keepAlive.pause();
+  clock.advance(100_000);
+  assert.equal(said.length, 3);
+  keepAlive.touch();
+  clock.advance(15_000);
+  assert.equal(said.length, 4);
+  keepAlive.stop();
+  keepAlive.touch();
+  clock.advance(100_000);
+  assert.equal(said.length, 4);
+  assert.equal(clock.pending, 0);
+});

@@ -1,0 +1,274 @@
+/**
+ * The laws that every codec obeys (design: "Tests as documents"). Each law registers one property test; a failing one prints its
+ * seed and path, and the shrunk input becomes a case. Laws 8 (money) and 9 (tables) live with the store and the tables.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { GatewayError } from '../../src/codecs/canonical/error.ts';
+import type { Step } from '../../src/codecs/canonical/event.ts';
+import { fold, type Whole } from '../../src/codecs/canonical/fold.ts';
+import type { Owner } from '../../src/codecs/canonical/opaque.ts';
+import type { ClientCodec, Frame, UpstreamCodec } from '../../src/codecs/codec.ts';
+import { type Answer, answer, eventsOf, fractions, type ResponseFeatures, stepsOf } from './arbitraries/response.ts';
+import {
+  bytesOf,
+  cutBytes,
+  decodeBytes,
+  encodeSteps,
+  meaning,
+  openForTests,
+  ownerOf,
+  requestOf,
+  responseContext,
+  sealForTests,
+  sseText,
+} from './wire.ts';
+
+/** A dialect that is spoken on both sides: its own client encoder writes the bytes that its upstream decoder reads. */
+export interface TwoSided {
+  readonly client: ClientCodec;
+  readonly upstream: UpstreamCodec;
+  /** Everything that the dialect can say without loss. */
+  readonly features: ResponseFeatures;
+  /** The dialect's own order over frames; throws when they break it. Returns how the stream ended. */
+  readonly check: (frames: readonly Frame[]) => StreamEnding;
+  /** Declared losses of law 5: what a round trip may change, applied to both sides before they are compared. */
+  readonly normalise?: (whole: Whole) => Whole;
+}
+export type StreamEnding = 'success' | 'failure';
+
+const RUNS = 150;
+
+/** The bytes that an upstream of this dialect sends for an answer. Opaque values are written raw, as a vendor would. */
+export function upstreamBytes(dialect: TwoSided, said: Answer, cuts: readonly number[], interleave: boolean): Uint8Array {
+  const owner = ownerOf(dialect.upstream);
+  const context = responseContext(dialect.client, owner, { seal: (opaque) => opaque.value, model: 'up-model' });
+  return bytesOf(sseText(encodeSteps(dialect.client, stepsOf(eventsOf(said, cuts, interleave)), context)));
+}
+
+function arbitraryAnswer(dialect: TwoSided): fc.Arbitrary<Answer> {
+  return answer(dialect.features, ownerOf(dialect.upstream));
+}
+
+export function lawCutsDoNotMatter(dialect: TwoSided): void {
+  test(`law 1: any cut of ${dialect.client.dialect} bytes gives the same events`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(dialect), fractions, fc.boolean(), fractions, (said, cuts, interleave, byteCuts) => {
+        const bytes = upstreamBytes(dialect, said, cuts, interleave);
+        const whole = decodeBytes(dialect.upstream, [bytes]);
+        const pieces = decodeBytes(dialect.upstream, cutBytes(bytes, byteCuts));
+        assert.deepEqual(pieces.events, whole.events);
+        assert.equal(pieces.failure?.message, whole.failure?.message);
+        const single = decodeBytes(
+          dialect.upstream,
+          [...bytes.subarray(0, 4000)].map((byte) => Uint8Array.of(byte)),
+        );
+        assert.deepEqual(single.events, decodeBytes(dialect.upstream, [bytes.subarray(0, 4000)]).events);
+      }),
+      { numRuns: 40 },
+    );
+  });
+}
+
+/** Arbitrary damage: bytes removed, repeated or replaced in a valid stream, or garbage from the start. */
+function damaged(dialect: TwoSided): fc.Arbitrary<Uint8Array> {
+  const valid = fc.tuple(arbitraryAnswer(dialect), fractions).map(([said, cuts]) => upstreamBytes(dialect, said, cuts, false));
+  return fc.oneof(
+    fc.uint8Array({ maxLength: 300 }),
+    fc.string({ maxLength: 200 }).map((value) => bytesOf(`data: ${value}\n\n`)),
+    fc
+      .tuple(valid, fc.double({ min: 0, max: 1, noNaN: true }), fc.nat(40), fc.uint8Array({ maxLength: 12 }))
+      .map(([bytes, at, remove, insert]) => {
+        const start = Math.floor(at * bytes.length);
+        return Uint8Array.from([...bytes.subarray(0, start), ...insert, ...bytes.subarray(start + remove)]);
+      }),
+    fc.tuple(valid, valid).map(([a, b]) => Uint8Array.from([...a, ...b])),
+  );
+}
+
+export function lawAlwaysSealed(upstream: TwoSided, client: TwoSided): void {
+  test(`laws 2 and 10: whatever a ${upstream.client.dialect} upstream sends, a ${client.client.dialect} client gets a legal stream with one ending and documented errors`, () => {
+    fc.assert(
+      fc.property(damaged(upstream), (bytes) => {
+        const decoded = decodeBytes(upstream.upstream, [bytes]);
+        if (decoded.failure !== undefined) assert.equal(decoded.failure.blame, 'upstream');
+        const frames = encodeSteps(
+          client.client,
+          decoded.steps,
+          responseContext(client.client, ownerOf(upstream.upstream)),
+          decoded.failure,
+        );
+        const ending = client.check(frames);
+        if (decoded.failure !== undefined) assert.equal(ending, 'failure');
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+export function lawNoSuccessFromFailure(upstream: TwoSided, client: TwoSided): void {
+  test(`law 3: no proper prefix of a ${upstream.client.dialect} stream ends well for a ${client.client.dialect} client`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(upstream), fractions, fc.double({ min: 0, max: 1, noNaN: true }), (said, cuts, at) => {
+        const bytes = upstreamBytes(upstream, said, cuts, false);
+        const terminal = terminalStart(bytes, upstream.client.dialect);
+        const decoded = decodeBytes(upstream.upstream, [bytes.subarray(0, Math.floor(at * terminal))]);
+        assert.ok(decoded.failure !== undefined, 'a truncated stream was accepted');
+        const frames = encodeSteps(
+          client.client,
+          decoded.steps,
+          responseContext(client.client, ownerOf(upstream.upstream)),
+          decoded.failure,
+        );
+        assert.equal(client.check(frames), 'failure');
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/** Where the bytes of the dialect's terminal signal begin: before it, nothing may end well. */
+function terminalStart(bytes: Uint8Array, dialect: string): number {
+  const text = Buffer.from(bytes).toString('latin1');
+  const marks: Record<string, RegExp> = {
+    chat: /data: [^\n]*"finish_reason":"/g,
+    responses: /event: response\.(completed|incomplete|failed)\n/g,
+    messages: /event: message_stop\n/g,
+  };
+  const mark = marks[dialect];
+  if (mark === undefined) return bytes.length;
+  const found = [...text.matchAll(mark)].at(-1)?.index;
+  return found ?? bytes.length;
+}
+
+/** Law 4 over a pair: a whole answer equals the folded stream, as a client of the dialect would read both. */
+export function lawWholeIsFold(upstream: TwoSided, client: TwoSided): void {
+  test(`law 4: whole = fold(stream), ${upstream.client.dialect} upstream, ${client.client.dialect} client`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(upstream), fractions, fc.boolean(), (said, cuts, interleave) => {
+        const owner = ownerOf(upstream.upstream);
+        const decoded = decodeBytes(upstream.upstream, [upstreamBytes(upstream, said, cuts, interleave)]);
+        assert.equal(decoded.failure, undefined);
+        const frames = encodeSteps(client.client, decoded.steps, responseContext(client.client, owner));
+        let body: string;
+        try {
+          body = client.client.encodeResponse(fold(decoded.events), undefined, responseContext(client.client, owner));
+        } catch (error) {
+          assert.ok(error instanceof GatewayError && error.code === 'response_not_representable', String(error));
+          assert.equal(client.check(frames), 'failure');
+          return;
+        }
+        assert.equal(client.check(frames), 'success');
+        const streamed = decodeBytes(client.upstream, [bytesOf(sseText(frames))], { owner: ownerOf(client.upstream) });
+        assert.equal(streamed.failure, undefined);
+        const context = {
+          owner: ownerOf(client.upstream),
+          request: requestOf('chat'),
+          toolNames: { toWire: () => '', fromWire: (name: string) => ({ name }) },
+          options: {},
+          mint: () => 'x',
+        };
+        const whole = fold(client.upstream.decodeResponse(body, context).events);
+        assert.deepEqual(comparable(whole), comparable(fold(streamed.events)));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+function comparable(whole: Whole): unknown {
+  return JSON.parse(
+    JSON.stringify(meaning(whole), (key, value: unknown) =>
+      key === 'owner' || (key === 'itemId' && typeof value === 'string') ? undefined : value,
+    ),
+  );
+}
+
+/** Law 5: what a dialect says it also understands, less what `normalise` declares. */
+export function lawRoundTrip(dialect: TwoSided): void {
+  test(`law 5: decode(encode(answer)) = answer for ${dialect.client.dialect}`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(dialect), fractions, (said, cuts) => {
+        const decoded = decodeBytes(dialect.upstream, [upstreamBytes(dialect, said, cuts, false)]);
+        assert.equal(decoded.failure?.message, undefined);
+        const normalise = dialect.normalise ?? ((whole: Whole) => whole);
+        const expected = normalise(fold(eventsOf(said)));
+        assert.deepEqual(comparable(normalise(fold(decoded.events))), comparable(expected));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/** Law 6: with the same dialect on both sides only the gateway's own members change. */
+export function lawSameDialectIsLossless(dialect: TwoSided, withoutGatewayMembers: (data: string) => string): void {
+  test(`law 6: ${dialect.client.dialect} to ${dialect.client.dialect} changes nothing but the gateway's members`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(dialect), fractions, (said, cuts) => {
+        const bytes = upstreamBytes(dialect, said, cuts, false);
+        const decoded = decodeBytes(dialect.upstream, [bytes]);
+        assert.equal(decoded.failure, undefined);
+        const context = responseContext(dialect.client, ownerOf(dialect.upstream), { seal: (opaque) => opaque.value });
+        const sent = sseText(encodeSteps(dialect.client, decoded.steps, context));
+        assert.equal(withoutGatewayMembers(sent), withoutGatewayMembers(Buffer.from(bytes).toString()));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/** Law 7: an opaque value reaches clients only sealed, complete, and once for each item that carries it. */
+export function lawOpaqueMeansOpaque(upstream: TwoSided, client: TwoSided): void {
+  test(`law 7: opaque values of a ${upstream.client.dialect} upstream reach a ${client.client.dialect} client only inside envelopes, whole`, () => {
+    fc.assert(
+      fc.property(answer({ ...upstream.features, opaque: true }, ownerOf(upstream.upstream)), fractions, (said, cuts) => {
+        const owner: Owner = ownerOf(upstream.upstream);
+        const decoded = decodeBytes(upstream.upstream, [upstreamBytes(upstream, said, cuts, false)]);
+        assert.equal(decoded.failure, undefined);
+        const sealed: string[] = [];
+        const context = responseContext(client.client, owner, {
+          seal: (opaque) => {
+            sealed.push(opaque.value);
+            return sealForTests(opaque);
+          },
+        });
+        const sent = sseText(encodeSteps(client.client, decoded.steps, context));
+        for (const step of decoded.steps) {
+          for (const event of step.events) {
+            if (event.type !== 'item.end' || !('opaque' in event.item) || event.item.opaque === undefined) continue;
+            const { value } = event.item.opaque;
+            assert.ok(sealed.includes(value), `lost: ${value}`);
+            assert.ok(!sent.includes(value), `a raw opaque value reached the client: ${value}`);
+          }
+        }
+        for (const envelope of sent.matchAll(/mz2\.[\w-]+/g))
+          assert.ok(openForTests(envelope[0] ?? '') !== undefined, 'a cut envelope');
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
+/** Law 11: however the deltas of parallel tool calls interleave, the calls are the same. */
+export function lawInterleavingDoesNotMatter(upstream: TwoSided, client: TwoSided): void {
+  test(`law 11: interleaved parallel calls of a ${upstream.client.dialect} upstream reach a ${client.client.dialect} client whole`, () => {
+    fc.assert(
+      fc.property(arbitraryAnswer(upstream), fractions, (said, cuts) => {
+        const calls = (interleave: boolean): unknown => {
+          const steps: Step[] = stepsOf(eventsOf(said, cuts, interleave));
+          const frames = encodeSteps(client.client, steps, responseContext(client.client, ownerOf(upstream.upstream)));
+          client.check(frames);
+          const decoded = decodeBytes(client.upstream, [bytesOf(sseText(frames))]);
+          return decoded.events.flatMap((event) =>
+            event.type === 'item.end' && event.item.kind === 'toolCall'
+              ? [[event.item.callId, event.item.tool.name, event.item.input]]
+              : [],
+          );
+        };
+        assert.deepEqual(calls(true), calls(false));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}

@@ -1,0 +1,221 @@
+/** Runs codecs as the gateway does, without sockets: bytes -> events -> order -> frames. */
+import { GatewayError, upstreamFault } from '../../src/codecs/canonical/error.ts';
+import type { CanonicalEvent, Step } from '../../src/codecs/canonical/event.ts';
+import type { Whole } from '../../src/codecs/canonical/fold.ts';
+import type { Item } from '../../src/codecs/canonical/item.ts';
+import type { JsonObject } from '../../src/codecs/canonical/json.ts';
+import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
+import { Order } from '../../src/codecs/canonical/order.ts';
+import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
+import type {
+  ClientCodec,
+  CodecOptions,
+  DecodeContext,
+  Frame,
+  ModelFacts,
+  ResponseContext,
+  Target,
+  UpstreamCodec,
+} from '../../src/codecs/codec.ts';
+import { verbatimNames } from '../../src/codecs/tool-names.ts';
+import { sseDecode } from '../../src/streams/sse-decode.ts';
+import { sseEvent, sseFrame } from '../../src/streams/sse-encode.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+
+/** Ids that count: the same run makes the same ids. */
+export function countingMint(): (prefix: string) => string {
+  let count = 0;
+  return (prefix) => `${prefix}${(++count).toString(16).padStart(32, '0')}`;
+}
+
+/** An envelope without a secret, for tests that look inside. */
+export const sealForTests = (opaque: Opaque): string => `mz2.${Buffer.from(JSON.stringify(opaque)).toString('base64url')}`;
+export function openForTests(sealed: string): Opaque | undefined {
+  if (!sealed.startsWith('mz2.')) return undefined;
+  try {
+    return JSON.parse(Buffer.from(sealed.slice(4), 'base64url').toString()) as Opaque;
+  } catch {
+    return undefined; // a broken envelope is dropped, which is what the caller tests
+  }
+}
+
+export function ownerOf(codec: UpstreamCodec, scope = 'https://up.example'): Owner {
+  return { channelType: codec.channelType, scope, model: 'up-model' };
+}
+
+/** A minimal request of any dialect; the encoders need only its facts. */
+export function requestOf(dialect: CanonicalRequest['dialect'], changes: Partial<CanonicalRequest> = {}): CanonicalRequest {
+  const json: JsonObject = { model: 'logical-model' };
+  return {
+    dialect,
+    text: JSON.stringify(json),
+    json,
+    model: 'logical-model',
+    stream: true,
+    items: [],
+    tools: [],
+    includeUsage: true,
+    ...changes,
+  };
+}
+
+export function responseContext(client: ClientCodec, owner: Owner, changes: Partial<ResponseContext> = {}): ResponseContext {
+  return {
+    responseId: `${client.idPrefix}${'0'.repeat(32)}`,
+    model: 'logical-model',
+    createdAt: 1_760_000_001,
+    request: requestOf(client.dialect),
+    owner,
+    seal: sealForTests,
+    mint: countingMint(),
+    ...changes,
+  };
+}
+
+export function decodeContext(owner: Owner, changes: Partial<DecodeContext> = {}): DecodeContext {
+  return { owner, request: requestOf('chat'), toolNames: verbatimNames, options: {}, mint: countingMint(), ...changes };
+}
+
+export function targetOf(
+  owner: Owner,
+  changes: { options?: CodecOptions; facts?: ModelFacts; withoutOpaque?: boolean } = {},
+): Target {
+  return { owner, options: {}, facts: {}, withoutOpaque: false, mint: countingMint(), ...changes };
+}
+
+export interface Decoded {
+  readonly steps: readonly Step[];
+  readonly events: readonly CanonicalEvent[];
+  readonly failure: GatewayError | undefined;
+  readonly order: Order;
+}
+
+export const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+/** Anything thrown above the seal, as the error that a client would meet. */
+export function toFailure(reason: unknown): GatewayError {
+  if (reason instanceof GatewayError) return reason;
+  if (reason instanceof StreamError)
+    return upstreamFault(reason.reason === 'truncated_event' ? 'truncated' : 'undecodable', `stream: ${reason.reason}`);
+  throw reason;
+}
+
+/** An upstream's bytes, in any chunks, through SSE, the dialect's decoder and the canonical order. */
+export function decodeBytes(
+  upstream: UpstreamCodec,
+  chunks: Iterable<Uint8Array>,
+  changes: Partial<DecodeContext> = {},
+): Decoded {
+  const sse = sseDecode({ maxEventBytes: 32 * 1024 * 1024 });
+  const decoder = upstream.decodeEvents(decodeContext(ownerOf(upstream), changes));
+  const order = new Order();
+  const steps: Step[] = [];
+  let failure: GatewayError | undefined;
+  const through = (frames: readonly Frame[]): void => {
+    for (const frame of frames) {
+      if (order.ended) return;
+      const decoded: Step[] = [];
+      try {
+        if (!decoder.ended) decoder.push(frame, decoded);
+      } finally {
+        for (const step of decoded) order.push(step, steps);
+      }
+    }
+  };
+  try {
+    for (const chunk of chunks) {
+      if (order.ended) break;
+      const frames: Frame[] = [];
+      try {
+        sse.push(chunk, frames);
+      } finally {
+        through(frames);
+      }
+    }
+    if (!order.ended) {
+      const frames: Frame[] = [];
+      sse.end(frames);
+      through(frames);
+      const decoded: Step[] = [];
+      if (!decoder.ended) decoder.end(decoded);
+      for (const step of decoded) order.push(step, steps);
+      order.end();
+    }
+  } catch (reason) {
+    failure = toFailure(reason);
+  }
+  return { steps, events: steps.flatMap((step) => step.events), failure, order };
+}
+
+/** What a streaming client gets for the steps, with the dialect's ending or its error form. */
+export function encodeSteps(
+  client: ClientCodec,
+  steps: readonly Step[],
+  context: ResponseContext,
+  failure?: GatewayError,
+): Frame[] {
+  const encoder = client.encodeEvents(context);
+  const frames: Frame[] = [];
+  let fault = failure;
+  for (const step of steps) {
+    if (encoder.ended) break;
+    const mark = frames.length;
+    try {
+      encoder.push(step, frames);
+    } catch (reason) {
+      frames.length = mark;
+      fault = toFailure(reason);
+      break;
+    }
+  }
+  if (!encoder.ended && fault === undefined) {
+    try {
+      encoder.end(frames);
+    } catch (reason) {
+      fault = toFailure(reason);
+    }
+  }
+  if (!encoder.ended) encoder.fail(fault ?? upstreamFault('truncated', 'ended early'), frames);
+  return frames;
+}
+
+/** Frames as the bytes of an SSE body. */
+export function sseText(frames: readonly Frame[]): string {
+  return frames.map(({ event, data }) => (event === undefined ? sseFrame(data) : sseEvent(event, data))).join('');
+}
+
+/** Cuts bytes at the given fractions. */
+export function cutBytes(bytes: Uint8Array, fractions: readonly number[]): Uint8Array[] {
+  const points = [...new Set(fractions.map((fraction) => Math.floor(fraction * bytes.length)))]
+    .filter((point) => point > 0 && point < bytes.length)
+    .sort((a, b) => a - b);
+  return [0, ...points].map((point, index) => bytes.subarray(point, points[index] ?? bytes.length));
+}
+
+/** What two dialects must agree on: items without ids and dialect facts, the usage figures, the outcome without native words. */
+export function meaning(whole: Whole): unknown {
+  return {
+    items: whole.items.map(({ item, status }) => ({ ...withoutFacts(item), status })),
+    usage:
+      whole.usage === undefined
+        ? undefined
+        : {
+            input: whole.usage.input ?? 0,
+            cacheRead: whole.usage.cacheRead ?? 0,
+            output: whole.usage.output ?? 0,
+            reasoning: whole.usage.reasoning ?? 0,
+          },
+    outcome: outcomeMeaning(whole),
+  };
+}
+
+function outcomeMeaning({ outcome }: Whole): unknown {
+  if (outcome.status === 'completed') return { status: 'completed', stop: outcome.stop };
+  if (outcome.status === 'incomplete') return { status: 'incomplete', reason: outcome.reason };
+  return { status: outcome.status };
+}
+
+export function withoutFacts(item: Item): Item {
+  const { id: _id, turn: _turn, at: _at, ...rest } = item;
+  return rest as Item;
+}
