@@ -1,7 +1,6 @@
 /** The request log on LMDB. */
-import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
+import { logNames, type RequestLog, type RequestLogQuery, type RequestLogRow } from '../request-log.ts';
 import type { Environment } from './environment.ts';
-import { logNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -15,9 +15,10 @@ import {
   type VideoTask,
 } from '../videos.ts';
 import { nextTask, UNDUE } from '../video-task.ts';
+import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import { holdsLease } from './leases.ts';
-import { openHold, payerOf, resolveHold } from './money-moves.ts';
+import { openHold, resolveHold } from './money-moves.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 

@@ -3,32 +3,21 @@
  * balances and spend are collected and written once at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { Database, Key } from 'lmdb';
+import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
-import { type DayRow, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+import { type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
 
 export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
-
-const NO_USAGE: DayRow = {
-  requests: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  images: 0,
-  videos: 0,
-  chargedNanos: 0n,
-};
 
 export class Work {
   readonly tables: Tables;
   readonly #afterWrite: (() => void) | undefined;
   readonly #balances = new Map<LedgerAccount, bigint>();
   readonly #spend = new Map<string, SpendRow>();
-  readonly #days = new Map<string, { readonly key: [string, number]; row: DayRow }>();
+  readonly #days = new Map<string, { readonly key: [string, number]; row: DayCounts }>();
   #head: JournalHead | undefined;
   #logHead: LogHead | undefined;
 
@@ -96,22 +85,11 @@ export class Work {
     this.#spend.set(keyId, { ...row, held: row.held + nanos });
   }
 
-  addUsage(keyId: string, atMs: number, usage: Partial<DayRow>): void {
+  addUsage(keyId: string, atMs: number, usage: Partial<DayCounts>): void {
     const key: [string, number] = [keyId, dayOf(atMs)];
     const name = `${keyId} ${key[1]}`;
     const day = this.#days.get(name) ?? { key, row: this.tables.days.get(key) ?? NO_USAGE };
-    const { row } = day;
-    day.row = {
-      requests: row.requests + (usage.requests ?? 0),
-      inputTokens: row.inputTokens + (usage.inputTokens ?? 0),
-      cachedInputTokens: row.cachedInputTokens + (usage.cachedInputTokens ?? 0),
-      cacheWriteTokens: row.cacheWriteTokens + (usage.cacheWriteTokens ?? 0),
-      outputTokens: row.outputTokens + (usage.outputTokens ?? 0),
-      reasoningTokens: row.reasoningTokens + (usage.reasoningTokens ?? 0),
-      images: row.images + (usage.images ?? 0),
-      videos: row.videos + (usage.videos ?? 0),
-      chargedNanos: row.chargedNanos + (usage.chargedNanos ?? 0n),
-    };
+    day.row = addCounts(day.row, usage);
     this.#days.set(name, day);
   }
 
