@@ -119,6 +119,11 @@ export interface UpstreamAnswer {
   readonly text: string;
 }
 
+export interface EventDecoder extends Stage<Frame, Step> {
+  /** The dialect's finish was seen and only its closing word or EOF can follow: five silent seconds are then an end, too. */
+  readonly finished?: boolean;
+}
+
 /** The side that upstreams speak. */
 export interface UpstreamCodec {
   readonly dialect: Dialect;
@@ -127,7 +132,7 @@ export interface UpstreamCodec {
   /** Pure: called anew for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
   /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
-  decodeEvents(context: DecodeContext): Stage<Frame, Step>;
+  decodeEvents(context: DecodeContext): EventDecoder;
   /** A whole JSON body as one step. Throws GatewayError blaming the upstream. */
   decodeResponse(text: string, context: DecodeContext): Step;
   /** An error answer as what clients may know of it; the full text stays in `details.upstream` for the log. */

@@ -36,6 +36,8 @@ const SHOWN_CODES = new Set([
   'content_filter',
   'invalid_image',
   'invalid_image_format',
+  'invalid_image_file',
+  'invalid_mask_image_format',
   'invalid_base64_image',
   'invalid_image_url',
   'image_too_large',

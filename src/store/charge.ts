@@ -179,3 +179,6 @@ function total(lines: readonly ChargeLine[], flags: string[]): bigint {
   flags.push('overflow');
   return MAX_NANOS;
 }
+
+/** The shape of {@link chargeFor}, for those who are given it. */
+export type ChargeFor = typeof chargeFor;

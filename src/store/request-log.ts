@@ -85,8 +85,3 @@ export interface RequestLog {
   /** Removes rows logged before `beforeMs`; returns how many. */
   prune(beforeMs: number): Promise<number>;
 }
-
-/** The names under which a row can be found. */
-export function logNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): Set<string> {
-  return new Set([exchangeId, requestId, ...(clientRequestId === undefined ? [] : [clientRequestId.slice(0, 256)])]);
-}

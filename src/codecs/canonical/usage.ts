@@ -18,7 +18,9 @@ export interface Usage {
   readonly imageOutput?: number;
   readonly audioInput?: number;
   readonly audioOutput?: number;
-  /** Work on top of the main generation (messages compaction and advisor passes): billed in addition (spec rule 9). */
+  /** Pictures that were made, where a model is priced by the piece. */
+  readonly images?: number;
+  /** Work on top of the main generation (messages compaction and advisor passes, pictures of the image tool): billed in addition (spec rule 9). */
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
   readonly meters?: ReadonlyMap<string, number>;
@@ -36,6 +38,9 @@ export interface UsageIteration {
   readonly cacheRead: number;
   readonly cacheWrite: number;
   readonly output: number;
+  /** Image tokens inside `input` and inside `output`. */
+  readonly imageInput?: number;
+  readonly imageOutput?: number;
 }
 
 /** The later report wins field by field; an absent field keeps what was known. */
@@ -54,5 +59,5 @@ export function totalCacheWrite(usage: Usage): number {
 
 /** True when the report holds no positive figure: placeholder zeros are not usage. */
 export function isPlaceholder(usage: Usage): boolean {
-  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0;
+  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0 && (usage.images ?? 0) === 0;
 }

@@ -2,27 +2,12 @@
 import type { GatewayError } from '../canonical/error.ts';
 import { type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
+import { openAiErrorBody } from '../openai-error.ts';
 import { readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
 
-/** `{"error": {message, type, param, code}}`. The request id travels in the header. */
+/** The request id travels in the header. */
 export function encodeError(error: GatewayError): string {
-  const body = { message: error.message, type: typeOf(error.status), param: error.param, code: error.shownCode };
-  return JSON.stringify({ error: body });
-}
-
-function typeOf(status: number): string {
-  switch (status) {
-    case 401:
-      return 'authentication_error';
-    case 402:
-      return 'insufficient_quota';
-    case 403:
-      return 'permission_error';
-    case 429:
-      return 'rate_limit_error';
-    default:
-      return status >= 500 ? 'server_error' : 'invalid_request_error';
-  }
+  return JSON.stringify(openAiErrorBody(error));
 }
 
 const CREDENTIAL = /\b(incorrect|invalid|missing)\b.*\bapi[ _-]?key\b/i;

@@ -2,7 +2,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { isPlaceholder, type Usage } from '../canonical/usage.ts';
+import { isPlaceholder, type Usage, type UsageIteration } from '../canonical/usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -71,6 +71,8 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
   const meters = readMeters(response);
+  const pictures = countPictures(response);
+  const drawing = readDrawing(response);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
@@ -78,10 +80,41 @@ export function readUsage(response: JsonObject): Usage | undefined {
     ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),
+    ...(pictures === 0 ? {} : { images: pictures }),
+    ...(drawing === undefined ? {} : { extra: [drawing] }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(native === undefined ? {} : { native }),
   };
   return isPlaceholder(usage) ? undefined : usage;
+}
+
+/** Pictures that the image tool finished (known failure I8: they are not free). */
+function countPictures(response: JsonObject): number {
+  const output = Array.isArray(response['output']) ? response['output'] : [];
+  return output.filter(
+    (item) => isObject(item) && item['type'] === 'image_generation_call' && wordOf(item, 'result') !== undefined,
+  ).length;
+}
+
+/** The image tool's own tokens: reported apart from the model's and not contained in them. */
+function readDrawing(response: JsonObject): UsageIteration | undefined {
+  const toolUsage = response['tool_usage'];
+  const drawn = isObject(toolUsage) ? toolUsage['image_gen'] : undefined;
+  if (!isObject(drawn)) return undefined;
+  const inputDetails = isObject(drawn['input_tokens_details']) ? drawn['input_tokens_details'] : {};
+  const outputDetails = isObject(drawn['output_tokens_details']) ? drawn['output_tokens_details'] : {};
+  const input = countOf(drawn['input_tokens']) ?? 0;
+  const output = countOf(drawn['output_tokens']) ?? 0;
+  if (input + output === 0) return undefined;
+  return {
+    type: 'image_generation',
+    input,
+    cacheRead: 0,
+    cacheWrite: 0,
+    output,
+    imageInput: Math.min(countOf(inputDetails['image_tokens']) ?? 0, input),
+    imageOutput: Math.min(countOf(outputDetails['image_tokens']) ?? output, output),
+  };
 }
 
 function countOf(value: JsonValue | undefined): number | undefined {

@@ -33,7 +33,7 @@ export function createAccounts(environment: Environment): Accounts {
           disabled: false,
           createdAtMs: clock.now(),
         };
-        work.put(tables.accounts, record.id, record);
+        work.putPrincipal(tables.accounts, record.id, record);
         work.put(tables.accountNames, name, record.id);
         const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };
         work.note({ ...common, kind: 'account_created' });
@@ -70,7 +70,7 @@ export function createAccounts(environment: Environment): Accounts {
           return done(withWallet(work.tables, record));
         }
         const changed = { ...record, class: name, unlimited, disabled };
-        work.put(work.tables.accounts, id, changed);
+        work.putPrincipal(work.tables.accounts, id, changed);
         work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note });
         return done(withWallet(work.tables, changed));
       });

@@ -32,6 +32,7 @@ export class Environment {
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
   #closed = false;
+  #batchExpected = false;
   #stopWatching: () => void = () => undefined;
 
   private constructor(root: RootDatabase, options: StoreOptions, seams: Seams, space: FreeSpace) {
@@ -73,7 +74,7 @@ export class Environment {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
     let thrown: { readonly error: unknown } | undefined;
     try {
-      return await this.#root.childTransaction(() => {
+      const committed = this.#root.childTransaction(() => {
         try {
           const work = new Work(this.tables, this.#seams.afterWrite);
           const result = change(work);
@@ -84,6 +85,8 @@ export class Environment {
           throw error;
         }
       });
+      this.#expectBatch();
+      return await committed;
     } catch (error) {
       // The change itself refused (a bug, an amount out of range, a full map): the engine is well.
       if (thrown !== undefined && !isEngineError(thrown.error)) throw thrown.error;
@@ -124,6 +127,23 @@ export class Environment {
     await this.#root.close();
   }
 
+  /**
+   * The writes of one turn of the event loop share a commit, and lmdb-js makes a promise of its own for it that nobody holds. It
+   * exists at the end of the turn, and is handled here so that a failed commit is told once, to those who wrote.
+   */
+  #expectBatch(): void {
+    if (this.#batchExpected) return;
+    this.#batchExpected = true;
+    setImmediate(() => {
+      this.#batchExpected = false;
+      if (!this.#closed)
+        this.#root.committed.then(
+          () => true,
+          () => false,
+        );
+    });
+  }
+
   async #checkSchema(): Promise<void> {
     const found = metaOf(this.tables, 'schema');
     if (found === undefined) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
@@ -135,7 +155,7 @@ export class Environment {
 
   async #failed(error: unknown): Promise<StoreError> {
     const cause = await commitErrorOf(error);
-    const full = isDiskFull(cause);
+    const full = isDiskFull(cause) || (codeOf(cause) === EIO && (await this.#space.isFull()));
     const message = cause instanceof Error ? cause.message : String(cause);
     this.#writeFailure = message;
     if (full) this.#space.giveUpBallast();
@@ -192,6 +212,8 @@ async function commitErrorOf(error: unknown): Promise<unknown> {
 }
 
 const ENOSPC = 28;
+/** What LMDB makes of a write that was cut short. */
+const EIO = 5;
 const EDQUOT = 122;
 const MAP_FULL = -30792;
 

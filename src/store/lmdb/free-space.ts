@@ -6,6 +6,8 @@ import { existsSync, rmSync, statSync } from 'node:fs';
 import { statfs, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+const FULL_BYTES = 1024 * 1024;
+
 export class FreeSpace {
   readonly #path: string;
   readonly #floor: number;
@@ -32,6 +34,11 @@ export class FreeSpace {
     if (this.#ballastBytes === 0 || free < this.#floor + 2 * this.#ballastBytes) return;
     if (existsSync(this.#ballast) && statSync(this.#ballast).size === this.#ballastBytes) return;
     await writeFile(this.#ballast, Buffer.alloc(this.#ballastBytes, 0x6d));
+  }
+
+  /** Less than a transaction may need is left. */
+  async isFull(): Promise<boolean> {
+    return (await this.#freeBytes()) < FULL_BYTES;
   }
 
   giveUpBallast(): void {

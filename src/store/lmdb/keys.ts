@@ -1,21 +1,25 @@
-/** API keys on LMDB. Every look is a read of the store (about a microsecond), so a change of another process counts at once. */
+/**
+ * API keys on LMDB. Keys that were looked up are remembered, and one small read of the store tells whether any key or account
+ * has changed since, so a change by another process counts at once.
+ */
 import type { Cause } from '../accounts.ts';
 import { who } from '../account-rules.ts';
 import { changedKey, describeKeyChanges } from '../key-changes.ts';
 import { checkedKey } from '../key-fields.ts';
 import { digestOf, KEY_PREFIX, MAX_TOKEN, newSecret, sameDigest } from '../key-rules.ts';
-import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted } from '../keys.ts';
+import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted, Principal } from '../keys.ts';
 import { inRange } from '../money.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
 import { withWallet } from './accounts.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
-import type { Tables } from './tables.ts';
+import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 export function createKeys(environment: Environment): Keys {
   const { clock, randomBytes } = environment.options;
+  const remembered = new PrincipalCache();
 
   return {
     async create(key: NewKey, cause: Cause) {
@@ -42,14 +46,14 @@ export function createKeys(environment: Environment): Keys {
           disabled: false,
           subAccount: key.subAccount ?? false,
         };
-        work.put(tables.keys, record.id, record);
+        work.putPrincipal(tables.keys, record.id, record);
         work.put(tables.keyDigests, digest, record.id);
         work.note({ kind: 'key_created', ref: cause.id, accountId: key.accountId, keyId: record.id, atMs: nowMs, ...who(cause) });
         return done({ key: record, secret });
       });
     },
 
-    authenticate: (token, nowMs) => environment.read((tables) => authenticate(tables, token, nowMs)),
+    authenticate: (token, nowMs) => environment.read((tables) => authenticate(tables, remembered, token, nowMs)),
 
     find: (id) => environment.read((tables) => tables.keys.get(id)),
 
@@ -82,19 +86,42 @@ export function createKeys(environment: Environment): Keys {
   };
 }
 
-function authenticate(tables: Tables, token: string, nowMs: number) {
+function authenticate(tables: Tables, remembered: PrincipalCache, token: string, nowMs: number) {
   if (token.length === 0 || token.length > MAX_TOKEN) return refused<NotAccepted>({ reason: 'unknown' });
   const digest = digestOf(token);
-  const id = tables.keyDigests.get(digest);
-  const key = id === undefined ? undefined : tables.keys.get(id);
-  if (key === undefined || !sameDigest(key.digest, digest)) return refused<NotAccepted>({ reason: 'unknown' });
-  const account = tables.accounts.get(key.accountId);
-  if (account === undefined) return refused<NotAccepted>({ reason: 'unknown', keyId: key.id });
+  const principal = remembered.find(tables, digest);
+  if (principal === undefined || !sameDigest(principal.key.digest, digest)) return refused<NotAccepted>({ reason: 'unknown' });
+  const { key, account } = principal;
   if (key.disabled) return refused<NotAccepted>({ reason: 'disabled', keyId: key.id });
   if (key.expiresAtMs !== undefined && key.expiresAtMs <= nowMs)
     return refused<NotAccepted>({ reason: 'expired', keyId: key.id });
   if (account.disabled) return refused<NotAccepted>({ reason: 'account_disabled', keyId: key.id });
-  return done({ key, account });
+  return done(principal);
+}
+
+const REMEMBERED = 10_000;
+
+/** Keys by digest, all of one generation; only keys that exist, so that guesses cannot fill it. */
+class PrincipalCache {
+  readonly #principals = new Map<string, Principal>();
+  #generation = -1;
+
+  find(tables: Tables, digest: string): Principal | undefined {
+    const generation = metaOf(tables, 'keyGeneration') ?? 0;
+    if (generation !== this.#generation || this.#principals.size >= REMEMBERED) {
+      this.#principals.clear();
+      this.#generation = generation;
+    }
+    const known = this.#principals.get(digest);
+    if (known !== undefined) return known;
+    const id = tables.keyDigests.get(digest);
+    const key = id === undefined ? undefined : tables.keys.get(id);
+    const account = key === undefined ? undefined : tables.accounts.get(key.accountId);
+    if (key === undefined || account === undefined) return undefined;
+    const principal = { key, account };
+    this.#principals.set(digest, principal);
+    return principal;
+  }
 }
 
 export function balanceOf(tables: Tables, key: KeyRecord): Balance {
@@ -116,7 +143,7 @@ function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, no
   const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);
-  work.put(work.tables.keys, id, changed.value);
+  work.putPrincipal(work.tables.keys, id, changed.value);
   work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note });
   return changed;
 }

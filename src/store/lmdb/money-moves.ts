@@ -1,15 +1,9 @@
 /** The movements of money that have rules of their own: who pays for a key, and the life of a hold. Called inside a transaction. */
-import { HOLD, type HoldEvent, type LedgerAccount } from '../ledger.ts';
-import { payerOf, refundTo } from '../payer.ts';
+import { HOLD, type HoldEvent } from '../ledger.ts';
+import { refundTo } from '../payer.ts';
 import { StoreError } from '../store-error.ts';
-import type { HoldRow, Tables } from './tables.ts';
+import type { HoldRow } from './tables.ts';
 import type { Work } from './work.ts';
-
-export function payerOfKey(tables: Tables, keyId: string): LedgerAccount {
-  const key = tables.keys.get(keyId);
-  if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
-  return payerOf(key, tables.accounts.get(key.accountId)?.unlimited ?? false);
-}
 
 export function openHold(work: Work, hold: Omit<HoldRow, 'state' | 'closedAtMs'>): void {
   const { id, from, nanos, accountId, keyId, openedAtMs } = hold;

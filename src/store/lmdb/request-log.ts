@@ -1,6 +1,7 @@
 /** The request log on LMDB. */
-import { logNames, type RequestLog, type RequestLogQuery, type RequestLogRow } from '../request-log.ts';
+import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import type { Environment } from './environment.ts';
+import { loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -22,7 +23,7 @@ export function createRequestLog(environment: Environment): RequestLog {
           limit: MAX_LIMIT,
         };
         const rows = [...tables.logIds.getKeys(range)].map(([, seq]) => tables.log.get(seq));
-        return rows.filter((row) => row !== undefined);
+        return [loggedExchange(tables, id), ...rows].filter((row) => row !== undefined);
       }),
 
     list: (query = {}) => environment.read((tables) => list(tables, query)),
@@ -38,7 +39,8 @@ export function createRequestLog(environment: Environment): RequestLog {
           for (const { key: seq, value } of old) {
             work.remove(tables.log, seq);
             work.remove(tables.logKeys, [value.keyId, seq]);
-            for (const name of logNames(value)) work.remove(tables.logIds, [name, seq]);
+            work.remove(tables.logExchanges, value.exchangeId);
+            for (const name of otherNames(value)) work.remove(tables.logIds, [name, seq]);
           }
           return old.length;
         });

@@ -1,8 +1,8 @@
 /** What one settlement writes, inside a transaction: the charge, the spend, the day's usage and the row of the request log. */
 import { countsOf } from '../day-usage.ts';
 import { payerOf } from '../payer.ts';
-import { logNames, type RequestLogEntry, type RequestLogRow } from '../request-log.ts';
-import type { OpenExchange, Settled } from '../settlement.ts';
+import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
@@ -13,12 +13,11 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
   if (known !== undefined && known.status !== 'interrupted') return { settled: false, reason: 'already_settled' };
   const chargedNanos = entry.charge?.total ?? 0n;
   if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
-  const key = work.tables.keys.get(entry.keyId);
-  if (key === undefined || key.accountId !== entry.accountId)
-    throw new StoreError('corrupt', `no key ${entry.keyId} of ${entry.accountId}`);
+  const { key, unlimited } = work.payer(entry.keyId);
+  if (key.accountId !== entry.accountId) throw new StoreError('corrupt', `key ${entry.keyId} is not of ${entry.accountId}`);
   const { exchangeId, accountId, keyId } = entry;
   if (chargedNanos > 0n) {
-    const from = payerOf(key, work.tables.accounts.get(accountId)?.unlimited ?? false);
+    const from = payerOf(key, unlimited);
     work.move({ kind: 'charge', ref: exchangeId, from, to: 'revenue', nanos: chargedNanos, accountId, keyId, atMs: nowMs });
     work.addSpend(keyId, chargedNanos, nowMs);
   }
@@ -30,30 +29,36 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
 
 /** The process died with it open: free, and journaled as such. */
 export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
-  const { exchangeId, accountId, keyId } = exchange;
+  const { exchangeId, accountId, keyId, startedAtMs } = exchange;
   if (loggedExchange(work.tables, exchangeId) !== undefined) return;
   work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
   work.addUsage(keyId, nowMs, { requests: 1 });
-  appendLog(
-    work,
-    { ...exchange, status: 'interrupted', durationMs: Math.max(0, nowMs - exchange.startedAtMs), attempts: [] },
-    nowMs,
-  );
+  const durationMs = Math.max(0, nowMs - startedAtMs);
+  appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
 }
 
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
-  for (const [, seq] of tables.logIds.getKeys({ start: [exchangeId, 0], end: [exchangeId, Number.MAX_SAFE_INTEGER] })) {
-    const row = tables.log.get(seq);
-    // The same words may be another exchange's request id.
-    if (row?.exchangeId === exchangeId) return row;
-  }
-  return undefined;
+  const seq = tables.logExchanges.get(exchangeId);
+  return seq === undefined ? undefined : tables.log.get(seq);
+}
+
+/** A client may send any words as its request id; this much of them is an index. */
+const MAX_NAME = 256;
+
+/** The other names under which a row can be found. */
+export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): Set<string> {
+  const names = new Set([requestId]);
+  if (clientRequestId !== undefined) names.add(clientRequestId.slice(0, MAX_NAME));
+  names.delete(exchangeId);
+  names.delete('');
+  return names;
 }
 
 function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
   const { tables } = work;
   const { seq, atMs } = work.nextLogRow(nowMs);
   work.put(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
-  for (const name of logNames(entry)) work.put(tables.logIds, [name, seq], true);
+  work.put(tables.logExchanges, entry.exchangeId, seq);
+  for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
   work.put(tables.logKeys, [entry.keyId, seq], true);
 }

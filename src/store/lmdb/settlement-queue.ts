@@ -5,7 +5,7 @@
  */
 import type { RequestLogEntry } from '../request-log.ts';
 import type { Reservation } from '../reservations.ts';
-import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
+import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
 import type { Owner } from './owners.ts';
@@ -49,6 +49,8 @@ export class SettlementQueue implements Settlements {
   readonly #opened = new Set<string>();
   #cancelTimer: (() => void) | undefined;
   #flushing: Promise<boolean> | undefined;
+  /** The last flush was refused by the disk: the timer decides when the next one is tried, not the length of the queue. */
+  #failing = false;
   #closed = false;
 
   constructor(environment: Environment, owner: Owner) {
@@ -106,7 +108,7 @@ export class SettlementQueue implements Settlements {
       return;
     }
     this.#waiting.add(row);
-    if (this.#waiting.size >= BATCH && this.#flushing === undefined) this.#flushLater(0);
+    if (this.#waiting.size >= BATCH && this.#flushing === undefined && !this.#failing) this.#flushLater(0);
     else if (this.#cancelTimer === undefined && this.#flushing === undefined) this.#flushLater(this.#flushMs);
   }
 
@@ -123,6 +125,7 @@ export class SettlementQueue implements Settlements {
     this.#cancelTimer = undefined;
     this.#flushing ??= this.#write().then((written) => {
       this.#flushing = undefined;
+      this.#failing = !written;
       if (this.#waiting.size > 0 && (written || !this.#closed)) this.#flushLater(written ? 0 : RETRY_MS);
       return written;
     });
@@ -165,7 +168,7 @@ export class SettlementQueue implements Settlements {
   #apply(work: Work, row: Row): Result {
     const { tables } = work;
     if (row.kind === 'open') {
-      work.put(tables.openExchanges, [this.#owner.id, row.exchange.exchangeId], row.exchange);
+      work.put(tables.openExchanges, [this.#owner.id, row.exchange.exchangeId], openFields(row.exchange));
       // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
       this.#opened.add(row.exchange.exchangeId);
       return { row };

@@ -48,6 +48,8 @@ export interface Meta {
   readonly videoNumber: number;
   readonly secrets: readonly { readonly id: number; readonly bytes: Uint8Array }[];
   readonly probe: number;
+  /** Rises with every change of a key or an account, so that one small read tells whether a remembered one still holds. */
+  readonly keyGeneration: number;
 }
 
 export interface Tables {
@@ -69,7 +71,9 @@ export interface Tables {
   readonly openExchanges: Database<OpenExchange, [string, string]>;
   readonly owners: Database<OwnerRow, string>;
   readonly log: Database<RequestLogRow, number>;
-  /** [exchange id | request id | client's request id, seq] */
+  /** Exchange id to seq. */
+  readonly logExchanges: Database<number, string>;
+  /** [request id | client's request id, seq], where they are not the exchange id. */
   readonly logIds: Database<true, [string, number]>;
   /** [key id, seq] */
   readonly logKeys: Database<true, [string, number]>;
@@ -101,6 +105,7 @@ export function openTables(root: RootDatabase): Tables {
     openExchanges: open('open_exchanges'),
     owners: open('owners'),
     log: open('log'),
+    logExchanges: open('log_exchanges'),
     logIds: open('log_ids'),
     logKeys: open('log_keys'),
     videos: open('videos'),

@@ -4,11 +4,18 @@
  */
 import type { Database, Key } from 'lmdb';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
+import type { KeyRecord } from '../keys.ts';
 import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
 import { type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+
+/** The key that something is charged to. */
+interface Payer {
+  readonly key: KeyRecord;
+  readonly unlimited: boolean;
+}
 
 export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
 
@@ -18,6 +25,7 @@ export class Work {
   readonly #balances = new Map<LedgerAccount, bigint>();
   readonly #spend = new Map<string, SpendRow>();
   readonly #days = new Map<string, { readonly key: [string, number]; row: DayCounts }>();
+  readonly #payers = new Map<string, Payer>();
   #head: JournalHead | undefined;
   #logHead: LogHead | undefined;
 
@@ -42,6 +50,24 @@ export class Work {
 
   spend(keyId: string): SpendRow {
     return this.#spend.get(keyId) ?? this.tables.spend.get(keyId) ?? NOTHING_SPENT;
+  }
+
+  /** A key and whether its account is unlimited, read once a transaction. Throws `corrupt` when there is no such key. */
+  payer(keyId: string): Payer {
+    const known = this.#payers.get(keyId);
+    if (known !== undefined) return known;
+    const key = this.tables.keys.get(keyId);
+    if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
+    const payer = { key, unlimited: this.tables.accounts.get(key.accountId)?.unlimited ?? false };
+    this.#payers.set(keyId, payer);
+    return payer;
+  }
+
+  /** Writes a key or an account, and tells every process that what it remembers of them is old. */
+  putPrincipal<V>(table: Database<V, string>, id: string, record: V): void {
+    this.#payers.clear();
+    this.put(table, id, record);
+    this.put(this.tables.meta, 'keyGeneration', (metaOf(this.tables, 'keyGeneration') ?? 0) + 1);
   }
 
   /** The row that already explains this cause, if there is one. */

@@ -16,7 +16,7 @@ const FIND: Statement = {
   text: `SELECT * FROM request_log WHERE seq IN (
       SELECT seq FROM request_log WHERE exchange_id = $1 UNION SELECT seq FROM request_log WHERE request_id = $1
       UNION SELECT seq FROM request_log WHERE client_request_id = $1)
-    ORDER BY seq DESC LIMIT ${MAX_LIMIT}`,
+    ORDER BY exchange_id = $1 DESC, seq DESC LIMIT ${MAX_LIMIT}`,
 };
 const HEAD: Statement = { name: 'log_head', text: 'SELECT log_seq FROM ledger_head' };
 const PRUNE: Statement = {

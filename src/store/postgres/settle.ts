@@ -3,7 +3,7 @@ import { countsOf } from '../day-usage.ts';
 import type { LedgerAccount } from '../ledger.ts';
 import { payerOf } from '../payer.ts';
 import type { RequestLogEntry } from '../request-log.ts';
-import type { OpenExchange, Settled } from '../settlement.ts';
+import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import { flag, int, object, storable, text } from './rows.ts';
 import type { Statement } from './session.ts';
@@ -108,13 +108,13 @@ export class Settler {
 
   /** The process died with it open: free, and journaled as such. False when it was settled or closed before. */
   interrupt(exchange: OpenExchange): boolean {
-    const { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs } = exchange;
+    const { exchangeId, accountId, keyId, startedAtMs } = exchange;
     if (this.isLogged(exchangeId) || this.#charged.has(storable(exchangeId))) return false;
     const [work, atMs] = [this.#work, this.#nowMs];
     work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs });
     work.addUsage(keyId, atMs, { requests: 1 });
-    const known = { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
-    work.appendLog({ ...known, status: 'interrupted', durationMs: Math.max(0, atMs - startedAtMs), attempts: [] }, atMs);
+    const durationMs = Math.max(0, atMs - startedAtMs);
+    work.appendLog({ ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, atMs);
     this.#logged.set(storable(exchangeId), { seq: 0, status: 'interrupted' });
     return true;
   }

@@ -5,7 +5,7 @@
  */
 import { logEntryOf, logText } from '../log-text.ts';
 import type { RequestLogEntry } from '../request-log.ts';
-import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
+import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Database, Unit } from './database.ts';
 import { DEFAULTS } from './options.ts';
@@ -67,7 +67,7 @@ export class SettlementQueue implements Settlements {
   }
 
   open(exchange: OpenExchange): Promise<void> {
-    const row = settleRow({ kind: 'open', exchange }, this.#now());
+    const row = settleRow({ kind: 'open', exchange: openFields(exchange) }, this.#now());
     this.#openWaiting.set(exchange.exchangeId, row);
     this.#add(row);
     return quiet(row.kept.then(() => undefined));

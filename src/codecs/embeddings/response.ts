@@ -1,0 +1,100 @@
+/**
+ * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector in the asked-for
+ * encoding. A vector that already has it is not touched.
+ */
+import { GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonArray, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Usage } from '../canonical/usage.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import type { EmbeddingRequest, EncodingFormat } from './request.ts';
+
+export interface EmbeddingAnswer {
+  /** For the client, complete. */
+  readonly body: string;
+  /** Absent where the upstream reported none. */
+  readonly usage?: Usage;
+}
+
+/** Throws GatewayError blaming the upstream for anything but one vector for each input. */
+export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): EmbeddingAnswer {
+  const json = readBody(text);
+  const { data, usage } = json;
+  if (!Array.isArray(data))
+    throw upstreamFault('undecodable', 'The upstream answered without a list of embeddings.', { text: text.slice(0, 4096) });
+  if (data.length !== request.inputs.length) {
+    throw upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
+  }
+  const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
+  for (const [index, entry] of data.entries()) {
+    const vector = isObject(entry) ? entry['embedding'] : undefined;
+    const changed = inFormat(vector, request.format);
+    if (changed !== undefined) edits.push({ path: ['data', index, 'embedding'], value: changed });
+  }
+  const read = readUsage(usage);
+  return { body: editJson(text, edits), ...(read === undefined ? {} : { usage: read }) };
+}
+
+function readBody(text: string): JsonObject {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch (cause) {
+    throw new GatewayError('upstream_error', 'The upstream did not answer with JSON.', {
+      reason: 'undecodable',
+      upstream: { text: text.slice(0, 4096) },
+      cause,
+    });
+  }
+  if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream did not answer with a JSON object.');
+  if (json['error'] === undefined || json['error'] === null) return json;
+  const members = readErrorMembers(json);
+  throw refusal(statusOfMembers(members), members, { reason: 'error_event', text: text.slice(0, 4096) });
+}
+
+/** The vector as JSON text in the other encoding; undefined where it has the right one. */
+function inFormat(vector: JsonValue | undefined, format: EncodingFormat): string | undefined {
+  if (typeof vector === 'string') {
+    if (vector === '' || /[^A-Za-z0-9+/=]/.test(vector)) throw noVector();
+    return format === 'base64' ? undefined : floatsOf(vector);
+  }
+  if (!isVector(vector)) throw noVector();
+  return format === 'float' ? undefined : JSON.stringify(base64Of(vector));
+}
+
+function isVector(value: JsonValue | undefined): value is readonly number[] & JsonArray {
+  return Array.isArray(value) && value.length > 0 && value.every((entry) => typeof entry === 'number');
+}
+
+function noVector(): GatewayError {
+  return upstreamFault('undecodable', 'The upstream returned an embedding that is no vector.');
+}
+
+const FLOAT_BYTES = 4;
+
+/** Little-endian float32 as SDKs decode it. */
+function base64Of(vector: readonly number[]): string {
+  const bytes = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
+  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * FLOAT_BYTES);
+  return bytes.toString('base64');
+}
+
+/** Each number exactly: a double holds every float32. */
+function floatsOf(data: string): string {
+  const bytes = Buffer.from(data, 'base64');
+  if (bytes.length === 0 || bytes.length % FLOAT_BYTES !== 0) throw noVector();
+  const numbers: string[] = [];
+  for (let at = 0; at < bytes.length; at += FLOAT_BYTES) {
+    const value = bytes.readFloatLE(at);
+    if (!Number.isFinite(value)) throw noVector();
+    numbers.push(String(value));
+  }
+  return `[${numbers.join(',')}]`;
+}
+
+function readUsage(usage: JsonValue | undefined): Usage | undefined {
+  if (!isObject(usage)) return undefined;
+  const input = usage['prompt_tokens'] ?? usage['total_tokens'];
+  const usable = typeof input === 'number' && Number.isSafeInteger(input) && input >= 0;
+  return usable ? { input, native: usage } : undefined;
+}

@@ -1,0 +1,104 @@
+/** The pictures of one upstream answer, or of several together. Pictures stay base64 text or the link that the upstream gave: none is opened. */
+import { upstreamFault } from '../canonical/error.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import type { Usage } from '../canonical/usage.ts';
+
+export interface MadeImage {
+  /** Base64; exactly one of `data` and `url`. */
+  readonly data?: string;
+  readonly url?: string;
+  readonly revisedPrompt?: string;
+  /** What the upstream reports of this picture (`quality`, `size`, `background`, `output_format`, `model`, unknown members). Never made up. */
+  readonly facts: JsonObject;
+  /** Members that the upstream gave beside the picture itself (`media_type`). */
+  readonly beside: JsonObject;
+}
+
+export interface ImageAnswer {
+  /** At least one. */
+  readonly images: readonly MadeImage[];
+  /** Unix seconds; absent where the upstream gave none. */
+  readonly created?: number;
+  readonly usage?: ImageUsage;
+  /** The upstream's own text, where it is what a client of this endpoint reads: the whole JSON body, or the data of its one event. */
+  readonly native?: { readonly form: 'json' | 'event'; readonly text: string };
+}
+
+export interface ImageUsage {
+  /** What is billed. */
+  readonly billed: Usage;
+  /** In the shape of the images API, as the client reads it. */
+  readonly shown: JsonObject;
+}
+
+/** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
+export function checkedData(data: JsonValue | undefined): string {
+  if (typeof data !== 'string' || data === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
+  if (!isBase64(data)) {
+    throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
+  }
+  return data;
+}
+
+/** Padding may be missing, but stands nowhere else than at the end. */
+function isBase64(data: string): boolean {
+  const padding = data.indexOf('=');
+  const end = padding === -1 ? data.length : padding;
+  const tail = data.slice(end, end + 3);
+  return (
+    end > 0 &&
+    end % 4 !== 1 &&
+    data.length - end === tail.length &&
+    /^={0,2}$/.test(tail) &&
+    !/[^A-Za-z0-9+/]/.test(data.slice(0, end))
+  );
+}
+
+/** The same picture told twice (a finished item and the final snapshot) is one picture. */
+export function withoutRepeats(images: readonly MadeImage[]): MadeImage[] {
+  const seen = new Set<string>();
+  return images.filter(({ data, url }) => {
+    const key = data ?? url ?? '';
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+/** Several answers, in order, as one. */
+export function joinAnswers(answers: readonly ImageAnswer[]): ImageAnswer {
+  const [only] = answers;
+  if (only !== undefined && answers.length === 1) return only;
+  const created = answers.map((answer) => answer.created).find((value) => value !== undefined && value > 0);
+  const usages = answers.flatMap(({ usage }) => (usage === undefined ? [] : [usage]));
+  const usage = usages.length === 0 ? undefined : sumUsage(usages);
+  return {
+    images: answers.flatMap(({ images }) => images),
+    ...(created === undefined ? {} : { created }),
+    ...(usage === undefined ? {} : { usage }),
+  };
+}
+
+function sumUsage(usages: readonly ImageUsage[]): ImageUsage {
+  const [first, ...rest] = usages;
+  let shown: JsonObject = first?.shown ?? {};
+  for (const usage of rest) shown = addJson(shown, usage.shown);
+  // Each request settles its own share; together they are only shown.
+  return { billed: {}, shown };
+}
+
+/** Numbers are added, objects joined member by member; of anything else the first stays. */
+function addJson(left: JsonObject, right: JsonObject): JsonObject {
+  const members = new Map<string, JsonValue | undefined>(Object.entries(left));
+  for (const [name, value] of Object.entries(right)) {
+    const known = members.get(name);
+    if (typeof known === 'number' && typeof value === 'number') members.set(name, known + value);
+    else if (isPlain(known) && isPlain(value)) members.set(name, addJson(known, value));
+    else if (known === undefined) members.set(name, value);
+  }
+  return Object.fromEntries(members);
+}
+
+function isPlain(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,96 @@
+/**
+ * Streams of the images API and of routers, which speak the same events in two spellings. The gateway asks for one picture without
+ * previews, so the first completion is the answer; partial pictures are passed over. A stream that ends before it is never a success.
+ */
+import type { Stage } from '../../streams/stage.ts';
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Frame } from '../codec.ts';
+import { checkedData, type ImageAnswer, type ImageUsage, type MadeImage } from './answer.ts';
+import { saidError } from './upstream.ts';
+
+export interface NativeEventOptions {
+  readonly usageOf: (usage: JsonValue | undefined) => ImageUsage | undefined;
+  /** The event is what the client reads: its text may go on as it is. */
+  readonly splices: boolean;
+}
+
+const COMPLETED = /^(response\.)?image_(generation|edit)\.completed$/;
+
+export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAnswer> {
+  let ended = false;
+  return {
+    get ended() {
+      return ended;
+    },
+    push(frame, out) {
+      if (ended) return;
+      if (frame.data === '[DONE]') throw cutOff();
+      const json = readEvent(frame);
+      const said = saidError(json, frame.data);
+      if (said !== undefined) throw said;
+      const type = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
+      if (type === 'error') throw upstreamFault('error_event', 'The upstream reported an error.', { text: frame.data });
+      if (!COMPLETED.test(type)) return;
+      const answer = readCompletion(json, frame.data, options);
+      ended = true;
+      out.push(answer);
+    },
+    end() {
+      if (!ended) throw cutOff();
+    },
+  };
+}
+
+function cutOff(): GatewayError {
+  return upstreamFault('truncated', 'The upstream ended its stream without an image.');
+}
+
+/** One event as an object. Throws an upstream fault for anything else. */
+export function readEvent(frame: Frame): JsonObject {
+  let json: JsonValue;
+  try {
+    json = parseJson(frame.data);
+  } catch {
+    throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: frame.data.slice(0, 4096) });
+  }
+  if (!isObject(json)) throw upstreamFault('malformed_event', 'The upstream sent an event that is no object.');
+  return json;
+}
+
+function readCompletion(json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {
+  const created = json['created_at'] ?? json['created'];
+  const usage = options.usageOf(json['usage']);
+  return {
+    images: [readImage(json)],
+    ...(typeof created === 'number' && created > 0 ? { created } : {}),
+    ...(usage === undefined ? {} : { usage }),
+    ...(options.splices ? { native: { form: 'event', text } } : {}),
+  };
+}
+
+/** Members of the event that are no fact of the picture. */
+const ENVELOPE: ReadonlySet<string> = new Set([
+  'type',
+  'b64_json',
+  'result',
+  'url',
+  'revised_prompt',
+  'created',
+  'created_at',
+  'usage',
+  'media_type',
+  'sequence_number',
+]);
+
+function readImage(json: JsonObject): MadeImage {
+  const { b64_json: b64, result, url, revised_prompt: revised, media_type: mediaType } = json;
+  const data = b64 ?? result;
+  const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
+  return {
+    ...(isLink ? { url } : { data: checkedData(data) }),
+    ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
+    facts: Object.fromEntries(Object.entries(json).filter(([name]) => !ENVELOPE.has(name))),
+    beside: mediaType === undefined ? {} : { media_type: mediaType },
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The images API itself. A JSON body of the client goes on as its own text with only the gateway's members changed; inline images go as a
+ * form, and JSON is kept whenever any image or the mask is a link or a file id (spec, image rule 6).
+ */
+import { GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { decodeJsonError } from '../json-refusal.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { type FormEntry, formContentType, writeForm } from '../multipart-writer.ts';
+import { checkedData, type ImageAnswer, type MadeImage } from './answer.ts';
+import { nativeEvents } from './native-events.ts';
+import { UNSAID } from './fields.ts';
+import { bytesOf, filenameOf } from './inline.ts';
+import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
+import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
+import { imagesApiUsage } from './usage.ts';
+
+export const nativeImages: ImageUpstream = {
+  channelType: 'openai_image',
+  refuse: () => undefined,
+  encode(request, target) {
+    const path = request.operation === 'edit' ? '/images/edits' : '/images/generations';
+    const asForm = request.operation === 'edit' && imagesOf(request).every(isInline);
+    return { path, stream: target.stream, losses: [], ...(asForm ? encodeForm(request, target) : encodeJson(request, target)) };
+  },
+  decodeWhole: decodeNative,
+  decodeEvents: () => nativeEvents({ usageOf: imagesApiUsage, splices: true }),
+  decodeError: decodeJsonError,
+};
+
+type Encoded = Pick<ImageUpstreamRequest, 'contentType' | 'body'>;
+
+function encodeJson(request: ImageRequest, target: ImageTarget): Encoded {
+  // Links and file ids come in JSON only, and so does every generation.
+  const { text } = request;
+  if (text === undefined) throw new GatewayError('internal_error', 'A form cannot hold a link.');
+  const edits: JsonEdit[] = UNSAID.map((name) => ({ path: [name], value: undefined }));
+  edits.push({ path: ['model'], value: JSON.stringify(target.upstreamModel) });
+  edits.push({ path: ['n'], value: request.countGiven ? '1' : undefined });
+  edits.push({ path: ['stream'], value: target.stream ? 'true' : undefined });
+  for (const [name, value] of defaultsOf(request, target)) edits.push({ path: [name], value: JSON.stringify(value) });
+  return { contentType: 'application/json', body: [target.override(editJson(text, edits))] };
+}
+
+function encodeForm(request: ImageRequest, target: ImageTarget): Encoded {
+  const fields: [string, JsonValue][] = [
+    ['model', target.upstreamModel],
+    ['prompt', request.prompt],
+    ...(request.countGiven ? [['n', 1] as [string, JsonValue]] : []),
+    ...request.parameters,
+    ...defaultsOf(request, target),
+    ...(target.stream ? [['stream', true] as [string, JsonValue]] : []),
+  ];
+  // Through JSON, so that the operator's changes are the same in both forms.
+  const changed = parseJson(target.override(JSON.stringify(Object.fromEntries(fields))));
+  const entries: FormEntry[] = [];
+  for (const [name, value] of Object.entries(isObject(changed) ? changed : {})) {
+    if (value !== undefined && value !== null) entries.push([name, typeof value === 'string' ? value : JSON.stringify(value)]);
+  }
+  const files = request.images.filter(isInline);
+  const field = files.length === 1 ? 'image' : 'image[]';
+  for (const [index, image] of files.entries()) entries.push([field, fileOf(image, `image-${index + 1}`)]);
+  const { mask } = request;
+  if (mask !== undefined && isInline(mask)) entries.push(['mask', fileOf(mask, 'mask')]);
+  const boundary = target.mint('mizu-form-');
+  return { contentType: formContentType(boundary), body: writeForm(entries, boundary) };
+}
+
+function fileOf(image: InlineImage, stem: string): FormEntry[1] {
+  return { filename: filenameOf(image, stem), mime: image.mime, content: bytesOf(image) };
+}
+
+/** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */
+export function decodeNative(text: string): ImageAnswer {
+  const json = readObject(text);
+  const said = saidError(json, text);
+  if (said !== undefined) throw said;
+  const data = json['data'];
+  if (!Array.isArray(data))
+    throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
+  const { created, data: _data, usage, ...facts } = json;
+  const images = data.map((entry) => readImage(entry, facts));
+  if (images.length === 0) throw upstreamFault('empty', 'The upstream returned no image.');
+  const read = imagesApiUsage(usage);
+  return {
+    images,
+    ...(typeof created === 'number' ? { created } : {}),
+    ...(read === undefined ? {} : { usage: read }),
+    native: { form: 'json', text },
+  };
+}
+
+function readImage(entry: JsonValue, facts: JsonObject): MadeImage {
+  if (!isObject(entry)) throw upstreamFault('undecodable', 'The upstream returned an image that is no object.');
+  const { b64_json: data, url, revised_prompt: revised, ...beside } = entry;
+  const isLink = typeof url === 'string' && url !== '' && (data === undefined || data === null || data === '');
+  return {
+    ...(isLink ? { url } : { data: checkedData(data) }),
+    ...(typeof revised === 'string' ? { revisedPrompt: revised } : {}),
+    facts,
+    beside,
+  };
+}
+
+/** A whole body as an object. Throws an upstream fault for anything else. */
+export function readObject(text: string): JsonObject {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch (cause) {
+    throw new GatewayError('upstream_error', 'The upstream did not answer with JSON.', {
+      reason: 'undecodable',
+      upstream: { text: text.slice(0, 4096) },
+      cause,
+    });
+  }
+  if (!isObject(json))
+    throw upstreamFault('undecodable', 'The upstream did not answer with a JSON object.', { text: text.slice(0, 4096) });
+  return json;
+}

@@ -1,0 +1,55 @@
+/** A JSON body of the image endpoints as an {@link ImageRequest}. */
+import { invalid } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isDataUri, parseDataUri } from '../media.ts';
+import { checkMask } from './check-mask.ts';
+import { readFields } from './fields.ts';
+import { mimeOf } from './inline.ts';
+import type { ImageInput, ImageOperation, ImageRequest } from './request.ts';
+
+export const MAX_IMAGES = 16;
+
+/** Throws a 400 that names the member. `text` is the exact body that parsed to `json`. */
+export function readImageJson(operation: ImageOperation, text: string, json: JsonObject): ImageRequest {
+  const members = new Map<string, JsonValue>();
+  for (const [name, value] of Object.entries(json)) if (value !== undefined) members.set(name, value);
+  const fields = readFields(operation, members);
+  if (operation === 'generation') return { ...fields, images: [], text };
+  const images = readImages(members.get('images'));
+  const given = members.get('mask');
+  if (given === undefined || given === null) return { ...fields, images, text };
+  const mask = readReference(given, 'mask');
+  checkMask(mask, images);
+  return { ...fields, images, mask, text };
+}
+
+function readImages(value: JsonValue | undefined): readonly ImageInput[] {
+  if (value === undefined || value === null) throw invalid('images', 'images is required: 1 to 16 images.');
+  if (!Array.isArray(value)) throw invalid('images', 'images must be an array.');
+  if (value.length < 1 || value.length > MAX_IMAGES) throw invalid('images', `images must hold 1 to ${MAX_IMAGES} images.`);
+  return value.map((entry, index) => readReference(entry, `images[${index}]`));
+}
+
+function readReference(value: JsonValue, at: string): ImageInput {
+  if (!isObject(value)) throw invalid(at, `${at} must be an object with image_url or file_id.`);
+  const url = value['image_url'] ?? undefined;
+  const fileId = value['file_id'] ?? undefined;
+  if ((url === undefined) === (fileId === undefined)) {
+    throw invalid(at, `${at} must hold exactly one of image_url and file_id.`);
+  }
+  if (url !== undefined) return readUrl(url, `${at}.image_url`);
+  if (typeof fileId !== 'string' || fileId === '') throw invalid(`${at}.file_id`, `${at}.file_id must be a string.`);
+  return { from: 'reference', fileId, at: `${at}.file_id` };
+}
+
+function readUrl(url: JsonValue, at: string): ImageInput {
+  if (typeof url !== 'string') throw invalid(at, `${at} must be a string.`);
+  if (isDataUri(url)) {
+    const inline = parseDataUri(url);
+    if (inline === undefined || inline.data === '') throw invalid(at, `${at} is not a valid data URL.`);
+    const { mime, data } = inline;
+    return { from: 'base64', mime: mimeOf(mime, undefined, () => data), data, at };
+  }
+  if (!/^https?:\/\/[^\s/?#]/i.test(url)) throw invalid(at, `${at} must be an HTTP(S) URL or a Base64 data URL.`);
+  return { from: 'url', url, at };
+}

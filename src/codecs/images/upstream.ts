@@ -1,0 +1,94 @@
+/** What an image route is to the gateway: one for each Channel type that can draw. Each encoder and decoder is pure. */
+import type { Stage } from '../../streams/stage.ts';
+import type { BodyPiece } from '../body-pieces.ts';
+import type { ChannelType } from '../canonical/dialect.ts';
+import type { GatewayError } from '../canonical/error.ts';
+import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import type { ImageAnswer } from './answer.ts';
+import type { ImageRequest } from './request.ts';
+
+/** What a Channel may say for a client that does not. */
+export const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
+export type ImageDefaults = { readonly [Name in (typeof IMAGE_DEFAULTS)[number]]?: string };
+
+/** Facts of the Channel that an image route reads. */
+export interface ImageChannel {
+  /** `image_enable_openai_generation_tool`. */
+  readonly generationTool: boolean;
+  /** `image_defaults`. */
+  readonly defaults: ImageDefaults;
+}
+
+export interface ImageTarget extends ImageChannel {
+  readonly upstreamModel: string;
+  /** Asked of the upstream; not always what the client asked of the gateway. */
+  readonly stream: boolean;
+  /** The operator's changes of a JSON body. */
+  override(json: string): string;
+  readonly mint: Mint;
+}
+
+export interface ImageUpstreamRequest {
+  /** Appended to the Channel's versioned base URL. */
+  readonly path: string;
+  readonly contentType: string;
+  readonly body: readonly BodyPiece[];
+  /** Whether the upstream was asked for a stream: some routes have none for some requests. */
+  readonly stream: boolean;
+  /** Members that the route cannot say and that the client can do without, for the log. */
+  readonly losses: readonly string[];
+}
+
+export interface ImageUpstream {
+  readonly channelType: ChannelType;
+  /** Why this Channel can never serve the request; undefined when it can. Known before anything is forwarded. */
+  refuse(request: ImageRequest, channel: ImageChannel): GatewayError | undefined;
+  encode(request: ImageRequest, target: ImageTarget): ImageUpstreamRequest;
+  /** Throws GatewayError blaming the upstream. */
+  decodeWhole(text: string): ImageAnswer;
+  /** Events of a stream to one answer; `end` throws where the stream broke off before its completion. */
+  decodeEvents(): Stage<Frame, ImageAnswer>;
+  decodeError(answer: UpstreamAnswer): GatewayError;
+}
+
+/**
+ * True when a refusal explicitly says that the upstream does not stream (spec, image rule 4). Network failures, other statuses and other
+ * complaints are none.
+ */
+export function rejectsStreaming(error: GatewayError): boolean {
+  const { upstream, reason } = error.details;
+  if (reason !== 'http_status' || upstream === undefined || (upstream.status !== 400 && upstream.status !== 422)) return false;
+  if (upstream.param === 'stream') return true;
+  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`;
+  return /\bstream(s|ed|ing)?\b/i.test(said) && REFUSING.test(said);
+}
+
+const REFUSING =
+  /\b(unsupported|unknown|unrecogni[sz]ed|unexpected|invalid|disabled|unavailable|cannot|disallowed|forbidden|false)\b|\bextra (inputs|fields)\b|(\bnot|n't|\bno|\bnever)\b.{0,40}\b(support\w*|allow\w*|available|enabled|accept\w*|permit\w*|implement\w*|possible|stream\w*)/i;
+
+function messageOf(text: string): string {
+  try {
+    return readErrorMembers(parseJson(text)).message ?? text;
+  } catch {
+    // No JSON: the text is the message.
+    return text;
+  }
+}
+
+/** An error that an upstream wrote into a 200: as an event, or as a body. */
+export function saidError(json: JsonObject, text: string): GatewayError | undefined {
+  const error = json['error'];
+  if (!isObject(error) && typeof error !== 'string') return undefined;
+  const members = readErrorMembers(json);
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** The Channel's defaults for what the client does not say: the request beats them (spec, image rule 5). */
+export function defaultsOf(request: ImageRequest, { defaults }: Pick<ImageChannel, 'defaults'>): [string, string][] {
+  return IMAGE_DEFAULTS.flatMap((name) => {
+    const value = defaults[name];
+    return value === undefined || request.parameters.has(name) ? [] : [[name, value] as [string, string]];
+  });
+}

@@ -1,0 +1,109 @@
+/** Usage of image upstreams, for the bill and for the client. Three spellings: the images API, a router's chat names, a responses object. */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Usage } from '../canonical/usage.ts';
+import type { ImageUsage } from './answer.ts';
+
+/** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */
+export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undefined {
+  const read = readTokens(value, TOKEN_NAMES);
+  return read === undefined || !isObject(value) ? undefined : { billed: { ...read, native: value }, shown: value };
+}
+
+/** A router says `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */
+export function routerUsage(value: JsonValue | undefined): ImageUsage | undefined {
+  const read = readTokens(value, CHAT_NAMES);
+  if (read === undefined || !isObject(value)) return undefined;
+  return { billed: { ...read, native: value }, shown: shownUsage(read) };
+}
+
+/**
+ * A responses object reports the picture's tokens apart from those of the model that called the tool (`tool_usage.image_gen`). Both are
+ * billed; the client is shown the picture's, and the model's only where nothing else was said.
+ */
+export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValue | undefined): ImageUsage | undefined {
+  const model = readTokens(usage, MODEL_NAMES);
+  const reported = isObject(toolUsage) ? toolUsage['image_gen'] : undefined;
+  const picture = readTokens(reported, TOKEN_NAMES);
+  const isReal = picture !== undefined && (picture.input ?? 0) + (picture.cacheRead ?? 0) + (picture.output ?? 0) > 0;
+  const native: JsonObject = { ...(isObject(usage) ? { usage } : {}), ...(isObject(toolUsage) ? { tool_usage: toolUsage } : {}) };
+  if (isReal && isObject(reported)) return { billed: { ...add(picture, model ?? {}), native }, shown: reported };
+  return model === undefined ? undefined : { billed: { ...model, native }, shown: shownUsage(model) };
+}
+
+interface Names {
+  readonly input: string;
+  readonly inputDetails: string;
+  readonly output: string;
+  readonly outputDetails: string;
+  /** Without a split, all output is the picture. */
+  readonly draws: boolean;
+}
+const TOKEN_NAMES: Names = {
+  input: 'input_tokens',
+  inputDetails: 'input_tokens_details',
+  output: 'output_tokens',
+  outputDetails: 'output_tokens_details',
+  draws: true,
+};
+const MODEL_NAMES: Names = { ...TOKEN_NAMES, draws: false };
+const CHAT_NAMES: Names = {
+  input: 'prompt_tokens',
+  inputDetails: 'prompt_tokens_details',
+  output: 'completion_tokens',
+  outputDetails: 'completion_tokens_details',
+  draws: true,
+};
+
+/** Undefined where neither total is said. A negative or unreadable count is not said. */
+function readTokens(value: JsonValue | undefined, names: Names): Usage | undefined {
+  if (!isObject(value)) return undefined;
+  const input = count(value[names.input]);
+  const output = count(value[names.output]);
+  if (input === undefined && output === undefined) return undefined;
+  const inputDetails = objectOr(value[names.inputDetails]);
+  const outputDetails = objectOr(value[names.outputDetails]);
+  const cacheRead = Math.min(count(inputDetails['cached_tokens']) ?? 0, input ?? 0);
+  const imageInput = count(inputDetails['image_tokens']);
+  const reasoning = count(outputDetails['reasoning_tokens']);
+  const imageOutput = count(outputDetails['image_tokens']) ?? (names.draws ? output : undefined);
+  return {
+    ...(input === undefined ? {} : { input: input - cacheRead }),
+    ...(cacheRead === 0 ? {} : { cacheRead }),
+    ...(imageInput === undefined ? {} : { imageInput: Math.min(imageInput, (input ?? 0) - cacheRead) }),
+    ...(output === undefined ? {} : { output }),
+    ...(reasoning === undefined ? {} : { reasoning: Math.min(reasoning, output ?? 0) }),
+    ...(imageOutput === undefined ? {} : { imageOutput: Math.min(imageOutput, output ?? 0) }),
+  };
+}
+
+function shownUsage(usage: Usage): JsonObject {
+  const input = (usage.input ?? 0) + (usage.cacheRead ?? 0);
+  const output = usage.output ?? 0;
+  const { imageInput, imageOutput } = usage;
+  return {
+    input_tokens: input,
+    ...(imageInput === undefined
+      ? {}
+      : { input_tokens_details: { text_tokens: Math.max(0, input - imageInput), image_tokens: imageInput } }),
+    output_tokens: output,
+    ...(imageOutput === undefined
+      ? {}
+      : { output_tokens_details: { text_tokens: Math.max(0, output - imageOutput), image_tokens: imageOutput } }),
+    total_tokens: input + output,
+  };
+}
+
+const SUMMED = ['input', 'cacheRead', 'output', 'reasoning', 'imageInput', 'imageOutput'] as const;
+
+function add(left: Usage, right: Usage): Usage {
+  const sums = SUMMED.map((name): [string, number] => [name, (left[name] ?? 0) + (right[name] ?? 0)]);
+  return Object.fromEntries(sums.filter(([, sum]) => sum > 0));
+}
+
+function count(value: JsonValue | undefined): number | undefined {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+}
+
+function objectOr(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}

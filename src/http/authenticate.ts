@@ -1,0 +1,40 @@
+/** Which key a request carries, and whether it may be used from here. Every refusal of a key reads the same (spec, "Authentication"). */
+import type { IncomingMessage } from 'node:http';
+import { GatewayError } from '../codecs/canonical/error.ts';
+import type { Keys, Principal } from '../store/keys.ts';
+import { inRanges, ipRanges } from './ip-ranges.ts';
+
+/** Longer ones are refused without a look. */
+const MAX_KEY_BYTES = 512;
+
+/** Throws `unauthorized` or `ip_not_allowed`; a store that fails throws its own error, which is a 503 and never a 401. */
+export async function authenticate(request: IncomingMessage, ip: string, keys: Keys, nowMs: number): Promise<Principal> {
+  const token = tokenOf(request);
+  if (token === undefined) throw unauthorized();
+  const found = await keys.authenticate(token, nowMs);
+  if (!found.ok) throw unauthorized();
+  const { ips } = found.value.key;
+  if (ips !== undefined && ips.length > 0 && !inRanges(ipRanges(ips), ip)) {
+    throw new GatewayError('ip_not_allowed', 'This API key may not be used from this address.');
+  }
+  return found.value;
+}
+
+function unauthorized(): GatewayError {
+  return new GatewayError('unauthorized', 'The API key is missing or not valid.');
+}
+
+/** `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. */
+export function tokenOf(request: IncomingMessage): string | undefined {
+  const { authorization = [], 'x-api-key': apiKeys = [] } = request.headersDistinct;
+  const tokens = new Set<string>();
+  for (const value of authorization) {
+    const bearer = /^bearer(?: +(.*))?$/i.exec(value.trim());
+    // Another scheme belongs to somebody else (a proxy's Basic): `x-api-key` may still hold the key.
+    if (bearer !== null) tokens.add((bearer[1] ?? '').trim());
+  }
+  for (const value of apiKeys) tokens.add(value.trim());
+  const [token] = tokens;
+  if (tokens.size !== 1 || token === undefined) return undefined;
+  return token !== '' && Buffer.byteLength(token) <= MAX_KEY_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
+}

@@ -1,0 +1,157 @@
+/** One entry of `channels` as a Channel: where its base URL leads, how it authenticates, which options its codec reads. */
+import { createHash } from 'node:crypto';
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import type { CodecOptions } from '../../codecs/codec.ts';
+import type { AuthStyle, Channel, ChannelOptions, ImageDefaults, Timeouts } from './config.ts';
+import type { ConfigProblem } from './config-error.ts';
+import type { ChannelEntry } from './schema.ts';
+
+const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
+  chat_completion: 'bearer',
+  responses: 'bearer',
+  messages: 'x-api-key',
+  gemini: 'x-goog-api-key',
+  openai_image: 'bearer',
+  openrouter_image: 'bearer',
+  ark_video: 'bearer',
+  minimax_video: 'bearer',
+};
+
+/** Headers that the gateway itself writes on every upstream request. */
+const OWN_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'accept-encoding', 'content-type']);
+/** Client headers that may never be forwarded, whatever the config says. */
+const PRIVATE_HEADERS = new Set([
+  ...OWN_HEADERS,
+  'authorization',
+  'x-api-key',
+  'x-goog-api-key',
+  'cookie',
+  'proxy-authorization',
+]);
+
+/** Undefined when the base URL cannot be read; problems are appended. */
+export function buildChannel(
+  entry: ChannelEntry,
+  timeouts: Timeouts,
+  at: string,
+  problems: ConfigProblem[],
+): Channel | undefined {
+  const url = readBaseUrl(entry.base_url, `${at}.base_url`, problems);
+  if (url === undefined) return undefined;
+  const options = optionsOf(entry, at, problems);
+  if (entry.api_key === undefined && options.auth !== 'none' && options.headers.size === 0) {
+    problems.push({ path: `${at}.api_key`, message: 'is missing (options.auth "none" for an upstream without keys)' });
+  }
+  const basePath = url.pathname.replace(/\/+$/, '');
+  const raw = entry.options ?? {};
+  const models = Array.isArray(entry.models)
+    ? entry.models.map((name): [string, string] => [name, name])
+    : Object.entries(entry.models);
+  return {
+    id: entry.id,
+    type: entry.type,
+    origin: url.origin,
+    basePath,
+    versionedPath: versionedPath(entry.type, basePath, raw),
+    ...(entry.api_key === undefined ? {} : { apiKey: entry.api_key }),
+    priority: entry.priority ?? 0,
+    weight: entry.weight ?? 1,
+    ...(entry.classes === undefined ? {} : { classes: new Set(entry.classes) }),
+    models: new Map(models),
+    timeouts,
+    ...(entry.file_scope == null ? {} : { fileScope: entry.file_scope }),
+    opaqueScope: entry.opaque_scope ?? url.origin,
+    codec: codecOptions(raw),
+    options,
+    image: {
+      generationTool: 'image_enable_openai_generation_tool' in raw && raw.image_enable_openai_generation_tool === true,
+      defaults: ('image_defaults' in raw ? raw.image_defaults : undefined) ?? ({} satisfies ImageDefaults),
+    },
+    video: {
+      apiVersion: 'api_version' in raw && raw.api_version === 'v2' ? 'v2' : 'v1',
+      pollIntervalMs: ('poll_interval_ms' in raw ? raw.poll_interval_ms : undefined) ?? 5_000,
+      ...('poll_deadline_s' in raw && raw.poll_deadline_s !== undefined ? { pollDeadlineS: raw.poll_deadline_s } : {}),
+    },
+    fingerprint: createHash('sha256')
+      .update(JSON.stringify([entry, timeouts]))
+      .digest('hex')
+      .slice(0, 32),
+  };
+}
+
+/** Where the endpoint is appended. MiniMax has its version in `options.api_version`, so its base URL needs none. */
+function versionedPath(type: ChannelEntry['type'], basePath: string, options: object): string {
+  if (type === 'minimax_video') {
+    const version = 'api_version' in options && options.api_version === 'v2' ? 'v2' : 'v1';
+    return `${basePath.replace(/\/v[12]$/, '')}/${version}`;
+  }
+  if (/\/v\d[^/]*$/.test(basePath)) return basePath;
+  return `${basePath}${type === 'gemini' ? '/v1beta' : '/v1'}`;
+}
+
+function readBaseUrl(text: string, path: string, problems: ConfigProblem[]): URL | undefined {
+  const url = URL.parse(text);
+  const wrong =
+    url === null
+      ? 'is not a URL'
+      : url.username !== '' || url.password !== ''
+        ? 'must not hold credentials (use api_key)'
+        : url.search !== '' || url.hash !== ''
+          ? 'must not have a query or a fragment'
+          : undefined;
+  if (wrong !== undefined) problems.push({ path, message: wrong });
+  return wrong === undefined && url !== null ? url : undefined;
+}
+
+function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): ChannelOptions {
+  const raw = entry.options ?? {};
+  const headers = new Map<string, string | null>();
+  for (const [name, value] of Object.entries(raw.headers ?? {})) {
+    const key = name.toLowerCase();
+    const path = `${at}.options.headers[${JSON.stringify(name)}]`;
+    if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is written by the gateway' });
+    if (value !== null && /[\r\n\0]/.test(value)) problems.push({ path, message: 'holds a line end' });
+    if (headers.has(key)) problems.push({ path, message: 'is given twice' });
+    headers.set(key, value);
+  }
+  const parameters = new Map(Object.entries(raw.parameters ?? {}).map(([name, value]) => [name, JSON.stringify(value)]));
+  const dropped = raw.drop_parameters ?? [];
+  for (const name of dropped) {
+    if (parameters.has(name)) problems.push({ path: `${at}.options.drop_parameters`, message: `${name} is also in parameters` });
+  }
+  for (const name of ['model', 'stream', 'messages', 'input', 'contents']) {
+    if (parameters.has(name) || dropped.includes(name)) {
+      problems.push({ path: `${at}.options`, message: `the member ${name} belongs to the gateway` });
+    }
+  }
+  const forwarded = (raw.forward_headers ?? []).map((name) => name.toLowerCase());
+  for (const name of forwarded) {
+    if (PRIVATE_HEADERS.has(name))
+      problems.push({ path: `${at}.options.forward_headers`, message: `${name} is never forwarded` });
+  }
+  if (raw.max_queue !== undefined && raw.max_concurrency === undefined) {
+    problems.push({ path: `${at}.options.max_queue`, message: 'has no meaning without max_concurrency' });
+  }
+  return {
+    ...(raw.path === undefined ? {} : { path: raw.path }),
+    auth: raw.auth ?? AUTH[entry.type],
+    headers,
+    forwardHeaders: new Set(forwarded),
+    parameters,
+    dropParameters: dropped,
+    ...(raw.proxy === undefined ? {} : { proxy: raw.proxy }),
+    ...(raw.ca === undefined ? {} : { ca: raw.ca }),
+    ...(raw.max_concurrency === undefined ? {} : { maxConcurrency: raw.max_concurrency }),
+    maxQueue: raw.max_queue ?? 100,
+    queueMs: raw.queue_ms ?? 10_000,
+  };
+}
+
+function codecOptions(raw: NonNullable<ChannelEntry['options']>): CodecOptions {
+  return {
+    ...('legacy_output_cap' in raw && raw.legacy_output_cap ? { legacyOutputCap: true } : {}),
+    ...('replay_reasoning_content' in raw && raw.replay_reasoning_content ? { replayReasoningContent: true } : {}),
+    ...('accept_done_without_finish' in raw && raw.accept_done_without_finish ? { acceptDoneWithoutFinish: true } : {}),
+    ...('lower_custom_tools' in raw && raw.lower_custom_tools ? { lowerCustomTools: true } : {}),
+  };
+}

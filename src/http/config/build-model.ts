@@ -1,0 +1,34 @@
+/** One entry of `models`: its kind, its price as exact rates, and what only the operator knows of it. */
+import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { Invalid, Result } from '../../store/result.ts';
+import type { Model } from './config.ts';
+import { type ConfigProblem, joinPath } from './config-error.ts';
+import type { ModelEntry } from './schema.ts';
+
+export type ParsePrice = (
+  price: unknown,
+  options?: { readonly kind?: ModelKind; readonly path?: string },
+) => Result<Rates, Invalid>;
+
+export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePrice, problems: ConfigProblem[]): Model {
+  const kind = entry.kind ?? 'text';
+  const at = joinPath(['models', name]);
+  const { min_thinking_budget: min, max_thinking_budget: max } = entry;
+  if (min !== undefined && max !== undefined && min > max) {
+    problems.push({ path: `${at}.min_thinking_budget`, message: 'is over max_thinking_budget' });
+  }
+  const rates = entry.price === undefined ? undefined : parsePrice(entry.price, { kind, path: `${at}.price` });
+  if (rates !== undefined && !rates.ok) problems.push({ path: rates.refusal.field, message: rates.refusal.message });
+  return {
+    name,
+    kind,
+    ...(rates?.ok ? { rates: rates.value } : {}),
+    ...(entry.price === undefined ? {} : { price: entry.price }),
+    facts: {
+      ...(entry.thinking === undefined ? {} : { thinking: entry.thinking }),
+      ...(min === undefined ? {} : { minThinkingBudget: min }),
+      ...(max === undefined ? {} : { maxThinkingBudget: max }),
+    },
+    ...(entry.max_output_tokens === undefined ? {} : { maxOutputTokens: entry.max_output_tokens }),
+  };
+}

@@ -1,0 +1,120 @@
+/**
+ * The configuration as the gateway uses it: checked, with defaults, secrets resolved, frozen. One snapshot serves a whole request;
+ * a reload makes a new one. Knows no file and no environment (`parse.ts`, `source.ts`).
+ */
+import type { BlockList } from 'node:net';
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
+import type { ModelKind, Rates } from '../../store/prices.ts';
+
+export interface Timeouts {
+  readonly connectMs: number;
+  readonly firstDataMs: number;
+  readonly idleMs: number;
+  readonly writeStallMs: number;
+}
+
+export type AuthStyle = 'bearer' | 'x-api-key' | 'x-goog-api-key' | 'none';
+
+export interface ChannelOptions {
+  readonly path?: string;
+  readonly auth: AuthStyle;
+  /** Lower-case names; null leaves the header out. */
+  readonly headers: ReadonlyMap<string, string | null>;
+  /** Lower-case names of client headers that are passed on. */
+  readonly forwardHeaders: ReadonlySet<string>;
+  /** Top-level members to set, as JSON text. */
+  readonly parameters: ReadonlyMap<string, string>;
+  readonly dropParameters: readonly string[];
+  readonly proxy?: string;
+  readonly ca?: string;
+  readonly maxConcurrency?: number;
+  readonly maxQueue: number;
+  readonly queueMs: number;
+}
+
+export interface ImageDefaults {
+  readonly size?: string;
+  readonly quality?: string;
+  readonly background?: string;
+  readonly output_format?: string;
+  readonly moderation?: string;
+}
+
+export interface Channel {
+  readonly id: string;
+  readonly type: ChannelType;
+  /** `https://host:port`: where connections go. */
+  readonly origin: string;
+  /** The path of `base_url` without a slash at its end, and without a version where it had none. */
+  readonly basePath: string;
+  /** `basePath` with the version that the endpoint is appended to. */
+  readonly versionedPath: string;
+  readonly apiKey?: string;
+  readonly priority: number;
+  readonly weight: number;
+  /** Undefined: every account class. */
+  readonly classes?: ReadonlySet<string>;
+  /** Logical to upstream. */
+  readonly models: ReadonlyMap<string, string>;
+  readonly timeouts: Timeouts;
+  readonly fileScope?: string;
+  readonly opaqueScope: string;
+  readonly codec: CodecOptions;
+  readonly options: ChannelOptions;
+  readonly image: { readonly generationTool: boolean; readonly defaults: ImageDefaults };
+  readonly video: { readonly apiVersion: 'v1' | 'v2'; readonly pollIntervalMs: number; readonly pollDeadlineS?: number };
+  /** Changes when anything of it changes: a pool of connections belongs to one fingerprint. Holds no secret in clear. */
+  readonly fingerprint: string;
+}
+
+export interface Model {
+  readonly name: string;
+  readonly kind: ModelKind;
+  /** Undefined: without a price it is neither listed nor served. */
+  readonly rates?: Rates;
+  /** The price as it was written, for the page. */
+  readonly price?: Readonly<Record<string, unknown>>;
+  readonly facts: ModelFacts;
+  readonly maxOutputTokens?: number;
+}
+
+export interface Limits {
+  readonly jsonBytes: number;
+  readonly multipartBytes: number;
+  readonly eventBytes: number;
+  readonly answerBytes: number;
+  readonly bodyMs: number;
+  readonly connections: number;
+}
+
+export interface Config {
+  /** Rises with every accepted reload. */
+  readonly revision: number;
+  readonly loadedAtMs: number;
+  readonly listen: { readonly host: string; readonly port: number };
+  readonly operations?: { readonly host: string; readonly port: number };
+  readonly publicBaseUrl?: string;
+  readonly role: 'primary' | 'replica';
+  readonly storePath: string;
+  readonly trustedProxies: BlockList;
+  readonly durability: 'batched' | 'strict';
+  readonly log: { readonly level: string; readonly retentionDays: number };
+  readonly limits: Limits;
+  readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
+  readonly health: {
+    readonly failures: number;
+    readonly windowMs: number;
+    readonly cooldownMs: number;
+    readonly rateLimitCooldownMs: number;
+    readonly refusedCooldownMs: number;
+  };
+  readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
+  readonly writeStallMs: number;
+  readonly commitAfterMs: number;
+  readonly keepAliveMs: number;
+  readonly drainMs: number;
+  readonly channelHeader: boolean;
+  readonly channels: readonly Channel[];
+  readonly models: ReadonlyMap<string, Model>;
+}

@@ -1,0 +1,196 @@
+/**
+ * Text of a configuration file (JSON with comments) to a checked, frozen {@link Config}. Every problem is collected and named by its
+ * path. Knows the file's shape; reads neither files nor the environment itself.
+ */
+import { dirname, resolve } from 'node:path';
+import { type ParseError, parseTree, type Node as JsonNode, printParseErrorCode } from 'jsonc-parser';
+import { Compile } from 'typebox/compile';
+import { isObject } from '../../codecs/canonical/json.ts';
+import { ipRanges } from '../ip-ranges.ts';
+import { buildChannel } from './build-channel.ts';
+import { buildModel, type ParsePrice } from './build-model.ts';
+import type { Channel, Config, Model, Timeouts } from './config.ts';
+import { ConfigError, type ConfigProblem, joinPath, pathOfPointer } from './config-error.ts';
+import { CHANNEL_SCHEMAS, CONFIG_SCHEMA, type ChannelEntry, type ConfigFile } from './schema.ts';
+import { resolveSecrets, type SecretSources } from './secrets.ts';
+
+export interface ParseOptions extends SecretSources {
+  readonly parsePrice: ParsePrice;
+  /** The file's own path: `store.path` is relative to its folder. */
+  readonly path: string;
+  readonly revision: number;
+  readonly nowMs: number;
+  /** `HOST` and `PORT`. */
+  readonly host?: string;
+  readonly port?: number;
+}
+
+const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, firstDataMs: 600_000, idleMs: 120_000, writeStallMs: 60_000 };
+
+interface Checked {
+  Check(value: unknown): boolean;
+  Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
+}
+const ROOT: Checked = Compile(CONFIG_SCHEMA);
+const CHANNELS = new Map<string, Checked>(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, Compile(schema)]));
+
+/** Throws {@link ConfigError} with every problem found. */
+export function parseConfig(text: string, options: ParseOptions): Config {
+  const problems: ConfigProblem[] = [];
+  const raw = resolveSecrets(readJsonc(text), options, problems);
+  if (problems.length === 0) checkShape(raw, problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return build(raw as ConfigFile, options);
+}
+
+/** JSON with comments and trailing commas; a key given twice is refused, since one of the two would be lost. */
+function readJsonc(text: string): unknown {
+  const errors: ParseError[] = [];
+  const root = parseTree(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true });
+  const first = errors[0];
+  if (first !== undefined || root === undefined) {
+    const line = text.slice(0, first?.offset ?? 0).split('\n').length;
+    const what = first === undefined ? 'the file is empty' : `line ${line}: ${printParseErrorCode(first.error)}`;
+    throw new ConfigError([{ path: '', message: `not valid JSON: ${what}` }]);
+  }
+  const problems: ConfigProblem[] = [];
+  const value = valueAt(root, [], problems);
+  if (problems.length > 0) throw new ConfigError(problems);
+  return value;
+}
+
+function valueAt(node: JsonNode, path: readonly (string | number)[], problems: ConfigProblem[]): unknown {
+  if (node.type === 'array') return (node.children ?? []).map((child, index) => valueAt(child, [...path, index], problems));
+  if (node.type !== 'object') return node.value;
+  const entries = new Map<string, unknown>();
+  for (const property of node.children ?? []) {
+    const [key, value] = property.children ?? [];
+    if (key === undefined || value === undefined) continue;
+    const name = String(key.value);
+    if (entries.has(name)) problems.push({ path: joinPath([...path, name]), message: 'is given twice' });
+    entries.set(name, valueAt(value, [...path, name], problems));
+  }
+  return Object.fromEntries(entries);
+}
+
+/** Channels are checked one by one against the schema of their own type, so that a problem names the key and not eight alternatives. */
+function checkShape(raw: unknown, problems: ConfigProblem[]): void {
+  const channels = isObject(raw) ? raw['channels'] : undefined;
+  collect(ROOT, isObject(raw) && Array.isArray(channels) ? { ...raw, channels: [] } : raw, '', problems);
+  if (!Array.isArray(channels)) return;
+  for (const [index, channel] of channels.entries()) {
+    const type = isObject(channel) ? channel['type'] : undefined;
+    const schema = typeof type === 'string' ? CHANNELS.get(type) : undefined;
+    if (schema !== undefined) collect(schema, channel, `/channels/${index}`, problems);
+    else problems.push({ path: `channels[${index}].type`, message: `must be one of ${[...CHANNELS.keys()].join(', ')}` });
+  }
+}
+
+/** What only repeats another problem of the same place. */
+const ECHOES = new Set(['boolean', 'anyOf', 'const']);
+
+function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
+  if (schema.Check(value)) return;
+  const errors = schema.Errors(value);
+  const known = new Set(errors.filter(({ keyword }) => !ECHOES.has(keyword)).map(({ instancePath }) => instancePath));
+  const before = problems.length;
+  for (const { keyword, instancePath, message, params } of errors) {
+    if (keyword === 'additionalProperties' && 'additionalProperties' in params && Array.isArray(params.additionalProperties)) {
+      for (const key of params.additionalProperties) {
+        problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: 'is not a known key' });
+      }
+    } else if (keyword === 'const' && 'allowedValue' in params && !known.has(instancePath)) {
+      problems.push({ path: pathOfPointer(at + instancePath), message: `may be ${JSON.stringify(params.allowedValue)}` });
+    } else if (!ECHOES.has(keyword)) {
+      problems.push({ path: pathOfPointer(at + instancePath), message });
+    }
+  }
+  if (problems.length === before) problems.push({ path: pathOfPointer(at), message: 'does not fit the schema' });
+}
+
+function build(file: ConfigFile, options: ParseOptions): Config {
+  const problems: ConfigProblem[] = [];
+  const timeouts = timeoutsOf(file.timeouts, DEFAULT_TIMEOUTS);
+  const models = new Map<string, Model>();
+  for (const [name, entry] of Object.entries(file.models ?? {})) {
+    models.set(name, buildModel(name, entry, options.parsePrice, problems));
+  }
+  const channels = buildChannels(file.channels ?? [], timeouts, models, problems);
+  const trustedProxies = ipRanges(file.trusted_proxies ?? [], (index, message) =>
+    problems.push({ path: `trusted_proxies[${index}]`, message }),
+  );
+  if (problems.length > 0) throw new ConfigError(problems);
+
+  const operations = file.operations === null ? undefined : { host: '127.0.0.1', port: 8081, ...file.operations };
+  const limits = file.limits ?? {};
+  return Object.freeze({
+    revision: options.revision,
+    loadedAtMs: options.nowMs,
+    listen: {
+      host: options.host ?? file.listen?.host ?? '127.0.0.1',
+      port: options.port ?? file.listen?.port ?? 8080,
+    },
+    ...(operations === undefined ? {} : { operations }),
+    ...(file.public_base_url === undefined ? {} : { publicBaseUrl: file.public_base_url.replace(/\/+$/, '') }),
+    role: file.node?.role ?? 'primary',
+    storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
+    trustedProxies,
+    durability: file.ledger?.durability ?? 'batched',
+    log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
+    limits: {
+      jsonBytes: limits.json_bytes ?? 32 * 1024 * 1024,
+      multipartBytes: limits.multipart_bytes ?? 64 * 1024 * 1024,
+      eventBytes: limits.event_bytes ?? 64 * 1024 * 1024,
+      answerBytes: limits.answer_bytes ?? 128 * 1024 * 1024,
+      bodyMs: limits.body_ms ?? 60_000,
+      connections: limits.connections ?? 20_000,
+    },
+    dispatch: { maxAttempts: file.dispatch?.max_attempts ?? 6, maxRetryWaitMs: file.dispatch?.max_retry_wait_ms ?? 5_000 },
+    health: {
+      failures: file.health?.failures ?? 5,
+      windowMs: file.health?.window_ms ?? 30_000,
+      cooldownMs: file.health?.cooldown_ms ?? 30_000,
+      rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
+      refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
+    },
+    affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
+    writeStallMs: timeouts.writeStallMs,
+    commitAfterMs: file.commit_after_ms ?? 10_000,
+    keepAliveMs: file.keep_alive_ms ?? 15_000,
+    drainMs: file.drain_ms ?? 30_000,
+    channelHeader: file.channel_header ?? false,
+    channels,
+    models,
+  });
+}
+
+function buildChannels(
+  entries: readonly ChannelEntry[],
+  timeouts: Timeouts,
+  models: ReadonlyMap<string, Model>,
+  problems: ConfigProblem[],
+): readonly Channel[] {
+  const ids = new Set<string>();
+  const channels: Channel[] = [];
+  for (const [index, entry] of entries.entries()) {
+    const at = `channels[${index}]`;
+    if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `another channel is called ${entry.id}` });
+    ids.add(entry.id);
+    const channel = buildChannel(entry, timeoutsOf(entry.timeouts, timeouts), at, problems);
+    if (channel === undefined) continue;
+    for (const model of channel.models.keys()) {
+      if (!models.has(model)) problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
+    }
+    if (entry.disabled !== true) channels.push(channel);
+  }
+  return channels;
+}
+
+function timeoutsOf(entry: ConfigFile['timeouts'], fallback: Timeouts): Timeouts {
+  return {
+    connectMs: entry?.connect_ms ?? fallback.connectMs,
+    firstDataMs: entry?.first_data_ms ?? fallback.firstDataMs,
+    idleMs: entry?.idle_ms ?? fallback.idleMs,
+    writeStallMs: entry?.write_stall_ms ?? fallback.writeStallMs,
+  };
+}

@@ -1,0 +1,104 @@
+/**
+ * Where the configuration comes from while the gateway runs: a file that is read again on SIGHUP and on change. A bad file keeps the
+ * old configuration and says so. Whoever asks gets a frozen snapshot.
+ */
+import { readFileSync, watch } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import type { Config } from './config.ts';
+import { ConfigError } from './config-error.ts';
+import { type ParseOptions, parseConfig } from './parse.ts';
+
+export interface ConfigSource {
+  current(): Config;
+  /** Called after every accepted change. Returns how to stop listening. */
+  onChange(listener: (config: Config) => void): () => void;
+}
+
+export type LoadOptions = Omit<ParseOptions, 'path' | 'revision' | 'nowMs'> & { readonly now: () => number };
+
+/** Reads the file once. Throws {@link ConfigError}, also when the file cannot be read. */
+export function loadConfig(path: string, options: LoadOptions, revision = 1): Config {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+    throw new ConfigError([{ path: '', message: `the configuration file ${path} cannot be read (${code})` }]);
+  }
+  const { now, ...rest } = options;
+  return parseConfig(text, { ...rest, path, revision, nowMs: now() });
+}
+
+/** A configuration that never changes: the demonstration, and tests. */
+export function fixedConfig(config: Config): ConfigSource {
+  return { current: () => config, onChange: () => () => undefined };
+}
+
+export interface FileConfigEvents {
+  readonly onAccepted: (config: Config) => void;
+  /** The old configuration stays. */
+  readonly onRefused: (error: ConfigError) => void;
+}
+
+/** Editors write a file in several steps: it is read when it has been quiet for this long. */
+const SETTLE_MS = 200;
+
+export class FileConfig implements ConfigSource {
+  readonly #path: string;
+  readonly #options: LoadOptions;
+  readonly #events: FileConfigEvents;
+  readonly #listeners = new Set<(config: Config) => void>();
+  #config: Config;
+  #stopWatching: () => void = () => undefined;
+
+  /** Throws {@link ConfigError} when the first reading fails. */
+  constructor(path: string, options: LoadOptions, events: FileConfigEvents) {
+    this.#path = path;
+    this.#options = options;
+    this.#events = events;
+    this.#config = loadConfig(path, options);
+  }
+
+  current(): Config {
+    return this.#config;
+  }
+
+  onChange(listener: (config: Config) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Reads the file again. Never throws. */
+  reload(): void {
+    let config: Config;
+    try {
+      config = loadConfig(this.#path, this.#options, this.#config.revision + 1);
+    } catch (error) {
+      this.#events.onRefused(error instanceof ConfigError ? error : new ConfigError([{ path: '', message: String(error) }]));
+      return;
+    }
+    this.#config = config;
+    this.#events.onAccepted(config);
+    for (const listener of this.#listeners) listener(config);
+  }
+
+  /** Watches the folder, since editors and mounts replace the file itself. */
+  startWatching(): void {
+    let timer: NodeJS.Timeout | undefined;
+    const watcher = watch(dirname(this.#path), { persistent: false }, (_event, name) => {
+      // Kubernetes swaps a `..data` link and never touches the file's own name.
+      if (name !== null && name !== basename(this.#path) && !name.startsWith('..')) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
+    });
+    watcher.on('error', () => watcher.close());
+    this.#stopWatching = () => {
+      clearTimeout(timer);
+      watcher.close();
+    };
+  }
+
+  close(): void {
+    this.#stopWatching();
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * One request to one upstream inside an attempt: sent, its status judged, its answer read under the Channel's timers and the client's
+ * signal. Knows no endpoint: what is sent, and what an answer is, comes from the caller.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import type { UpstreamAnswer } from '../../codecs/codec.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import type { Target } from './dispatch.ts';
+import type { Outgoing, UpstreamHead, Upstreams } from './upstream.ts';
+import { readErrorText } from './upstream-body.ts';
+
+export interface CallOptions {
+  readonly upstreams: Upstreams;
+  readonly clock: Clock;
+  readonly clientHeaders: IncomingHttpHeaders;
+  /** Asks for an event stream. */
+  readonly stream: boolean;
+  decodeError(answer: UpstreamAnswer): Error;
+}
+
+/** `read` gets a 2xx answer; the timers stop when it has settled. Rejects with the refusal, the timer's error or the client's. */
+export async function callUpstream<Answer>(
+  target: Target,
+  outgoing: Outgoing,
+  options: CallOptions,
+  read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,
+): Promise<Answer> {
+  const { channel, upstreamModel, note, signal } = target;
+  // One controller for everything that ends the call: the client, or a timer.
+  const abort = new AbortController();
+  const onGone = (): void => abort.abort(signal.reason);
+  if (signal.aborted) onGone();
+  signal.addEventListener('abort', onGone, { once: true });
+  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
+  try {
+    const { stream, clientHeaders } = options;
+    const head = await options.upstreams.send(channel, outgoing, { stream, signal: abort.signal, clientHeaders, upstreamModel });
+    note.upstreamStatus = head.status;
+    const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
+    if (typeof requestId === 'string') note.upstreamRequestId = requestId;
+    if (head.status < 200 || head.status > 299) {
+      throw options.decodeError({ status: head.status, headers: head.headers, text: await readErrorText(head.body) });
+    }
+    return await read(head, timers);
+  } catch (thrown) {
+    throw abort.signal.aborted && abort.signal.reason !== undefined ? abort.signal.reason : thrown;
+  } finally {
+    timers.stop();
+    signal.removeEventListener('abort', onGone);
+  }
+}
+
+/** The type of an answer without its parameters, in lower case; empty where the upstream names none. */
+export function contentTypeOf(head: UpstreamHead): string {
+  return (head.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}

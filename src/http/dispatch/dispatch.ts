@@ -1,0 +1,288 @@
+/**
+ * The attempt loop, one for every endpoint: it knows Channels, budgets, waits and circuits, and nothing of what an attempt sends or where
+ * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
+ */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { AttemptEntry } from '../../store/request-log.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Channel } from '../config/config.ts';
+import { clientGone, errorCode, upstreamFailure } from '../errors.ts';
+import type { Affinity } from './affinity.ts';
+import { orderChannels } from './candidates.ts';
+import type { Concurrency, Release } from './concurrency.ts';
+import type { Health, Permit } from './health.ts';
+import { finalError, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+
+/** What one attempt is given. */
+export interface Target {
+  readonly channel: Channel;
+  readonly upstreamModel: string;
+  /** The one retry after the upstream refused an opaque value. */
+  readonly withoutOpaque: boolean;
+  /** Aborted when the client leaves. */
+  readonly signal: AbortSignal;
+  /** For the request log; the attempt fills in what it learns. */
+  readonly note: AttemptNote;
+}
+
+export interface AttemptNote {
+  upstreamStatus?: number;
+  upstreamRequestId?: string;
+}
+
+/** Sends one request and resolves once its answer is one that may be shown. Rejecting means that nothing was shown. */
+export type Attempt<Answer> = (target: Target) => Promise<Answer>;
+
+export interface Plan {
+  readonly channels: readonly Channel[];
+  readonly model: string;
+  /** {@link Affinity}; undefined where an endpoint has no conversations. */
+  readonly conversation?: string;
+  /** Whether the request carries opaque values at all. */
+  readonly carriesOpaque: boolean;
+  readonly maxAttempts: number;
+  readonly maxRetryWaitMs: number;
+  readonly signal: AbortSignal;
+}
+
+export interface Dispatcher {
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly health: Health;
+  readonly affinity: Affinity;
+  readonly concurrency: Concurrency;
+}
+
+/** An answer whose first words are in hand. Whoever holds it says how it ended, once. */
+export interface Taken<Answer> {
+  readonly answer: Answer;
+  readonly channel: Channel;
+  readonly upstreamModel: string;
+  readonly affinityHit: boolean;
+  /** The answer came to its good end. */
+  succeeded(): void;
+  /** It broke after it was shown; client faults and clients that left teach nothing. */
+  failed(error: GatewayError): void;
+}
+
+const BACKOFF_MS = 250;
+
+/** Throws the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
+export async function dispatch<Answer>(
+  plan: Plan,
+  attempt: Attempt<Answer>,
+  dispatcher: Dispatcher,
+  attempts: AttemptEntry[],
+): Promise<Taken<Answer>> {
+  const loop = new AttemptLoop(plan, attempt, dispatcher, attempts);
+  return await loop.run();
+}
+
+class AttemptLoop<Answer> {
+  readonly #plan: Plan;
+  readonly #attempt: Attempt<Answer>;
+  readonly #dispatcher: Dispatcher;
+  readonly #attempts: AttemptEntry[];
+  readonly #errors: GatewayError[] = [];
+  #unsuitable: GatewayError | undefined;
+  #crowded = false;
+  #opaqueRetried = false;
+  /** The last attempt failed before the upstream had said anything. */
+  #nothingRead = false;
+
+  constructor(plan: Plan, attempt: Attempt<Answer>, dispatcher: Dispatcher, attempts: AttemptEntry[]) {
+    this.#plan = plan;
+    this.#attempt = attempt;
+    this.#dispatcher = dispatcher;
+    this.#attempts = attempts;
+  }
+
+  async run(): Promise<Taken<Answer>> {
+    const plan = this.#plan;
+    const preferred = this.#preferred();
+    let round = orderChannels(plan.channels, {
+      random: this.#dispatcher.random,
+      ...(preferred === undefined ? {} : { preferred }),
+    });
+    for (let rounds = 0; ; rounds++) {
+      const again: { readonly channel: Channel; readonly waitMs: number }[] = [];
+      for (const channel of round) {
+        if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
+        const outcome = await this.#try(channel, preferred);
+        if ('taken' in outcome) return outcome.taken;
+        if (outcome.waitMs !== undefined) again.push({ channel, waitMs: outcome.waitMs });
+      }
+      const soonest = again.sort((a, b) => a.waitMs - b.waitMs)[0];
+      if (soonest === undefined || this.#attempts.length >= plan.maxAttempts) throw this.#final();
+      const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, 4);
+      await this.#sleep(soonest.waitMs + jitter);
+      round = again.map(({ channel }) => channel);
+    }
+  }
+
+  /** `waitMs`: the upstream itself said when it may be asked again, and that is soon enough to wait for. */
+  async #try(
+    channel: Channel,
+    preferred: string | undefined,
+  ): Promise<{ readonly taken: Taken<Answer> } | { readonly waitMs: number | undefined }> {
+    const upstreamModel = this.#plan.model;
+    const release = await this.#slot(channel);
+    if (release === undefined) {
+      this.#crowded = true;
+      return { waitMs: undefined };
+    }
+    const permit = this.#dispatcher.health.enter(channel.id, upstreamModel);
+    if (permit === undefined) {
+      release();
+      return { waitMs: undefined };
+    }
+    try {
+      const answer = await this.#send(channel);
+      return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
+    } catch (thrown) {
+      release();
+      return { waitMs: this.#failed(thrown, channel, permit) };
+    }
+  }
+
+  /** One attempt with its two own repeats: without opaque values, and after a kept connection turned out to be dead. */
+  async #send(channel: Channel): Promise<Answer> {
+    try {
+      return await this.#once(channel, false);
+    } catch (thrown) {
+      const error = upstreamFailure(thrown);
+      if (this.#plan.signal.aborted) throw clientGone(this.#plan.signal.reason);
+      if (this.#plan.carriesOpaque && !this.#opaqueRetried && refusesOpaque(error)) {
+        this.#opaqueRetried = true;
+        return await this.#once(channel, true);
+      }
+      if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, false);
+      throw error;
+    }
+  }
+
+  async #once(channel: Channel, withoutOpaque: boolean): Promise<Answer> {
+    const { clock } = this.#dispatcher;
+    const note: AttemptNote = {};
+    const startedAtMs = clock.now();
+    const started = clock.monotonic();
+    const record = (error?: GatewayError): void => {
+      this.#attempts.push({
+        channelId: channel.id,
+        channelType: channel.type,
+        upstreamModel: channel.models.get(this.#plan.model) ?? this.#plan.model,
+        startedAtMs,
+        durationMs: Math.round(clock.monotonic() - started),
+        ...note,
+        ...(error === undefined ? {} : failureOf(error)),
+      });
+    };
+    try {
+      const answer = await this.#attempt({
+        channel,
+        upstreamModel: channel.models.get(this.#plan.model) ?? this.#plan.model,
+        withoutOpaque,
+        signal: this.#plan.signal,
+        note,
+      });
+      record();
+      return answer;
+    } catch (thrown) {
+      const error = upstreamFailure(thrown);
+      this.#nothingRead = note.upstreamStatus === undefined;
+      if (verdictOf(error) !== 'unsuitable') record(error);
+      throw error;
+    }
+  }
+
+  #failed(thrown: unknown, channel: Channel, permit: Permit): number | undefined {
+    const error = upstreamFailure(thrown);
+    reportTo(permit, error);
+    if (this.#plan.signal.aborted) throw clientGone(this.#plan.signal.reason);
+    const verdict = verdictOf(error);
+    if (verdict === 'stop') throw error;
+    if (verdict === 'unsuitable') {
+      this.#unsuitable ??= error;
+      return undefined;
+    }
+    if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
+    this.#errors.push(error);
+    const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
+    return verdict === 'next' && waitMs !== undefined && waitMs <= this.#plan.maxRetryWaitMs ? waitMs : undefined;
+  }
+
+  #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {
+    const { conversation, model } = this.#plan;
+    const { affinity } = this.#dispatcher;
+    return {
+      answer,
+      channel,
+      upstreamModel: channel.models.get(model) ?? model,
+      affinityHit,
+      succeeded() {
+        release();
+        permit.succeeded();
+        if (conversation !== undefined) affinity.succeeded(conversation, channel.id);
+      },
+      failed(error) {
+        release();
+        reportTo(permit, error);
+        if (conversation !== undefined && error.blame === 'upstream') affinity.failed(conversation, channel.id);
+      },
+    };
+  }
+
+  #preferred(): string | undefined {
+    const { conversation } = this.#plan;
+    return conversation === undefined ? undefined : this.#dispatcher.affinity.channelOf(conversation);
+  }
+
+  async #slot(channel: Channel): Promise<Release | undefined> {
+    const { maxConcurrency, maxQueue, queueMs } = channel.options;
+    if (maxConcurrency === undefined) return () => undefined;
+    return await this.#dispatcher.concurrency.take(channel.id, { max: maxConcurrency, maxQueue, queueMs }, this.#plan.signal);
+  }
+
+  #sleep(ms: number): Promise<void> {
+    const { signal } = this.#plan;
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) {
+        reject(clientGone(signal.reason));
+        return;
+      }
+      const onAbort = (): void => {
+        timer.cancel();
+        reject(clientGone(signal.reason));
+      };
+      const timer = this.#dispatcher.clock.setTimeout(() => {
+        signal.removeEventListener('abort', onAbort);
+        resolve();
+      }, ms);
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+  }
+
+  #final(): GatewayError {
+    if (this.#errors.length === 0 && this.#unsuitable !== undefined) return this.#unsuitable;
+    if (this.#errors.length === 0 && this.#crowded) {
+      return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
+    }
+    return finalError(this.#errors);
+  }
+}
+
+function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
+  const { upstream, reason } = error.details;
+  return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
+}
+
+/** An idle connection that the upstream closed just as it was used again: it had answered before. */
+function isStaleConnection(error: GatewayError): boolean {
+  const cause = error.details.cause;
+  if (error.details.reason !== 'network' || !(cause instanceof Error)) return false;
+  const code = errorCode(cause);
+  if (code !== 'UND_ERR_SOCKET' && code !== 'ECONNRESET' && code !== 'EPIPE') return false;
+  const socket = 'socket' in cause ? cause.socket : undefined;
+  const bytesRead = typeof socket === 'object' && socket !== null && 'bytesRead' in socket ? socket.bytesRead : 0;
+  return typeof bytesRead === 'number' && bytesRead > 0;
+}

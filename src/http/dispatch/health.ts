@@ -1,0 +1,190 @@
+/**
+ * Which Channels are fit: one half-open circuit for each Channel and model, and a cooldown for a Channel that refused our credential.
+ * State of one process. Knows outcomes, not errors: the attempt loop says what a failure was.
+ */
+import type { Clock } from '../../streams/clock.ts';
+import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
+
+/** closed: everything passes. open: nothing until the cooldown is over. trying: one trial is under way. */
+export const CIRCUIT = {
+  closed: { open: 'open', try: no, close: 'closed', release: 'closed' },
+  open: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
+  trying: { open: 'open', try: no, close: 'closed', release: 'open' },
+} as const satisfies Transitions<'closed' | 'open' | 'trying', 'open' | 'try' | 'close' | 'release'>;
+export type CircuitState = keyof typeof CIRCUIT;
+
+export interface HealthSettings {
+  readonly failures: number;
+  readonly windowMs: number;
+  readonly cooldownMs: number;
+  readonly rateLimitCooldownMs: number;
+  readonly refusedCooldownMs: number;
+}
+
+/** Leave to try a Channel once. Exactly one of its methods is called; later calls do nothing. */
+export interface Permit {
+  succeeded(): void;
+  /** A fault of the upstream: 5xx, 408, network, timeout, an answer that broke. */
+  failed(): void;
+  /** 429. With `retryAfterMs` the circuit opens at once, for that long. */
+  rateLimited(retryAfterMs: number | undefined): void;
+  /** 401, 402, 403: the Channel is cooled for every model. */
+  refused(): void;
+  /** 404: the Channel is cooled for this model. */
+  unknownModel(): void;
+  /** Nothing was learnt: the client left, or the client's own request was wrong. */
+  nothing(): void;
+}
+
+export interface CircuitReport {
+  readonly channelId: string;
+  /** Absent: the Channel as a whole. */
+  readonly model?: string;
+  readonly state: CircuitState;
+  readonly openForMs: number;
+  readonly recentFailures: number;
+}
+
+interface Circuit {
+  readonly channelId: string;
+  readonly model: string | undefined;
+  state: CircuitState;
+  openUntil: number;
+  /** Results in the window, oldest first. */
+  results: { readonly at: number; readonly good: boolean }[];
+}
+
+/** The longest that a Retry-After can keep a Channel out. */
+const MAX_RETRY_AFTER_MS = 10 * 60_000;
+/** Enough to judge by; a busy Channel does not need more. */
+const MAX_RESULTS = 200;
+
+export class Health {
+  readonly #clock: Clock;
+  readonly #settings: () => HealthSettings;
+  readonly #circuits = new Map<string, Circuit>();
+
+  constructor(clock: Clock, settings: () => HealthSettings) {
+    this.#clock = clock;
+    this.#settings = settings;
+  }
+
+  /** Whether an attempt would be let through now. Takes nothing. */
+  isFit(channelId: string, model: string): boolean {
+    const now = this.#clock.monotonic();
+    return this.#passes(this.#circuits.get(channelId), now) && this.#passes(this.#circuits.get(keyOf(channelId, model)), now);
+  }
+
+  /** Undefined when the circuit is open, or its one trial is taken. */
+  enter(channelId: string, model: string): Permit | undefined {
+    if (!this.isFit(channelId, model)) return undefined;
+    const whole = this.#circuits.get(channelId);
+    const one = this.#circuits.get(keyOf(channelId, model));
+    for (const circuit of [whole, one]) if (circuit?.state === 'open') circuit.state = CIRCUIT.open.try;
+    return this.#permit(channelId, model);
+  }
+
+  /** Everything that is not in order, for operators. */
+  report(): CircuitReport[] {
+    const now = this.#clock.monotonic();
+    return [...this.#circuits.values()].map((circuit) => ({
+      channelId: circuit.channelId,
+      ...(circuit.model === undefined ? {} : { model: circuit.model }),
+      state: circuit.state,
+      openForMs: circuit.state === 'open' ? Math.max(0, Math.round(circuit.openUntil - now)) : 0,
+      recentFailures: circuit.results.filter(({ good }) => !good).length,
+    }));
+  }
+
+  /** Forgets Channels that the configuration no longer has. */
+  keepOnly(channelIds: ReadonlySet<string>): void {
+    for (const [key, { channelId }] of this.#circuits) if (!channelIds.has(channelId)) this.#circuits.delete(key);
+  }
+
+  #passes(circuit: Circuit | undefined, now: number): boolean {
+    return circuit === undefined || circuit.state === 'closed' || (circuit.state === 'open' && now >= circuit.openUntil);
+  }
+
+  #permit(channelId: string, model: string): Permit {
+    let used = false;
+    const once = (act: (now: number, settings: HealthSettings) => void) => () => {
+      if (used) return;
+      used = true;
+      act(this.#clock.monotonic(), this.#settings());
+    };
+    const release = (): void => {
+      for (const key of [channelId, keyOf(channelId, model)]) {
+        const circuit = this.#circuits.get(key);
+        if (circuit !== undefined) circuit.state = CIRCUIT[circuit.state].release;
+      }
+    };
+    return {
+      succeeded: once((now) => {
+        this.#close(channelId);
+        const circuit = this.#circuits.get(keyOf(channelId, model));
+        if (circuit === undefined) return;
+        if (circuit.state !== 'closed') this.#close(keyOf(channelId, model));
+        else note(circuit, now, true);
+      }),
+      failed: once((now, settings) => {
+        release();
+        this.#count(channelId, model, now, settings, settings.cooldownMs);
+      }),
+      rateLimited: (retryAfterMs) =>
+        once((now, settings) => {
+          release();
+          if (retryAfterMs === undefined) this.#count(channelId, model, now, settings, settings.rateLimitCooldownMs);
+          else this.#open(channelId, model, now + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+        })(),
+      refused: once((now, settings) => {
+        release();
+        this.#open(channelId, undefined, now + settings.refusedCooldownMs);
+      }),
+      unknownModel: once((now, settings) => {
+        release();
+        this.#open(channelId, model, now + settings.refusedCooldownMs);
+      }),
+      nothing: once(release),
+    };
+  }
+
+  /** Opens the circuit when failures are many and no exception; a failed trial opens it again at once. */
+  #count(channelId: string, model: string, now: number, settings: HealthSettings, cooldownMs: number): void {
+    const circuit = this.#circuit(channelId, model);
+    note(circuit, now, false);
+    circuit.results = circuit.results.filter(({ at }) => at > now - settings.windowMs);
+    const failures = circuit.results.filter(({ good }) => !good).length;
+    const sick = failures >= settings.failures && failures * 2 >= circuit.results.length;
+    if (circuit.state !== 'closed' || sick) this.#open(channelId, model, now + cooldownMs);
+  }
+
+  #open(channelId: string, model: string | undefined, until: number): void {
+    const circuit = this.#circuit(channelId, model);
+    circuit.state = CIRCUIT[circuit.state].open;
+    circuit.openUntil = until;
+  }
+
+  #close(key: string): void {
+    this.#circuits.delete(key);
+  }
+
+  #circuit(channelId: string, model: string | undefined): Circuit {
+    const key = model === undefined ? channelId : keyOf(channelId, model);
+    let circuit = this.#circuits.get(key);
+    if (circuit === undefined) {
+      circuit = { channelId, model, state: 'closed', openUntil: 0, results: [] };
+      this.#circuits.set(key, circuit);
+    }
+    return circuit;
+  }
+}
+
+function note(circuit: Circuit, at: number, good: boolean): void {
+  circuit.results.push({ at, good });
+  if (circuit.results.length > MAX_RESULTS) circuit.results.shift();
+}
+
+/** Channel ids hold no line end. */
+function keyOf(channelId: string, model: string): string {
+  return `${channelId}\n${model}`;
+}

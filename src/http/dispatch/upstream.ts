@@ -1,0 +1,174 @@
+/**
+ * The HTTP side of a Channel: pooled connections, credentials, the headers that may leave, and one request. Knows no dialect. Redirects
+ * are not followed, no client header leaves unless the Channel lists it, and our own timers replace undici's.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { Readable } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
+import { type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.ts';
+import type { UpstreamRequest } from '../../codecs/codec.ts';
+import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
+import type { Channel } from '../config/config.ts';
+
+export interface UpstreamHead {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Readable;
+}
+
+export interface SendOptions {
+  readonly stream: boolean;
+  /** Aborts in every phase. */
+  readonly signal: AbortSignal;
+  readonly clientHeaders: IncomingHttpHeaders;
+  readonly upstreamModel: string;
+  readonly method?: 'GET' | 'POST';
+}
+
+/** What an endpoint sends: a text codec's request, or the same without tools. `contentType` defaults to JSON. */
+export type Outgoing = Pick<UpstreamRequest, 'path' | 'headers'> & {
+  readonly body?: string | Uint8Array | OutgoingPieces;
+  readonly contentType?: string;
+};
+
+/** A body that is made while it is sent, at the upstream's pace. */
+export interface OutgoingPieces {
+  readonly pieces: readonly BodyPiece[];
+}
+
+const KEEP_ALIVE_MS = 30_000;
+
+/** The pools of all Channels; one for each version of a Channel's configuration. */
+export class Upstreams {
+  readonly #pools = new Map<string, Dispatcher>();
+
+  /** Resolves when the status and headers have arrived. Rejects with undici's or the signal's error. */
+  async send(channel: Channel, outgoing: Outgoing, options: SendOptions): Promise<UpstreamHead> {
+    const { statusCode, headers, body } = await this.#pool(channel).request({
+      origin: channel.origin,
+      path: upstreamPath(channel, outgoing.path, options.upstreamModel),
+      method: options.method ?? 'POST',
+      headers: upstreamHeaders(channel, outgoing, options),
+      body: bodyOf(outgoing),
+      signal: options.signal,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    return { status: statusCode, headers, body };
+  }
+
+  /** Closes the pools of Channels that are gone or changed, once their requests are over. */
+  keepOnly(channels: readonly Channel[]): void {
+    const wanted = new Set(channels.map(({ fingerprint }) => fingerprint));
+    for (const [fingerprint, pool] of this.#pools) {
+      if (wanted.has(fingerprint)) continue;
+      this.#pools.delete(fingerprint);
+      void pool.close().catch(() => pool.destroy());
+    }
+  }
+
+  async close(): Promise<void> {
+    const pools = [...this.#pools.values()];
+    this.#pools.clear();
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+
+  #pool(channel: Channel): Dispatcher {
+    const known = this.#pools.get(channel.fingerprint);
+    if (known !== undefined) return known;
+    const pool = createPool(channel);
+    this.#pools.set(channel.fingerprint, pool);
+    return pool;
+  }
+}
+
+function bodyOf({ body }: Outgoing): string | Uint8Array | Readable | null {
+  if (body === undefined) return null;
+  return isPieces(body) ? Readable.from(paced(bodyBytes(body.pieces)), { objectMode: false }) : body;
+}
+
+/** After this much the event loop has a turn: a fast reader must not keep everybody else waiting. */
+const TURN_BYTES = 512 * 1024;
+
+async function* paced(bytes: Iterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {
+  let size = 0;
+  for (const chunk of bytes) {
+    yield chunk;
+    size += chunk.length;
+    if (size < TURN_BYTES) continue;
+    size = 0;
+    await setImmediate();
+  }
+}
+
+function isPieces(body: string | Uint8Array | OutgoingPieces): body is OutgoingPieces {
+  return typeof body !== 'string' && 'pieces' in body;
+}
+
+function createPool(channel: Channel): Dispatcher {
+  const { ca, proxy } = channel.options;
+  const connect = { timeout: channel.timeouts.connectMs, ...(ca === undefined ? {} : { ca }) };
+  const shared = {
+    allowH2: false,
+    pipelining: 1,
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: 64 * 1024,
+  };
+  if (proxy === undefined) return new Pool(channel.origin, { ...shared, connect });
+  return new ProxyAgent({ ...shared, uri: proxy, requestTls: connect, connectTimeout: channel.timeouts.connectMs });
+}
+
+/** The endpoint beneath the versioned base path, or the path that the operator gave. */
+function upstreamPath(channel: Channel, path: string, model: string): string {
+  const custom = channel.options.path;
+  if (custom === undefined) return channel.versionedPath + path;
+  const query = path.indexOf('?');
+  const filled = custom.replaceAll('{model}', encodeURIComponent(model));
+  return channel.basePath + filled + (query < 0 || custom.includes('?') ? '' : path.slice(query));
+}
+
+function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOptions): Record<string, string> {
+  const headers: Record<string, string> = { accept: options.stream ? 'text/event-stream' : 'application/json' };
+  // A compressed event stream arrives in blocks of the compressor's choosing.
+  headers['accept-encoding'] = 'identity';
+  if (outgoing.body !== undefined) headers['content-type'] = outgoing.contentType ?? 'application/json';
+  headers['user-agent'] = 'mizu';
+  for (const name of channel.options.forwardHeaders) {
+    const value = options.clientHeaders[name];
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(', ') : value;
+  }
+  if (outgoing.body !== undefined && isPieces(outgoing.body))
+    headers['content-length'] = String(bodyLength(outgoing.body.pieces));
+  Object.assign(headers, outgoing.headers, credentials(channel));
+  for (const [name, value] of channel.options.headers) {
+    if (value === null) delete headers[name];
+    else headers[name] = value;
+  }
+  return headers;
+}
+
+function credentials(channel: Channel): Record<string, string> {
+  const key = channel.apiKey;
+  if (key === undefined) return {};
+  switch (channel.options.auth) {
+    case 'bearer':
+      return { authorization: `Bearer ${key}` };
+    case 'x-api-key':
+      return { 'x-api-key': key };
+    case 'x-goog-api-key':
+      return { 'x-goog-api-key': key };
+    case 'none':
+      return {};
+  }
+}
+
+/** The operator's overrides of a JSON body, in place: every other byte stays. */
+export function applyParameters(body: string, channel: Channel): string {
+  const edits: JsonEdit[] = [];
+  for (const [name, value] of channel.options.parameters) edits.push({ path: [name], value });
+  for (const name of channel.options.dropParameters) edits.push({ path: [name], value: undefined });
+  return edits.length === 0 ? body : editJson(body, edits);
+}

@@ -1,0 +1,58 @@
+/** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { isDeterministic } from '../../codecs/upstream-error.ts';
+import type { Permit } from './health.ts';
+
+export type Verdict =
+  /** No other Channel can help, or must not be asked: the error is the answer. */
+  | 'stop'
+  /** This Channel cannot say the request; another type may. Not an attempt. */
+  | 'unsuitable'
+  /** The next Channel may do better. */
+  | 'next'
+  /** The request itself is wrong, says this upstream. If all say the same, the client is told. */
+  | 'deterministic';
+
+export function verdictOf(error: GatewayError): Verdict {
+  if (error.code === 'unsupported_conversion') return 'unsuitable';
+  if (error.blame !== 'upstream' || error.code === 'response_not_representable') return 'stop';
+  return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
+}
+
+/** Tells the circuit what was learnt of the Channel. */
+export function reportTo(permit: Permit, error: GatewayError): void {
+  const status = error.details.upstream?.status;
+  if (error.blame !== 'upstream' || error.code === 'response_not_representable' || isDeterministic(status)) permit.nothing();
+  else if (status === 401 || status === 402 || status === 403) permit.refused();
+  else if (status === 404) permit.unknownModel();
+  else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
+  else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
+  else permit.failed();
+}
+
+const OPAQUE_WORDS =
+  /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature/i;
+
+/** True when an upstream refused an encrypted value that it did not make. */
+export function refusesOpaque(error: GatewayError): boolean {
+  const upstream = error.details.upstream;
+  if (upstream?.status !== 400 && upstream?.status !== 422) return false;
+  return OPAQUE_WORDS.test(`${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`);
+}
+
+/**
+ * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself, anything
+ * else is a 502.
+ */
+export function finalError(errors: readonly GatewayError[]): GatewayError {
+  const last = errors.at(-1);
+  if (last === undefined) return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.');
+  const status = last.details.upstream?.status;
+  const agreed =
+    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
+  if (last.code !== 'upstream_error') return last;
+  const { shownCode: _hidden, ...details } = last.details;
+  return agreed
+    ? new GatewayError('upstream_error', last.message, { ...last.details, status })
+    : new GatewayError('upstream_error', last.message, { ...details, cause: last });
+}

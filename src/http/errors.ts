@@ -1,0 +1,122 @@
+/**
+ * The one place where anything thrown becomes a {@link GatewayError}, and where one becomes an HTTP answer. The body is written by the
+ * client's codec; endpoints without one use the shape that OpenAI clients read.
+ */
+import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
+import { isObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../codecs/upstream-error.ts';
+import { StoreError } from '../store/store-error.ts';
+import { StreamError, type StreamErrorReason } from '../streams/stream-error.ts';
+
+/** What a failure of bytes and frames means when they come from an upstream. */
+const UPSTREAM: Readonly<Record<StreamErrorReason, { readonly reason: UpstreamReason; readonly message: string }>> = {
+  truncated_event: { reason: 'truncated', message: 'The upstream ended before its answer was complete.' },
+  not_event_stream: { reason: 'undecodable', message: 'The upstream did not answer with an event stream.' },
+  event_too_large: { reason: 'undecodable', message: 'The upstream sent an event that is too large.' },
+  too_many_bytes: { reason: 'undecodable', message: 'The upstream sent an answer that is too large.' },
+  encoded_body: { reason: 'undecodable', message: 'The upstream sent an encoded answer that was not asked for.' },
+  source_closed: { reason: 'truncated', message: 'The upstream closed the connection before its answer was complete.' },
+  first_data_timeout: { reason: 'timeout', message: 'The upstream did not begin to answer in time.' },
+  idle_timeout: { reason: 'timeout', message: 'The upstream fell silent in the middle of its answer.' },
+  write_stall: { reason: 'network', message: 'The client stopped reading.' },
+  client_gone: { reason: 'network', message: 'The client closed the connection.' },
+  cancelled: { reason: 'network', message: 'The request was cancelled.' },
+  ended: { reason: 'network', message: 'The answer had ended.' },
+};
+
+const CLIENT_GONE: ReadonlySet<StreamErrorReason> = new Set(['client_gone', 'write_stall']);
+
+/** A failure that happened while talking to an upstream. */
+export function upstreamFailure(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError || thrown instanceof StoreError) return toGatewayError(thrown);
+  if (thrown instanceof StreamError) {
+    if (CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
+    const said = thrown.reason === 'not_event_stream' ? rawError(thrown.text ?? '') : undefined;
+    if (said !== undefined) return said;
+    const { reason, message } = UPSTREAM[thrown.reason];
+    const upstream: UpstreamFacts = { text: thrown.text ?? thrown.message };
+    return new GatewayError('upstream_error', message, { reason, upstream, cause: thrown });
+  }
+  const code = errorCode(thrown);
+  if (code === undefined) return toGatewayError(thrown);
+  const timeout = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';
+  const message = timeout ? 'The upstream could not be reached in time.' : 'The connection to the upstream failed.';
+  return new GatewayError('upstream_error', message, {
+    reason: timeout ? 'timeout' : 'network',
+    upstream: { text: `${code}: ${messageOf(thrown)}` },
+    cause: thrown,
+  });
+}
+
+/** An error object that an upstream wrote as it is into a stream. */
+function rawError(text: string): GatewayError | undefined {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch {
+    // Not JSON: the caller reports text that is no event stream.
+    return undefined;
+  }
+  if (!isObject(json) || (json['error'] == null && json['detail'] == null)) return undefined;
+  const members = readErrorMembers(json);
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** Anything thrown anywhere else. What nobody foresaw is an `internal_error` with the cause kept for the log. */
+export function toGatewayError(thrown: unknown): GatewayError {
+  if (thrown instanceof GatewayError) return thrown;
+  if (thrown instanceof StoreError) {
+    return new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { cause: thrown, retryAfterMs: 1000 });
+  }
+  if (thrown instanceof StreamError && CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
+  return new GatewayError('internal_error', 'The gateway failed.', { cause: thrown });
+}
+
+export function clientGone(cause?: unknown): GatewayError {
+  return new GatewayError('client_closed_request', 'The client closed the connection.', cause === undefined ? {} : { cause });
+}
+
+export function isClientGone(error: GatewayError): boolean {
+  return error.code === 'client_closed_request';
+}
+
+/** Node's and undici's error codes (`ECONNRESET`, `UND_ERR_SOCKET`, certificate words): the failure of a connection. */
+export function errorCode(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  if ('code' in thrown && typeof thrown.code === 'string') {
+    return thrown.code.startsWith('ERR_') &&
+      !thrown.code.startsWith('ERR_TLS') &&
+      !thrown.code.startsWith('ERR_SSL') &&
+      !thrown.code.startsWith('ERR_STREAM')
+      ? undefined
+      : thrown.code;
+  }
+  if (thrown instanceof AggregateError) return errorCode(thrown.errors[0]);
+  return thrown.cause === undefined ? undefined : errorCode(thrown.cause);
+}
+
+function messageOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
+}
+
+/** The error shape of endpoints that no text codec answers for (models, balances, unknown paths). */
+export function encodeGenericError(error: GatewayError): string {
+  return JSON.stringify({
+    error: { message: error.message, type: errorType(error.status), param: error.param, code: error.shownCode },
+  });
+}
+
+/** The words that OpenAI clients know. */
+export function errorType(status: number): string {
+  if (status === 401) return 'authentication_error';
+  if (status === 402) return 'insufficient_quota';
+  if (status === 403) return 'permission_error';
+  if (status === 429) return 'rate_limit_error';
+  return status >= 500 ? 'server_error' : 'invalid_request_error';
+}
+
+/** Seconds, as the header wants them; at least 1. */
+export function retryAfterSeconds(error: GatewayError): string | undefined {
+  const ms = error.details.retryAfterMs;
+  return ms === undefined ? undefined : String(Math.max(1, Math.ceil(ms / 1000)));
+}

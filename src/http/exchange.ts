@@ -1,0 +1,79 @@
+/**
+ * The client's side of one exchange as a linear handle: Waiting until something is said, Committed once the 200 of a stream is out,
+ * then ended. No method exists for a status after the commit, or for a body before it.
+ */
+import type { ServerResponse } from 'node:http';
+import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
+import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
+
+export const EXCHANGE = {
+  waiting: { commit: 'committed', answer: 'ended', end: no },
+  committed: { commit: no, answer: no, end: 'ended' },
+  ended: { commit: no, answer: no, end: no },
+} as const satisfies Transitions<'waiting' | 'committed' | 'ended', 'commit' | 'answer' | 'end'>;
+
+export interface Answer {
+  readonly status: number;
+  readonly body: string | Uint8Array;
+  readonly contentType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const STREAM_HEADERS = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+} as const;
+
+/** Nothing has been said to the client. */
+export class Waiting {
+  readonly kind = 'waiting';
+  readonly #response: ServerResponse;
+  #state: keyof typeof EXCHANGE = 'waiting';
+
+  constructor(response: ServerResponse) {
+    this.#response = response;
+  }
+
+  /** A whole answer: a body with its status, or an error. */
+  answer(answer: Answer): void {
+    this.#state = advance('exchange', EXCHANGE, this.#state, 'answer');
+    writeAnswer(this.#response, answer);
+  }
+
+  /** The 200 of a stream goes out at once, so that keep-alives can flow. */
+  commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
+    this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
+    this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
+    this.#response.flushHeaders();
+    return new Committed(createResponseWriter(this.#response, options));
+  }
+}
+
+/** The client reads a stream: from here on a failure is words of its dialect. */
+export class Committed {
+  readonly kind = 'committed';
+  readonly writer: ResponseWriter;
+
+  constructor(writer: ResponseWriter) {
+    this.writer = writer;
+  }
+
+  /** Resolves when the client has everything; rejects when it left first. */
+  async end(frames: readonly string[]): Promise<void> {
+    if (frames.length > 0) await this.writer.write(frames);
+    await this.writer.end();
+  }
+}
+
+/** Writes one whole answer. Says nothing when the client has left or the headers are out. */
+export function writeAnswer(response: ServerResponse, answer: Answer): void {
+  if (response.headersSent || response.destroyed) return;
+  const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  response.writeHead(answer.status, {
+    'content-type': answer.contentType ?? 'application/json; charset=utf-8',
+    'content-length': body.length,
+    ...answer.headers,
+  });
+  response.end(body);
+}

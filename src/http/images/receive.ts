@@ -1,0 +1,31 @@
+/** The body of an image request in either form, bounded, as the request that it is. */
+import { formBoundary, createMultipartReader } from '../../codecs/multipart-reader.ts';
+import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { parseJsonBody, readBody, receiveBody } from '../body.ts';
+import type { Call } from '../gateway.ts';
+
+/** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
+export async function receiveImageRequest(call: Call, operation: ImageOperation): Promise<ImageRequest> {
+  const { request, response, config, gateway } = call;
+  const { jsonBytes, multipartBytes, bodyMs } = config.limits;
+  const contentType = request.headers['content-type'];
+  const boundary = operation === 'edit' ? formBoundary(contentType) : undefined;
+  if (boundary === undefined) {
+    if (isForm(contentType)) {
+      const wanted = operation === 'edit' ? 'JSON or multipart/form-data' : 'JSON';
+      throw new GatewayError('unsupported_media_type', `This endpoint takes ${wanted}.`);
+    }
+    const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
+    const { text, json } = parseJsonBody(await readBody(request, response, limits, gateway.clock));
+    return readImageJson(operation, text, json);
+  }
+  const reader = createMultipartReader(boundary, { maxBytes: multipartBytes });
+  const limits = { maxBytes: multipartBytes, timeoutMs: bodyMs };
+  await receiveBody(request, response, limits, gateway.clock, (chunk) => reader.push(chunk));
+  return readImageForm(reader.end());
+}
+
+function isForm(contentType: string | undefined): boolean {
+  return /^\s*(multipart\/|application\/x-www-form-urlencoded)/i.test(contentType ?? '');
+}

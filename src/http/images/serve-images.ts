@@ -1,0 +1,130 @@
+/**
+ * An image endpoint from the request to the settled end. Without a stream each picture is a request of its own: routed, billed and logged by
+ * itself, answered together in the order of their index. With a stream the 200 and a comment go out before anything is forwarded.
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import {
+  DONE,
+  encodeImageAnswer,
+  encodeImageEvents,
+  encodeImageFailure,
+  type ImageOperation,
+  type ImageRequest,
+  joinAnswers,
+} from '../../codecs/images/index.ts';
+import type { Frame } from '../../codecs/codec.ts';
+import { sseEvent, sseFrame } from '../../streams/sse-encode.ts';
+import { type Admitted, checkModel, reserve } from '../admit.ts';
+import { authenticate } from '../authenticate.ts';
+import type { Channel } from '../config/config.ts';
+import { errorType, isClientGone, toGatewayError } from '../errors.ts';
+import { type Committed, Waiting } from '../exchange.ts';
+import type { Call } from '../gateway.ts';
+import { estimateImage } from './billing.ts';
+import { checkAnyFit, imageChannels } from './need.ts';
+import { PictureRun } from './picture-run.ts';
+import { receiveImageRequest } from './receive.ts';
+
+/** How many pictures of one request are drawn at once. */
+const MAX_AT_ONCE = 4;
+
+export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
+  const { gateway, config } = call;
+  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const request = await receiveImageRequest(call, operation);
+  const model = checkModel(config, principal, request.model);
+  const channels = imageChannels(config, principal.account.class, model, request);
+  const admitted: Admitted[] = [];
+  try {
+    for (let index = 0; index < request.count; index++) {
+      admitted.push(await reserve(gateway.store, principal, model, estimateImage(request), gateway.clock.now()));
+    }
+    const runs = admitted.map((one, index) => new PictureRun(callOf(call, index, request), request, channels, one));
+    const [only] = runs;
+    if (request.stream && only !== undefined) await serveStream(call, request, channels, only);
+    else await serveWhole(call, request, runs);
+  } finally {
+    for (const { reservation } of admitted) reservation.release();
+  }
+}
+
+/** Each picture has its own row in the log, told apart by a suffix. */
+function callOf(call: Call, index: number, request: ImageRequest): Call {
+  return request.count === 1 ? call : { ...call, requestId: `${call.requestId}-${index + 1}` };
+}
+
+/** Some pictures are an answer; only none is a failure. */
+async function serveWhole(call: Call, request: ImageRequest, runs: readonly PictureRun[]): Promise<void> {
+  await runSome(runs, MAX_AT_ONCE, (run) => run.draw());
+  const answers = runs.flatMap(({ answer }) => (answer === undefined ? [] : [answer]));
+  try {
+    if (answers.length === 0) throw lastFailure(runs);
+    const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
+    const [only] = runs;
+    const headers = runs.length === 1 && only !== undefined ? only.headers : {};
+    new Waiting(call.response).answer({ status: 200, body, headers });
+    for (const run of runs) run.said();
+  } finally {
+    await Promise.all(runs.map((run) => run.settle()));
+  }
+  if (request.count !== answers.length) {
+    call.gateway.log.info({ request_id: call.requestId, asked: request.count, made: answers.length }, 'some pictures failed');
+  }
+}
+
+function lastFailure(runs: readonly PictureRun[]): unknown {
+  return runs.at(-1)?.failure ?? new Error('no picture and no failure');
+}
+
+/** Runs at most `width` at once, begun in order. */
+async function runSome<Item>(items: readonly Item[], width: number, run: (item: Item) => Promise<void>): Promise<void> {
+  const rest = items.values();
+  const lane = async (): Promise<void> => {
+    for (const item of rest) await run(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
+}
+
+async function serveStream(call: Call, request: ImageRequest, channels: readonly Channel[], run: PictureRun): Promise<void> {
+  const { gateway, config } = call;
+  checkAnyFit(channels, request.model, gateway.dispatcher.health);
+  const committed = new Waiting(call.response).commit({
+    clock: gateway.clock,
+    writeStallMs: config.writeStallMs,
+    keepAlive: { intervalMs: config.keepAliveMs, immediately: true },
+  });
+  await run.draw();
+  const { answer } = run;
+  try {
+    await committed.end(
+      answer === undefined
+        ? failureFrames(run.failure)
+        : inFrames([...encodeImageEvents(request.operation, answer, seconds(call)), DONE]),
+    );
+    run.said();
+  } catch (thrown) {
+    const gone = toGatewayError(thrown);
+    if (!isClientGone(gone)) abandon(committed, gone);
+    run.left(gone);
+  } finally {
+    await run.settle();
+  }
+}
+
+/** The client sees a broken stream: its 200 is out, and no words are left. */
+function abandon(committed: Committed, reason: GatewayError): void {
+  committed.writer.destroy(reason);
+}
+
+function failureFrames(failure: GatewayError | undefined): string[] {
+  const error = failure ?? toGatewayError(new Error('no picture and no failure'));
+  return inFrames([encodeImageFailure(error, errorType(error.status)), DONE]);
+}
+
+function inFrames(frames: readonly Frame[]): string[] {
+  return frames.map(({ event, data }) => (event === undefined ? sseFrame(data) : sseEvent(event, data)));
+}
+
+function seconds(call: Call): number {
+  return Math.floor(call.startedAtMs / 1000);
+}

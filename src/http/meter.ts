@@ -1,0 +1,198 @@
+/**
+ * One exchange as the store and the log see it: opened when it is dispatched, settled exactly once whatever ends it, one log line, one
+ * row. Decides what an ending costs (design: "Settlement"); knows no dialect and never delays a byte to the client.
+ */
+import type { GatewayError } from '../codecs/canonical/error.ts';
+import type { Usage } from '../codecs/canonical/usage.ts';
+import { isPlaceholder } from '../codecs/canonical/usage.ts';
+import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
+import type { Admitted } from './admit.ts';
+import { billableUsage } from './billable.ts';
+import type { Channel } from './config/config.ts';
+import type { Call } from './gateway.ts';
+
+/** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
+export interface Ending {
+  readonly status: number;
+  readonly error?: GatewayError;
+  readonly usage?: Usage;
+  readonly clientGone?: boolean;
+}
+
+export interface MeterOptions {
+  readonly stream: boolean;
+  readonly effort?: string;
+}
+
+export class Meter {
+  /** Every attempt so far, in order. */
+  readonly attempts: AttemptEntry[] = [];
+  readonly exchangeId: string;
+  readonly #call: Call;
+  readonly #admitted: Admitted;
+  readonly #options: MeterOptions;
+  readonly #startedAt: number;
+  #channel: { readonly channel: Channel; readonly upstreamModel: string; readonly affinityHit: boolean } | undefined;
+  #firstWordsAt: number | undefined;
+  #lastWordsAt: number | undefined;
+  #settled = false;
+
+  constructor(call: Call, admitted: Admitted, options: MeterOptions) {
+    const { gateway } = call;
+    this.#call = call;
+    this.#admitted = admitted;
+    this.#options = options;
+    this.#startedAt = gateway.clock.monotonic();
+    this.exchangeId = gateway.mint('ex_');
+  }
+
+  /** Before anything is sent upstream. Waits for the disk only with durability `strict`. */
+  async open(): Promise<void> {
+    const { gateway, config, requestId, route, startedAtMs } = this.#call;
+    const { key, account } = this.#admitted.principal;
+    const written = gateway.store.settlements.open({
+      exchangeId: this.exchangeId,
+      requestId,
+      accountId: account.id,
+      keyId: key.id,
+      endpoint: route,
+      model: this.#admitted.model.name,
+      stream: this.#options.stream,
+      startedAtMs,
+    });
+    if (config.durability === 'strict') await written;
+    else
+      written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'exchange not opened'));
+  }
+
+  took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
+    this.#channel = { channel, upstreamModel, affinityHit };
+  }
+
+  /** Words of the answer went to the client. */
+  words(): void {
+    const { metrics, clock } = this.#call.gateway;
+    const now = clock.monotonic();
+    if (this.#lastWordsAt === undefined) {
+      this.#firstWordsAt = now;
+      metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
+    } else {
+      metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
+    }
+    this.#lastWordsAt = now;
+  }
+
+  /** Once: later calls do nothing. Resolves at once, or when the charge is on disk with durability `strict`. */
+  async settle(ending: Ending): Promise<void> {
+    if (this.#settled) return;
+    this.#settled = true;
+    const { gateway, config } = this.#call;
+    const entry = this.#entry(ending);
+    this.#admitted.reservation.adjust(entry.charge?.total ?? 0n);
+    const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
+    this.#tell(entry, ending);
+    if (config.durability === 'strict') await written;
+    else written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'settlement failed'));
+  }
+
+  #entry(ending: Ending): RequestLogEntry {
+    const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
+    const { principal, model, rates } = this.#admitted;
+    const usage = ending.usage === undefined || isPlaceholder(ending.usage) ? undefined : ending.usage;
+    const billable = usage === undefined ? undefined : billableUsage(usage);
+    const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
+    const flagged =
+      charge !== undefined && usage?.estimated === true ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge;
+    const since = (at: number | undefined): number | undefined =>
+      at === undefined ? undefined : Math.round(at - this.#startedAt);
+    const optional = {
+      clientRequestId,
+      upstreamModel: this.#channel?.upstreamModel,
+      channelId: this.#channel?.channel.id,
+      channelType: this.#channel?.channel.type,
+      errorCode: ending.error?.code,
+      errorText: ending.error === undefined ? undefined : fullText(ending.error),
+      clientGone: ending.clientGone === true ? true : undefined,
+      firstByteMs: since(this.#firstWordsAt),
+      firstOutputMs: since(this.#firstWordsAt),
+      lastOutputMs: since(this.#lastWordsAt),
+      effort: this.#options.effort,
+      usage: billable,
+      usageJson: usage?.native === undefined ? undefined : JSON.stringify(usage.native),
+      charge: flagged,
+      affinity: this.#channel === undefined ? undefined : { hit: this.#channel.affinityHit, target: this.#channel.channel.id },
+    };
+    return {
+      exchangeId: this.exchangeId,
+      requestId,
+      accountId: principal.account.id,
+      keyId: principal.key.id,
+      endpoint: route,
+      model: model.name,
+      stream: this.#options.stream,
+      status: ending.error === undefined || ending.clientGone === true ? 'success' : 'error',
+      httpStatus: ending.status,
+      startedAtMs,
+      durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
+      ip,
+      attempts: this.attempts,
+      ...present(optional),
+    };
+  }
+
+  #tell(entry: RequestLogEntry, ending: Ending): void {
+    const { gateway } = this.#call;
+    for (const attempt of entry.attempts) {
+      gateway.metrics.attemptEnded(attempt.channelId, attempt.errorCode === undefined ? 'success' : 'failure');
+    }
+    const { usage } = entry;
+    if (usage !== undefined) {
+      gateway.metrics.tokens('input', usage.input ?? 0);
+      gateway.metrics.tokens('cached_input', usage.cachedInput ?? 0);
+      gateway.metrics.tokens('output', (usage.output ?? 0) + (usage.reasoning ?? 0));
+    }
+    gateway.log.info(
+      {
+        request_id: entry.requestId,
+        exchange_id: entry.exchangeId,
+        key_id: entry.keyId,
+        account_id: entry.accountId,
+        route: entry.endpoint,
+        model: entry.model,
+        channel: entry.channelId,
+        attempts: entry.attempts.length,
+        stream: entry.stream,
+        status: entry.httpStatus,
+        error_code: entry.errorCode,
+        client_gone: entry.clientGone,
+        ttft_ms: entry.firstByteMs,
+        duration_ms: entry.durationMs,
+        usage,
+        estimated: ending.usage?.estimated,
+        charge_nanos: entry.charge?.total.toString(),
+      },
+      'exchange',
+    );
+  }
+}
+
+/** The upstream's own words with ours, for the request log only. */
+function fullText(error: GatewayError): string {
+  const { upstream, cause } = error.details;
+  const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);
+  return because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
+}
+
+/** The members that are not undefined. */
+function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const kept: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
+  for (const key in members) {
+    const value = members[key];
+    if (isDefined(value)) kept[key] = value;
+  }
+  return kept;
+}
+
+function isDefined<T>(value: T): value is Exclude<T, undefined> {
+  return value !== undefined;
+}

@@ -1,0 +1,120 @@
+/** Prometheus metrics of the gateway. Labels are routes, Channels, codes and states of our own: never a key, never a name from outside. */
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { CircuitReport } from './dispatch/health.ts';
+
+const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
+const GAP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60];
+
+export interface Metrics {
+  readonly registry: Registry;
+  requestStarted(route: string): void;
+  /** `code` is empty for a success. */
+  requestEnded(route: string, status: number, code: string, seconds: number): void;
+  attemptEnded(channelId: string, outcome: 'success' | 'failure'): void;
+  firstToken(route: string, seconds: number): void;
+  tokenGap(route: string, seconds: number): void;
+  tokens(kind: 'input' | 'cached_input' | 'output', count: number): void;
+  configReload(accepted: boolean): void;
+}
+
+export interface MetricsOptions {
+  readonly circuits: () => readonly CircuitReport[];
+  readonly pendingSettlements: () => number;
+  /** Event-loop delay and process figures; off in tests. */
+  readonly processFigures: boolean;
+}
+
+export function createMetrics(options: MetricsOptions): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  if (options.processFigures) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
+
+  const requests = new Counter({
+    name: 'mizu_requests_total',
+    help: 'Requests answered.',
+    labelNames: ['route', 'status'],
+    registers,
+  });
+  const errors = new Counter({
+    name: 'mizu_errors_total',
+    help: 'Failed requests by code.',
+    labelNames: ['route', 'code'],
+    registers,
+  });
+  const attempts = new Counter({
+    name: 'mizu_attempts_total',
+    help: 'Upstream attempts.',
+    labelNames: ['channel', 'outcome'],
+    registers,
+  });
+  const inFlight = new Gauge({
+    name: 'mizu_requests_in_flight',
+    help: 'Requests being answered.',
+    labelNames: ['route'],
+    registers,
+  });
+  const duration = new Histogram({
+    name: 'mizu_request_duration_seconds',
+    help: 'From the request to the end of its answer.',
+    labelNames: ['route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const first = new Histogram({
+    name: 'mizu_time_to_first_token_seconds',
+    help: 'From the request to the first words of a stream.',
+    labelNames: ['route'],
+    buckets: SECONDS,
+    registers,
+  });
+  const gap = new Histogram({
+    name: 'mizu_time_between_tokens_seconds',
+    help: 'Between two writes of a stream.',
+    labelNames: ['route'],
+    buckets: GAP_SECONDS,
+    registers,
+  });
+  const tokens = new Counter({ name: 'mizu_tokens_total', help: 'Billed tokens.', labelNames: ['kind'], registers });
+  const reloads = new Counter({
+    name: 'mizu_config_reloads_total',
+    help: 'Configuration reloads.',
+    labelNames: ['result'],
+    registers,
+  });
+  new Gauge({
+    name: 'mizu_circuit_open',
+    help: '1 while the circuit of a Channel and model is not closed.',
+    labelNames: ['channel', 'model', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { channelId, model = '', state } of options.circuits()) {
+        if (state !== 'closed') this.set({ channel: channelId, model, state }, 1);
+      }
+    },
+  });
+  new Gauge({
+    name: 'mizu_settlements_pending',
+    help: 'Settlements that wait for the disk.',
+    registers,
+    collect() {
+      this.set(options.pendingSettlements());
+    },
+  });
+
+  return {
+    registry,
+    requestStarted: (route) => inFlight.inc({ route }),
+    requestEnded(route, status, code, seconds) {
+      inFlight.dec({ route });
+      requests.inc({ route, status });
+      if (code !== '') errors.inc({ route, code });
+      duration.observe({ route }, seconds);
+    },
+    attemptEnded: (channel, outcome) => attempts.inc({ channel, outcome }),
+    firstToken: (route, seconds) => first.observe({ route }, seconds),
+    tokenGap: (route, seconds) => gap.observe({ route }, seconds),
+    tokens: (kind, count) => tokens.inc({ kind }, count),
+    configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
+  };
+}

@@ -1,0 +1,94 @@
+/** The operator's listener, on a port of its own: `/metrics`, `/healthz`, `/channels`. No authentication, so never on the public port. */
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Gateway } from './gateway.ts';
+import { pathOfTarget } from './route-table.ts';
+
+export interface OperationsServer {
+  /** Resolves with the port. */
+  listen(host: string, port: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export function createOperationsServer(gateway: Gateway): OperationsServer {
+  const server: Server = createServer((request, response) => {
+    void answer(gateway, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
+      gateway.log.error({ err: error }, 'operations request failed');
+      response.destroy();
+    });
+  });
+  return {
+    listen(host, port) {
+      return new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          const address = server.address();
+          resolve(typeof address === 'object' && address !== null ? address.port : port);
+        });
+      });
+    },
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeAllConnections();
+      await closed;
+    },
+  };
+}
+
+async function answer(gateway: Gateway, method: string, path: string, response: ServerResponse): Promise<void> {
+  if (method !== 'GET' && method !== 'HEAD') {
+    write(response, 405, 'application/json', '{"error":"method not allowed"}');
+    return;
+  }
+  switch (path) {
+    case '/metrics':
+      write(response, 200, gateway.metrics.registry.contentType, await gateway.metrics.registry.metrics());
+      return;
+    case '/healthz': {
+      const reasons = gateway.unready();
+      write(response, reasons.length === 0 ? 200 : 503, 'application/json', JSON.stringify(healthOf(gateway, reasons)));
+      return;
+    }
+    case '/channels':
+      write(response, 200, 'application/json', JSON.stringify({ channels: channelReport(gateway) }));
+      return;
+    default:
+      write(response, 404, 'application/json', '{"error":"not found"}');
+  }
+}
+
+function healthOf(gateway: Gateway, reasons: readonly string[]): object {
+  const config = gateway.config.current();
+  return {
+    status: reasons.length === 0 ? 'ok' : 'unready',
+    reasons,
+    config_revision: config.revision,
+    store: gateway.store.health(),
+    settlements_pending: gateway.store.settlements.pending,
+  };
+}
+
+/** Every Channel with its circuits that are not closed. Keys and URLs stay out. */
+export function channelReport(gateway: Gateway): object[] {
+  const circuits = gateway.dispatcher.health.report();
+  return gateway.config.current().channels.map(({ id, type, priority, weight, models }) => ({
+    id,
+    type,
+    priority,
+    weight,
+    models: [...models.keys()],
+    running: gateway.dispatcher.concurrency.running(id),
+    circuits: circuits
+      .filter(({ channelId, state, recentFailures }) => channelId === id && (state !== 'closed' || recentFailures > 0))
+      .map(({ model, state, openForMs, recentFailures }) => ({
+        ...(model === undefined ? {} : { model }),
+        state,
+        open_for_ms: openForMs,
+        recent_failures: recentFailures,
+      })),
+  }));
+}
+
+function write(response: ServerResponse, status: number, type: string, body: string): void {
+  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
+  response.end(body);
+}

@@ -1,0 +1,102 @@
+/**
+ * Every path of the interface with its aliases, on one screen. Routes on the raw path alone: never on `Host`, never on the query, and
+ * nothing is decoded or normalised, so a path that is spelled otherwise does not exist. Knows no handler.
+ */
+
+export type RouteName =
+  | 'chat_completions'
+  | 'responses'
+  | 'responses_compact'
+  | 'messages'
+  | 'completions'
+  | 'embeddings'
+  | 'image_generations'
+  | 'image_edits'
+  | 'videos'
+  | 'video'
+  | 'video_cancel'
+  | 'models'
+  | 'usage'
+  | 'user_balance'
+  | 'coding_balance'
+  | 'readyz'
+  | 'home'
+  | 'apidocs'
+  | 'prices';
+
+export type Method = 'GET' | 'POST';
+
+interface Row {
+  readonly name: RouteName;
+  readonly path: string;
+  readonly methods: readonly Method[];
+}
+
+/** Served beneath every prefix. `GET /responses` is the WebSocket upgrade; without one it is answered 426. */
+const ALIASED: readonly Row[] = [
+  { name: 'chat_completions', path: '/chat/completions', methods: ['POST'] },
+  { name: 'responses', path: '/responses', methods: ['GET', 'POST'] },
+  { name: 'responses', path: '/codex/responses', methods: ['GET', 'POST'] },
+  { name: 'responses_compact', path: '/responses/compact', methods: ['POST'] },
+  { name: 'responses_compact', path: '/codex/responses/compact', methods: ['POST'] },
+  { name: 'messages', path: '/messages', methods: ['POST'] },
+  { name: 'completions', path: '/completions', methods: ['POST'] },
+  { name: 'embeddings', path: '/embeddings', methods: ['POST'] },
+  { name: 'image_generations', path: '/images/generations', methods: ['POST'] },
+  { name: 'image_edits', path: '/images/edits', methods: ['POST'] },
+  { name: 'models', path: '/models', methods: ['GET'] },
+  { name: 'usage', path: '/usage', methods: ['GET'] },
+];
+const PREFIXES = ['/v1', '', '/api/v1', '/api'];
+
+const EXACT: readonly Row[] = [
+  { name: 'videos', path: '/v1/videos', methods: ['GET', 'POST'] },
+  { name: 'user_balance', path: '/user/balance', methods: ['GET'] },
+  { name: 'coding_balance', path: '/api/codex/usage', methods: ['GET'] },
+  { name: 'readyz', path: '/readyz', methods: ['GET'] },
+  { name: 'home', path: '/', methods: ['GET'] },
+  { name: 'apidocs', path: '/apidocs', methods: ['GET'] },
+  { name: 'prices', path: '/prices.json', methods: ['GET'] },
+];
+
+const VIDEO = /^\/v1\/videos\/([A-Za-z0-9_-]{1,128})(\/cancel)?$/;
+const VIDEO_ROW: Row = { name: 'video', path: '/v1/videos/{id}', methods: ['GET'] };
+const VIDEO_CANCEL_ROW: Row = { name: 'video_cancel', path: '/v1/videos/{id}/cancel', methods: ['POST'] };
+
+const TABLE: ReadonlyMap<string, Row> = new Map([
+  ...PREFIXES.flatMap((prefix) => ALIASED.map((row): [string, Row] => [prefix + row.path, row])),
+  ...EXACT.map((row): [string, Row] => [row.path, row]),
+]);
+
+export type RouteMatch =
+  /** `method` is GET for HEAD. */
+  | { readonly kind: 'route'; readonly name: RouteName; readonly method: Method; readonly id?: string }
+  | { readonly kind: 'not_found' }
+  | { readonly kind: 'method_not_allowed'; readonly allow: string }
+  | { readonly kind: 'options'; readonly allow: string };
+
+export function matchRoute(method: string, path: string): RouteMatch {
+  const video = VIDEO.exec(path);
+  const row = video === null ? TABLE.get(path) : video[2] === undefined ? VIDEO_ROW : VIDEO_CANCEL_ROW;
+  if (row === undefined) return { kind: 'not_found' };
+  const allow = [...row.methods.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])), 'OPTIONS'].join(', ');
+  if (method === 'OPTIONS') return { kind: 'options', allow };
+  const effective = method === 'HEAD' ? 'GET' : method;
+  const known = row.methods.find((name) => name === effective);
+  if (known === undefined) return { kind: 'method_not_allowed', allow };
+  return { kind: 'route', name: row.name, method: known, ...(video?.[1] === undefined ? {} : { id: video[1] }) };
+}
+
+/** The path of a request target: origin-form, or the absolute-form that proxies use. Its authority and query are ignored. */
+export function pathOfTarget(target: string): string {
+  const absolute = /^https?:\/\/[^/?#]*/i.exec(target);
+  const rest = absolute === null ? target : target.slice(absolute[0].length);
+  const end = rest.search(/[?#]/);
+  const path = end < 0 ? rest : rest.slice(0, end);
+  return absolute !== null && path === '' ? '/' : path;
+}
+
+/** True for paths whose clients read errors in the messages shape, unknown ones such as `/v1/messages/count_tokens` included. */
+export function speaksMessages(path: string): boolean {
+  return /^(\/api)?(\/v1)?\/messages(\/|$)/.test(path);
+}

@@ -1,0 +1,46 @@
+/** The balance of a key in two formats: its sub-account's when it has one, otherwise the wallet's. Costs nothing and is never refused for money. */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Balance } from '../../store/keys.ts';
+import { formatUsd } from '../../store/money.ts';
+import { authenticate } from '../authenticate.ts';
+import { Waiting } from '../exchange.ts';
+import type { Call, Handler } from '../gateway.ts';
+
+/** What an account without a limit shows: clients read a number here. */
+const UNLIMITED = '999999999.00';
+
+export const userBalance: Handler = async (call) => {
+  const balance = await balanceOf(call);
+  const total = shown(balance);
+  answer(call, {
+    is_available: balance.unlimited || balance.nanos > 0n,
+    balance_infos: [{ currency: 'USD', total_balance: total, granted_balance: '0.00', topped_up_balance: total }],
+  });
+};
+
+export const codingBalance: Handler = async (call) => {
+  const balance = await balanceOf(call);
+  answer(call, {
+    credits: {
+      has_credits: balance.unlimited || balance.nanos > 0n,
+      unlimited: balance.unlimited,
+      balance: shown(balance),
+    },
+  });
+};
+
+async function balanceOf(call: Call): Promise<Balance> {
+  const { keys } = call.gateway.store;
+  const { key } = await authenticate(call.request, call.ip, keys, call.gateway.clock.now());
+  const balance = await keys.balance(key.id);
+  if (balance === undefined) throw new GatewayError('unauthorized', 'The API key is missing or not valid.');
+  return balance;
+}
+
+function shown(balance: Balance): string {
+  return balance.unlimited ? UNLIMITED : formatUsd(balance.nanos);
+}
+
+function answer(call: Call, body: object): void {
+  new Waiting(call.response).answer({ status: 200, body: JSON.stringify(body), headers: { 'cache-control': 'no-store' } });
+}

@@ -1,0 +1,28 @@
+/** The text endpoints: each is the same pipeline with its own client codec. */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Dialect } from '../../codecs/canonical/dialect.ts';
+import type { Handler } from '../gateway.ts';
+import { serveText } from '../text/serve-text.ts';
+
+const speaking =
+  (dialect: Dialect): Handler =>
+  async (call) => {
+    const codec = call.gateway.codecs.client(dialect);
+    if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
+    await serveText(call, codec);
+  };
+
+export const chatCompletions = speaking('chat');
+export const messages = speaking('messages');
+export const completions = speaking('completions');
+
+const overHttp = speaking('responses');
+
+/** `GET` is the WebSocket's upgrade, which does not come here. */
+export const responses: Handler = async (call) => {
+  if (call.method === 'GET') {
+    call.response.setHeader('upgrade', 'websocket');
+    throw new GatewayError('upgrade_required', 'Use POST, or upgrade to a WebSocket.');
+  }
+  await overHttp(call);
+};

@@ -1,0 +1,163 @@
+/** The four video endpoints (spec, "POST /v1/videos" and what follows). Only the primary serves them; no task enters the request log. */
+import type { IncomingMessage } from 'node:http';
+import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
+import { decodeVideoRequest, videoRequestDigest } from '../../codecs/videos/request.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { NotCreated } from '../../store/videos.ts';
+import { checkModel } from '../admit.ts';
+import { authenticate } from '../authenticate.ts';
+import { parseJsonBody, readBody } from '../body.ts';
+import { Waiting } from '../exchange.ts';
+import type { Call, Handler } from '../gateway.ts';
+import { createdView, type TaskView, taskView } from '../videos/task-view.ts';
+import { routesFor } from '../videos/video-channel.ts';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_IDEMPOTENCY_KEY_CHARS = 255;
+const DEFAULT_LIMIT = 20;
+const MAX_LIMIT = 100;
+
+export const videos: Handler = async (call) => {
+  const principal = await owner(call);
+  if (call.method === 'POST') await create(call, principal);
+  else await list(call, principal);
+};
+
+export const video: Handler = async (call) => {
+  const principal = await owner(call);
+  const task = await call.gateway.store.videos.find(call.id ?? '', ownerIds(principal));
+  if (task === undefined) throw unknownVideo();
+  answer(call, 200, taskView(task));
+};
+
+export const videoCancel: Handler = async (call) => {
+  const principal = await owner(call);
+  const { store, clock } = call.gateway;
+  const cancelled = await store.videos.cancel(call.id ?? '', ownerIds(principal), clock.now());
+  if (cancelled.ok) return answer(call, 200, taskView(cancelled.value));
+  const { refusal } = cancelled;
+  if (refusal.reason !== 'illegal') throw unknownVideo();
+  // Asked twice: the first one did it.
+  if (refusal.task.state === 'cancelled') return answer(call, 200, taskView(refusal.task));
+  throw new GatewayError('video_submission_started', 'The task has been submitted and can no longer be cancelled.');
+};
+
+async function owner(call: Call): Promise<Principal> {
+  const { store, clock } = call.gateway;
+  const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  if (call.config.role !== 'primary')
+    throw new GatewayError('video_primary_required', 'Video requests are served by the primary node.');
+  return principal;
+}
+
+const ownerIds = ({ key, account }: Principal): { accountId: string; keyId: string } => ({
+  accountId: account.id,
+  keyId: key.id,
+});
+
+async function create(call: Call, principal: Principal): Promise<void> {
+  const { gateway, config, request, response } = call;
+  checkContentType(request);
+  const bytes = await readBody(request, response, { maxBytes: MAX_BODY_BYTES, timeoutMs: config.limits.bodyMs }, gateway.clock);
+  const { text, json } = parseJsonBody(bytes);
+  const idempotencyKey = idempotencyKeyOf(request);
+  const wanted = decodeVideoRequest(json);
+  const model = checkModel(config, principal, wanted.model);
+  const { routes, refusal } = routesFor(config, wanted, principal.account.class);
+  if (model.kind !== 'video' || (routes.length === 0 && refusal === undefined)) {
+    throw new GatewayError('no_healthy_upstream', `The model ${JSON.stringify(wanted.model)} makes no videos.`);
+  }
+  if (refusal !== undefined && routes.length === 0) throw refusal;
+  const priceNanos = model.rates?.pieces.get('video');
+  if (priceNanos === undefined)
+    throw new GatewayError('model_pricing_required', 'The model has no price for videos.', { param: 'model' });
+  const created = await gateway.store.videos.create({
+    id: gateway.mint('video_'),
+    principal,
+    model: wanted.model,
+    requestJson: text,
+    priceNanos,
+    idempotencyKey,
+    bodyHash: videoRequestDigest(json),
+    nowMs: gateway.clock.now(),
+  });
+  if (!created.ok) throw notCreated(created.refusal);
+  const { task } = created.value;
+  gateway.videoCreated();
+  answer(call, 202, createdView(task), { location: `/v1/videos/${task.id}` });
+}
+
+/** SDKs send this endpoint as a form; here it is JSON. Any other type is taken for what the body is. */
+function checkContentType(request: IncomingMessage): void {
+  if (/^\s*multipart\//i.test(request.headers['content-type'] ?? '')) {
+    throw new GatewayError('unsupported_media_type', 'Send the request as JSON (content-type: application/json).');
+  }
+}
+
+function idempotencyKeyOf(request: IncomingMessage): string {
+  const values = request.headersDistinct['idempotency-key'] ?? [];
+  const [value] = values;
+  if (value === undefined || value.trim() === '') {
+    throw new GatewayError('idempotency_key_required', 'The Idempotency-Key header is required: one key for each generation.', {
+      param: 'Idempotency-Key',
+    });
+  }
+  if (values.length > 1 || value.length > MAX_IDEMPOTENCY_KEY_CHARS || !/^[\x20-\x7e]+$/.test(value)) {
+    throw invalid(
+      'Idempotency-Key',
+      `Idempotency-Key must be one value of at most ${MAX_IDEMPOTENCY_KEY_CHARS} printable ASCII characters.`,
+    );
+  }
+  return value;
+}
+
+function notCreated(refusal: NotCreated): GatewayError {
+  switch (refusal.reason) {
+    case 'invalid':
+      return invalid(refusal.field, refusal.message);
+    case 'idempotency_key_reused':
+      return new GatewayError('idempotency_key_reused', 'This Idempotency-Key was used with another request.', {
+        param: 'Idempotency-Key',
+      });
+    case 'insufficient_balance':
+      return new GatewayError('insufficient_balance', 'The balance is too low.');
+    case 'spend_limit_reached':
+      return new GatewayError('api_key_spend_limit_reached', `The ${refusal.window} spend limit of this API key is used up.`);
+    case 'key_not_active':
+      return new GatewayError('unauthorized', 'The API key is missing or not valid.');
+  }
+}
+
+async function list(call: Call, principal: Principal): Promise<void> {
+  const query = new URLSearchParams(/\?([^#]*)/.exec(call.request.url ?? '')?.[1] ?? '');
+  const limit = limitOf(query.get('limit'));
+  const after = query.get('after');
+  const page = await call.gateway.store.videos.list(ownerIds(principal), { limit, ...(after === null ? {} : { after }) });
+  if (!page.ok) throw invalid('after', 'There is no such cursor.');
+  const { tasks, hasMore, nextCursor } = page.value;
+  answer(call, 200, { object: 'list', data: tasks.map(taskView), has_more: hasMore, next_cursor: nextCursor ?? null });
+}
+
+function limitOf(value: string | null): number {
+  if (value === null) return DEFAULT_LIMIT;
+  const limit = Number(value);
+  if (!/^\d{1,4}$/.test(value) || limit < 1 || limit > MAX_LIMIT) {
+    throw invalid('limit', `limit must be an integer from 1 to ${MAX_LIMIT}.`);
+  }
+  return limit;
+}
+
+interface TaskList {
+  readonly object: 'list';
+  readonly data: readonly TaskView[];
+  readonly has_more: boolean;
+  readonly next_cursor: string | null;
+}
+
+function answer(call: Call, status: number, body: TaskView | TaskList, headers: Readonly<Record<string, string>> = {}): void {
+  new Waiting(call.response).answer({ status, body: JSON.stringify(body), headers: { 'cache-control': 'no-store', ...headers } });
+}
+
+function unknownVideo(): GatewayError {
+  return new GatewayError('video_not_found', 'There is no such video task.');
+}

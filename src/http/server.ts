@@ -1,0 +1,210 @@
+/**
+ * The public listener on raw `node:http`: its limits, what every answer carries, and the drain. Finds the handler by the raw path and
+ * turns whatever it throws into the client's own error. Knows no dialect beyond which one writes the error.
+ */
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { GatewayError } from '../codecs/canonical/error.ts';
+import { answerError, errorBody } from './answer-error.ts';
+import { clientIp } from './client-ip.ts';
+import { clientGone, toGatewayError } from './errors.ts';
+import type { Call, Gateway, Handler } from './gateway.ts';
+import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
+
+export type Handlers = { readonly [Name in RouteName]?: Handler };
+
+export interface GatewayServer {
+  readonly server: Server;
+  /** Resolves with the port. */
+  listen(host: string, port: number): Promise<number>;
+  /** Exchanges that are open. */
+  readonly open: number;
+  /** No new connections; open exchanges finish. Resolves when all are done or `drainMs` is over; what is left is then cut. */
+  drain(drainMs: number): Promise<void>;
+  /** Cuts everything at once. */
+  cut(): void;
+}
+
+const HEADER_BYTES = 32 * 1024;
+const HEADERS_TIMEOUT_MS = 20_000;
+const KEEP_ALIVE_TIMEOUT_MS = 75_000;
+const CONNECTIONS_CHECK_MS = 5_000;
+
+const CORS = {
+  'access-control-allow-origin': '*',
+  'access-control-expose-headers': 'x-request-id, request-id, retry-after, location',
+} as const;
+
+export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
+  const { limits } = gateway.config.current();
+  const responses = new Set<ServerResponse>();
+  let draining = false;
+
+  const server = createServer({
+    maxHeaderSize: HEADER_BYTES,
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    // A body is bounded by `limits.bodyMs`; this only catches what never reached a handler.
+    requestTimeout: limits.bodyMs + HEADERS_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+    noDelay: true,
+  });
+  server.maxConnections = limits.connections;
+
+  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+    responses.add(response);
+    response.on('close', () => {
+      responses.delete(response);
+      // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
+      if (draining) setImmediate(() => server.closeIdleConnections());
+    });
+    if (draining) response.setHeader('connection', 'close');
+    void serve(gateway, handlers, request, response);
+  };
+  server.on('request', onRequest);
+  // The body reader says `100 Continue`, once it has decided to read.
+  server.on('checkContinue', onRequest);
+  server.on('clientError', refuseUnreadable);
+
+  return {
+    server,
+    get open() {
+      return responses.size;
+    },
+    listen(host, port) {
+      return new Promise((resolve, reject) => {
+        server.once('error', reject);
+        server.listen(port, host, () => {
+          server.off('error', reject);
+          const address = server.address();
+          resolve(typeof address === 'object' && address !== null ? address.port : port);
+        });
+      });
+    },
+    async drain(drainMs) {
+      draining = true;
+      for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      server.closeIdleConnections();
+      const timer = gateway.clock.setTimeout(() => server.closeAllConnections(), drainMs);
+      await closed;
+      timer.cancel();
+    },
+    cut() {
+      server.closeAllConnections();
+    },
+  };
+}
+
+async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const startedAt = gateway.clock.monotonic();
+  const path = pathOfTarget(request.url ?? '/');
+  const clientRequestId = usableId(request.headers['x-request-id']);
+  const requestId = clientRequestId ?? gateway.mint('req_');
+  response.setHeader('x-request-id', requestId);
+  response.setHeader('x-content-type-options', 'nosniff');
+  // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
+  request.on('error', () => undefined);
+  const match = matchRoute(request.method ?? 'GET', path);
+  const route = match.kind === 'route' ? match.name : 'unknown';
+  if (route === 'messages') response.setHeader('request-id', requestId);
+  gateway.metrics.requestStarted(route);
+  let code = '';
+  try {
+    const handler = handlerOf(match, handlers, response);
+    if (handler !== undefined && match.kind === 'route') {
+      await handler(createCall(gateway, match, request, response, { path, requestId, clientRequestId }));
+    }
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    code = error.code;
+    if (error.code === 'internal_error')
+      gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
+    else gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
+    answerError(gateway, request, response, { error, path, route, requestId });
+  } finally {
+    gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
+  }
+}
+
+/** The handler, or undefined when the answer is already out. Throws 404 and 405. */
+function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerResponse): Handler | undefined {
+  if (match.kind === 'not_found') throw new GatewayError('not_found', 'There is no such endpoint.');
+  for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value);
+  if (match.kind === 'options') {
+    response.writeHead(204, {
+      allow: match.allow,
+      'access-control-allow-methods': match.allow,
+      'access-control-allow-headers': '*, authorization',
+      'access-control-max-age': '86400',
+    });
+    response.end();
+    return undefined;
+  }
+  if (match.kind === 'method_not_allowed') {
+    response.setHeader('allow', match.allow);
+    throw new GatewayError('method_not_allowed', 'This endpoint does not take this method.');
+  }
+  const handler = handlers[match.name];
+  if (handler === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
+  return handler;
+}
+
+interface CallFacts {
+  readonly path: string;
+  readonly requestId: string;
+  readonly clientRequestId: string | undefined;
+}
+
+function createCall(
+  gateway: Gateway,
+  match: RouteMatch & { readonly kind: 'route' },
+  request: IncomingMessage,
+  response: ServerResponse,
+  facts: CallFacts,
+): Call {
+  const config = gateway.config.current();
+  const gone = new AbortController();
+  response.on('close', () => {
+    if (!response.writableFinished) gone.abort(clientGone());
+  });
+  return {
+    gateway,
+    config,
+    request,
+    response,
+    path: facts.path,
+    route: match.name,
+    method: match.method,
+    ...(match.id === undefined ? {} : { id: match.id }),
+    requestId: facts.requestId,
+    ...(facts.clientRequestId === undefined ? {} : { clientRequestId: facts.clientRequestId }),
+    startedAtMs: gateway.clock.now(),
+    ip: clientIp(request.socket.remoteAddress, request.headers, config.trustedProxies),
+    gone: gone.signal,
+  };
+}
+
+/** A client may name its request; the gateway's own identity of an exchange is another one. */
+function usableId(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' && /^[\w.:-]{1,128}$/.test(value) ? value : undefined;
+}
+
+/** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
+function refuseUnreadable(error: Error, socket: Socket): void {
+  if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+    socket.destroy();
+    return;
+  }
+  const code = 'code' in error ? error.code : undefined;
+  const [status, refusal] =
+    code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', new GatewayError('invalid_request', 'The request headers are too large.')]
+      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', new GatewayError('request_timeout', 'The request did not arrive in time.')]
+        : ['400 Bad Request', new GatewayError('invalid_request', 'The request is not valid HTTP, or ended too early.')];
+  const body = errorBody(refusal);
+  socket.end(
+    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,160 @@
+/**
+ * An upstream's answer as steps: body → SSE decode → upstream events → canonical events → order. Reads in the order of the bytes,
+ * holds nothing back and loses nothing that arrived before a failure. Its timers are the upstream's; the reader's pace is not counted.
+ */
+import type { Readable } from 'node:stream';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Step } from '../../codecs/canonical/event.ts';
+import type { Fold } from '../../codecs/canonical/fold.ts';
+import { Order } from '../../codecs/canonical/order.ts';
+import type { EventDecoder } from '../../codecs/codec.ts';
+import { type BodyReader, readBody } from '../../streams/body-source.ts';
+import { chain } from '../../streams/chain.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { createDeadline, type Deadline } from '../../streams/deadline.ts';
+import type { IdleTimers } from '../../streams/idle-timers.ts';
+import { sseDecode } from '../../streams/sse-decode.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+import type { Stage } from '../../streams/stage.ts';
+import { upstreamFailure } from '../errors.ts';
+
+export interface AnswerStreamOptions {
+  readonly clock: Clock;
+  readonly maxEventBytes: number;
+  /** Running since the request was sent. */
+  readonly timers: IdleTimers;
+}
+
+/** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
+const FINISHED_SILENCE_MS = 5_000;
+
+/** How long a finished upstream may take to end its response, so that its connection can be used again. */
+const DRAIN_MS = 250;
+
+export interface AnswerSource {
+  /** What has been said so far. */
+  readonly fold: Fold;
+  /** The terminal was read, and `take` will say nothing more. */
+  readonly ended: boolean;
+  /**
+   * Appends everything that is here; false when nothing is (then `wait`). Throws the upstream's failure as GatewayError, after the good
+   * steps before it were appended.
+   */
+  take(out: Step[]): boolean;
+  wait(): Promise<void>;
+  /** The client is slow: the upstream is not to blame for silence until `resume`. */
+  pause(): void;
+  resume(): void;
+  /** Lets go of the upstream at once. */
+  cancel(reason?: unknown): void;
+}
+
+export class AnswerStream implements AnswerSource {
+  readonly #reader: BodyReader;
+  readonly #decoder: EventDecoder;
+  readonly #order = new Order();
+  readonly #stages: Stage<Uint8Array, Step>;
+  readonly #timers: IdleTimers;
+  readonly #silence: Deadline;
+  #failed: GatewayError | undefined;
+  #over = false;
+
+  constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {
+    this.#reader = readBody(body, { clock: options.clock, ms: DRAIN_MS });
+    this.#decoder = decoder;
+    this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
+    this.#timers = options.timers;
+    this.#silence = createDeadline(options.clock, () => this.#reader.finish());
+  }
+
+  get fold(): Fold {
+    return this.#order.fold;
+  }
+
+  get ended(): boolean {
+    return this.#over;
+  }
+
+  take(out: Step[]): boolean {
+    if (this.#over) return true;
+    if (this.#failed !== undefined) throw this.#failed;
+    const before = out.length;
+    try {
+      const batch = this.#reader.take();
+      if (batch === undefined) return false;
+      this.#timers.touch();
+      if (batch === null) this.#stages.end(out);
+      else for (const bytes of batch) if (!this.#stages.ended) this.#stages.push(bytes, out);
+      this.#over = batch === null || this.#stages.ended;
+    } catch (thrown) {
+      this.#failed = upstreamFailure(thrown);
+      this.cancel(thrown);
+      throw this.#failed;
+    } finally {
+      this.#watch(out, before);
+    }
+    if (this.#over) this.cancel(new StreamError('ended', 'the answer is whole'));
+    return true;
+  }
+
+  wait(): Promise<void> {
+    return this.#reader.wait();
+  }
+
+  pause(): void {
+    this.#timers.pause();
+  }
+
+  resume(): void {
+    this.#timers.resume();
+  }
+
+  cancel(reason?: unknown): void {
+    this.#over ||= this.#failed === undefined;
+    this.#timers.stop();
+    this.#silence.stop();
+    this.#reader.cancel(reason);
+  }
+
+  /** Comments and pings carry no canonical event: they are signs of life and no data. */
+  #watch(out: readonly Step[], from: number): void {
+    if (this.#over || this.#failed !== undefined) return;
+    for (let index = from; index < out.length; index++) {
+      if ((out[index]?.events.length ?? 0) > 0) {
+        this.#timers.data();
+        break;
+      }
+    }
+    if (this.#decoder.finished === true) this.#silence.in(FINISHED_SILENCE_MS);
+  }
+}
+
+/** A whole JSON answer to a request for a stream: the stream that arrived at once. */
+export function wholeAsSource(step: Step): AnswerSource {
+  const order = new Order();
+  let taken = false;
+  return {
+    fold: order.fold,
+    get ended() {
+      return taken;
+    },
+    take(out) {
+      if (taken) return true;
+      taken = true;
+      order.push(step, out);
+      order.end();
+      return true;
+    },
+    wait: () => Promise.resolve(),
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel() {
+      taken = true;
+    },
+  };
+}
+
+/** The first word that commits: an item, or the terminal of an answer without one. `response.start` and usage wait with it. */
+export function commits(step: Step): boolean {
+  return step.events.some(({ type }) => type.startsWith('item.') || type === 'response.end');
+}

@@ -1,0 +1,224 @@
+/**
+ * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. What an upstream says
+ * instead of an answer (a status, an error event, HTML, JSON where a stream was asked) becomes the GatewayError that the loop judges.
+ */
+import type { IncomingHttpHeaders } from 'node:http';
+import { upstreamFault } from '../../codecs/canonical/error.ts';
+import type { Native, Step } from '../../codecs/canonical/event.ts';
+import { fold, type Whole } from '../../codecs/canonical/fold.ts';
+import type { Owner } from '../../codecs/canonical/opaque.ts';
+import { Order } from '../../codecs/canonical/order.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
+import type { CodecSet } from '../../codecs/codec-set.ts';
+import type { Clock } from '../../streams/clock.ts';
+import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import type { Config, Model } from '../config/config.ts';
+import type { Target } from '../dispatch/dispatch.ts';
+import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
+import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
+import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
+
+export interface TextAttemptOptions {
+  readonly request: CanonicalRequest;
+  readonly model: Model;
+  readonly config: Config;
+  readonly upstreams: Upstreams;
+  readonly codecs: CodecSet;
+  readonly clientHeaders: IncomingHttpHeaders;
+  readonly clock: Clock;
+  readonly mint: Mint;
+  /** What the history knows of items that this Channel stored. */
+  readonly stored?: (channelId: string) => (itemId: string) => boolean;
+}
+
+/** An answer at its commit point. */
+export interface StreamStart {
+  readonly kind: 'stream';
+  readonly owner: Owner;
+  /** Read already, not shown yet. */
+  readonly held: readonly Step[];
+  readonly source: AnswerSource;
+  readonly losses: readonly string[];
+}
+
+export interface WholeAnswer {
+  readonly kind: 'whole';
+  readonly owner: Owner;
+  readonly whole: Whole;
+  readonly native: Native | undefined;
+  readonly losses: readonly string[];
+}
+
+interface Sent {
+  readonly codec: UpstreamCodec;
+  readonly context: DecodeContext;
+  readonly encoded: UpstreamRequest;
+  readonly head: UpstreamHead;
+  readonly timers: IdleTimers;
+}
+
+/** Resolves at the first item event or the terminal; until then nothing may be shown. */
+export async function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
+  return await send(target, options, async (sent) => {
+    const source = await openSource(sent, options);
+    const held = await readUntilCommit(source);
+    return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
+  });
+}
+
+/** Resolves with the whole answer. An outcome `failed` is thrown, so that the next Channel may be tried. */
+export async function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
+  return await send(target, options, async (sent) => {
+    const { codec, context, encoded, head, timers } = sent;
+    let steps: readonly Step[];
+    if (contentType(head) === 'text/event-stream') {
+      const source = await openSource(sent, options);
+      steps = await readToEnd(source);
+    } else {
+      steps = [codec.decodeResponse(await readWhole(head.body, options.config.limits.answerBytes), context)];
+      checkOrder(steps);
+    }
+    timers.stop();
+    const whole = fold(steps.flatMap(({ events }) => events));
+    if (whole.outcome.status === 'failed' && whole.items.length === 0) throw whole.outcome.error;
+    const [only] = steps;
+    const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
+    return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
+  });
+}
+
+async function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
+  const { channel, upstreamModel, note } = target;
+  const codec = options.codecs.upstream(channel.type);
+  if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
+  const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
+  const stored = options.stored?.(channel.id);
+  const encoded = codec.encodeRequest(options.request, {
+    owner,
+    options: channel.codec,
+    facts: options.model.facts,
+    withoutOpaque: target.withoutOpaque,
+    ...(stored === undefined ? {} : { stored }),
+    mint: options.mint,
+  });
+
+  // One controller for everything that ends the attempt: the client, or a timer.
+  const abort = new AbortController();
+  const onGone = (): void => abort.abort(target.signal.reason);
+  if (target.signal.aborted) onGone();
+  target.signal.addEventListener('abort', onGone, { once: true });
+  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
+  try {
+    const head = await options.upstreams.send(
+      channel,
+      {
+        path: encoded.path,
+        headers: { ...encoded.headers, ...protocolHeaders(options, codec) },
+        body: applyParameters(encoded.body, channel),
+      },
+      { stream: options.request.stream, signal: abort.signal, clientHeaders: options.clientHeaders, upstreamModel },
+    );
+    note.upstreamStatus = head.status;
+    const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
+    if (typeof requestId === 'string') note.upstreamRequestId = requestId;
+    if (head.status < 200 || head.status > 299) throw await refusalOf(head, codec);
+    const { request } = options;
+    const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint: options.mint };
+    return await read({ codec, context, encoded, head, timers });
+  } catch (thrown) {
+    timers.stop();
+    target.signal.removeEventListener('abort', onGone);
+    throw abort.signal.aborted && abort.signal.reason !== undefined ? abort.signal.reason : thrown;
+  }
+}
+
+async function refusalOf(head: UpstreamHead, codec: UpstreamCodec): Promise<Error> {
+  const text = await readErrorText(head.body);
+  return codec.decodeError({ status: head.status, headers: head.headers, text });
+}
+
+/** Protocol headers of a client of the same dialect: its version and its betas are part of what it says. */
+function protocolHeaders(options: TextAttemptOptions, codec: UpstreamCodec): Record<string, string> {
+  if (options.request.dialect !== 'messages' || codec.dialect !== 'messages') return {};
+  const headers: Record<string, string> = {};
+  for (const name of ['anthropic-version', 'anthropic-beta']) {
+    const value = options.clientHeaders[name];
+    if (typeof value === 'string' && value !== '') headers[name] = value;
+  }
+  return headers;
+}
+
+function contentType(head: UpstreamHead): string {
+  return (head.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+}
+
+/** A stream by its type; JSON instead of it is a whole answer or an error; other types are read as a stream, which refuses what is none. */
+async function openSource(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+  const { codec, context, head, timers } = sent;
+  const type = contentType(head);
+  if (type === 'text/html') {
+    throw upstreamFault('undecodable', 'The upstream answered with a web page.', {
+      status: head.status,
+      text: await readErrorText(head.body),
+    });
+  }
+  if (type === 'application/json') {
+    const text = await readWhole(head.body, options.config.limits.answerBytes);
+    timers.stop();
+    return wholeAsSource(codec.decodeResponse(text, context));
+  }
+  return new AnswerStream(head.body, codec.decodeEvents(context), {
+    clock: options.clock,
+    maxEventBytes: options.config.limits.eventBytes,
+    timers,
+  });
+}
+
+async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
+  const held: Step[] = [];
+  for (let seen = 0; ; ) {
+    let failure: unknown;
+    let broken = false;
+    try {
+      if (!source.take(held)) {
+        await source.wait();
+        continue;
+      }
+    } catch (thrown) {
+      broken = true;
+      failure = thrown;
+    }
+    const committed = held.slice(seen).some(commits);
+    seen = held.length;
+    throwEarlyFailure(held);
+    if (committed) return held;
+    if (broken) throw failure;
+    if (source.ended) throw upstreamFault('empty', 'The upstream ended without an answer.');
+  }
+}
+
+/** An answer that failed before it said anything may still come from another Channel. */
+function throwEarlyFailure(held: readonly Step[]): void {
+  for (const { events } of held) {
+    for (const event of events) {
+      if (event.type === 'item.start') return;
+      if (event.type === 'response.end' && (event.outcome.status === 'failed' || event.outcome.status === 'cancelled')) {
+        throw event.outcome.error;
+      }
+    }
+  }
+}
+
+async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {
+  const steps: Step[] = [];
+  while (!source.ended) if (!source.take(steps)) await source.wait();
+  return steps;
+}
+
+function checkOrder(steps: readonly Step[]): void {
+  const order = new Order();
+  const out: Step[] = [];
+  for (const step of steps) order.push(step, out);
+  order.end();
+}

@@ -1,0 +1,57 @@
+/** What a text request needs of the Channel that serves it. */
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Item } from '../../codecs/canonical/item.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { CodecSet } from '../../codecs/codec-set.ts';
+import type { Model } from '../config/config.ts';
+import type { Need } from '../dispatch/candidates.ts';
+
+/** Throws `no_healthy_upstream` where the model is of another kind. */
+export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass: string, model: Model): Need {
+  if (model.kind !== 'text') {
+    throw new GatewayError(
+      'no_healthy_upstream',
+      `The model ${model.name} is a model for ${model.kind}: this endpoint does not serve it.`,
+    );
+  }
+  const referenceAt = firstReference(request.items);
+  const bound = boundTo(codecs, request);
+  return {
+    model: request.model,
+    accountClass,
+    types: codecs.textTypes,
+    ...(referenceAt === undefined ? {} : { referenceAt }),
+    ...(bound === undefined ? {} : { boundTo: bound }),
+  };
+}
+
+/** Native state of an upstream: only Channels of its dialect know it. */
+function boundTo(
+  codecs: CodecSet,
+  request: CanonicalRequest,
+): { readonly types: ReadonlySet<ChannelType>; readonly at: string } | undefined {
+  if (request.conversation !== undefined && request.conversation !== null) {
+    return { types: codecs.typesOf('responses'), at: 'conversation' };
+  }
+  return request.boundTo === undefined ? undefined : { types: codecs.typesOf(request.boundTo.dialect), at: request.boundTo.at };
+}
+
+/** The path of the first file that is given by a private id. */
+function firstReference(items: readonly Item[]): string | undefined {
+  for (const item of items) {
+    const media =
+      item.kind === 'media'
+        ? [item.media]
+        : item.kind === 'toolResult'
+          ? item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []))
+          : [];
+    const found = media.find(({ source }) => source.from === 'reference');
+    if (found !== undefined) return found.at ?? item.at ?? '';
+  }
+  return undefined;
+}
+
+export function carriesOpaque(request: CanonicalRequest): boolean {
+  return request.items.some((item) => 'opaque' in item && item.opaque !== undefined);
+}

@@ -1,0 +1,116 @@
+/**
+ * From the commit point to the end: steps of the upstream through the client's encoder into its connection. Reads no faster than the
+ * client does. The one place where a failure becomes words of a stream (through the seal).
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Step } from '../../codecs/canonical/event.ts';
+import type { Frame } from '../../codecs/codec.ts';
+import { sealed } from '../../streams/seal.ts';
+import { sseEvent, sseFrame } from '../../streams/sse-encode.ts';
+import type { SealingStage } from '../../streams/stage.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+import type { Committed } from '../exchange.ts';
+import { toGatewayError } from '../errors.ts';
+import type { AnswerSource } from './answer-stream.ts';
+
+export interface RelayWatch {
+  /** Something of the answer was written. */
+  onWords(): void;
+}
+
+/**
+ * Resolves with the failure that the client was told, or undefined after a good ending. Rejects when the client left (the upstream is
+ * then cancelled). `held` was read before the commit.
+ */
+export async function relay(
+  held: readonly Step[],
+  source: AnswerSource,
+  encoder: SealingStage<Step, Frame, GatewayError>,
+  committed: Committed,
+  watch: RelayWatch,
+): Promise<GatewayError | undefined> {
+  let told: GatewayError | undefined;
+  const voice = sealed(inFrames(encoder), (reason) => {
+    told = toGatewayError(reason);
+    return told;
+  });
+  const { writer } = committed;
+  try {
+    let words: string[] = [];
+    voice.push(held, words);
+    if (source.ended && !voice.over) voice.end(words);
+    for (;;) {
+      if (words.length > 0) {
+        const full = writer.write(words);
+        watch.onWords();
+        if (full !== undefined) {
+          source.pause();
+          await full;
+          source.resume();
+        }
+      }
+      if (voice.over) break;
+      words = [];
+      const steps: Step[] = [];
+      try {
+        if (!source.take(steps)) {
+          await source.wait();
+          continue;
+        }
+        voice.push(steps, words);
+        if (source.ended && !voice.over) voice.end(words);
+      } catch (reason) {
+        if (isClientGone(reason)) throw reason;
+        voice.push(steps, words);
+        voice.abort(reason, words);
+      }
+    }
+    if (!source.ended) source.cancel(new StreamError('ended', 'the ending was said'));
+    await writer.end();
+    return told;
+  } catch (reason) {
+    source.cancel(reason);
+    if (!isClientGone(reason)) writer.destroy(reason);
+    throw reason;
+  }
+}
+
+function isClientGone(reason: unknown): boolean {
+  return toGatewayError(reason).code === 'client_closed_request';
+}
+
+/** The words of a failure on a stream that never got an answer. */
+export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): string[] {
+  const words: string[] = [];
+  inFrames(encoder).fail(error, words);
+  return words;
+}
+
+/** Puts an encoder's events into SSE frames. */
+function inFrames(encoder: SealingStage<Step, Frame, GatewayError>): SealingStage<Step, string, GatewayError> {
+  const frames: Frame[] = [];
+  const flush = (out: string[]): void => {
+    for (const { event, data } of frames) out.push(event === undefined ? sseFrame(data) : sseEvent(event, data));
+    frames.length = 0;
+  };
+  return {
+    get ended() {
+      return encoder.ended;
+    },
+    push(step, out) {
+      frames.length = 0;
+      encoder.push(step, frames);
+      flush(out);
+    },
+    end(out) {
+      frames.length = 0;
+      encoder.end(frames);
+      flush(out);
+    },
+    fail(failure, out) {
+      frames.length = 0;
+      encoder.fail(failure, frames);
+      flush(out);
+    },
+  };
+}

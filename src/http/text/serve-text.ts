@@ -1,0 +1,234 @@
+/**
+ * A text endpoint from the request to the settled end: authenticate → read → decode → admit → dispatch → relay → settle. The same for
+ * every client dialect; what differs is the codec.
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Owner } from '../../codecs/canonical/opaque.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
+import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
+import { type Admitted, checkModel, reserve } from '../admit.ts';
+import { authenticate } from '../authenticate.ts';
+import { parseJsonBody, readBody } from '../body.ts';
+import { conversationOf } from '../dispatch/affinity.ts';
+import { eligibleChannels } from '../dispatch/candidates.ts';
+import { dispatch, type Plan, type Taken } from '../dispatch/dispatch.ts';
+import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
+import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
+import { type Committed, Waiting } from '../exchange.ts';
+import type { Call } from '../gateway.ts';
+import { Meter } from '../meter.ts';
+import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
+import { carriesOpaque, needOf } from './need.ts';
+import { failureFrames, relay } from './relay.ts';
+
+/** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
+export async function serveText(call: Call, codec: ClientCodec): Promise<void> {
+  const { gateway, config } = call;
+  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
+  const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  const accountId = principal.account.id;
+  const request = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const model = checkModel(config, principal, request.model);
+  const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
+  const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
+  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  try {
+    const meter = new Meter(call, admitted, {
+      stream: request.stream,
+      ...(request.reasoning?.effort === undefined ? {} : { effort: request.reasoning.effort }),
+    });
+    await meter.open();
+    const plan: Plan = {
+      channels,
+      model: request.model,
+      conversation: conversationOf(principal.key.id, request),
+      carriesOpaque: carriesOpaque(request),
+      maxAttempts: config.dispatch.maxAttempts,
+      maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
+      signal: call.gone,
+    };
+    const exchange = new TextExchange(call, codec, request, admitted, meter);
+    await (request.stream ? exchange.stream(plan) : exchange.whole(plan));
+  } finally {
+    admitted.reservation.release();
+  }
+}
+
+class TextExchange {
+  readonly #call: Call;
+  readonly #codec: ClientCodec;
+  readonly #request: CanonicalRequest;
+  readonly #admitted: Admitted;
+  readonly #meter: Meter;
+  readonly #options: TextAttemptOptions;
+  readonly #responseId: string;
+
+  constructor(call: Call, codec: ClientCodec, request: CanonicalRequest, admitted: Admitted, meter: Meter) {
+    const { gateway, config } = call;
+    this.#call = call;
+    this.#codec = codec;
+    this.#request = request;
+    this.#admitted = admitted;
+    this.#meter = meter;
+    this.#responseId = gateway.mint(codec.idPrefix);
+    this.#options = {
+      request,
+      model: admitted.model,
+      config,
+      upstreams: gateway.upstreams,
+      codecs: gateway.codecs,
+      clientHeaders: call.request.headers,
+      clock: gateway.clock,
+      mint: gateway.mint,
+    };
+  }
+
+  async whole(plan: Plan): Promise<void> {
+    let taken: Taken<WholeAnswer> | undefined;
+    try {
+      taken = await dispatch(
+        plan,
+        (target) => attemptWhole(target, this.#options),
+        this.#call.gateway.dispatcher,
+        this.#meter.attempts,
+      );
+      this.#took(taken);
+      const { whole, native, owner } = taken.answer;
+      const { outcome } = whole;
+      const broken = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
+      if (broken !== undefined && this.#codec.dialect !== 'responses') throw broken;
+      const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
+      if (broken === undefined) taken.succeeded();
+      else taken.failed(broken);
+      const usage = await this.#usageOf(taken.answer, broken);
+      const headers = this.#channelHeader(taken);
+      new Waiting(this.#call.response).answer({ status: 200, body, headers });
+      this.#meter.words();
+      await this.#meter.settle({ status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage });
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      taken?.failed(error);
+      // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
+      const usage =
+        taken === undefined
+          ? {}
+          : await this.#usageOf(
+              taken.answer,
+              error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined,
+            );
+      await this.#meter.settle({ status: error.status, error, clientGone: isClientGone(error), ...usage });
+      throw error;
+    }
+  }
+
+  async stream(plan: Plan): Promise<void> {
+    const { gateway, config } = this.#call;
+    const waiting = new Waiting(this.#call.response);
+    let committed: Committed | undefined;
+    const commit = (): Committed => {
+      committed ??= waiting.commit({
+        clock: gateway.clock,
+        writeStallMs: config.writeStallMs,
+        keepAlive: { intervalMs: config.keepAliveMs },
+      });
+      return committed;
+    };
+    // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
+    const early = gateway.clock.setTimeout(commit, config.commitAfterMs);
+    let taken: Taken<StreamStart>;
+    try {
+      taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      await this.#meter.settle({ status: committed === undefined ? error.status : 200, error, clientGone: isClientGone(error) });
+      if (committed === undefined) throw error;
+      await this.#sayFailure(committed, error);
+      return;
+    } finally {
+      early.cancel();
+    }
+    this.#took(taken);
+    await this.#relay(taken, commit());
+  }
+
+  async #relay(taken: Taken<StreamStart>, committed: Committed): Promise<void> {
+    const { held, source, owner } = taken.answer;
+    const encoder = this.#codec.encodeEvents(this.#context(owner));
+    let failure: GatewayError | undefined;
+    try {
+      const watch = { onWords: () => this.#meter.words() };
+      failure = await relay(held, source, encoder, committed, watch);
+      const { outcome } = source.fold;
+      if (outcome?.status === 'failed' || outcome?.status === 'cancelled') failure ??= outcome.error;
+    } catch (thrown) {
+      failure = toGatewayError(thrown);
+    }
+    if (failure === undefined) taken.succeeded();
+    else taken.failed(failure);
+    const usage = await this.#streamUsage(taken.answer, failure);
+    const gone = failure !== undefined && isClientGone(failure);
+    await this.#meter.settle({ status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: gone }), ...usage });
+  }
+
+  async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
+    const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
+    try {
+      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error));
+    } catch (thrown) {
+      if (!isClientGone(toGatewayError(thrown))) throw thrown;
+    }
+  }
+
+  #took(taken: Taken<StreamStart | WholeAnswer>): void {
+    this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
+    if (taken.answer.losses.length > 0) {
+      this.#call.gateway.log.debug({ request_id: this.#call.requestId, losses: taken.answer.losses }, 'conversion losses');
+    }
+  }
+
+  #context(owner: Owner): ResponseContext {
+    const { gateway, startedAtMs } = this.#call;
+    const accountId = this.#admitted.principal.account.id;
+    return {
+      responseId: this.#responseId,
+      model: this.#request.model,
+      createdAt: Math.floor(startedAtMs / 1000),
+      request: this.#request,
+      owner,
+      seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
+      mint: gateway.mint,
+    };
+  }
+
+  #channelHeader(taken: Taken<unknown>): Record<string, string> {
+    return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+  }
+
+  /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
+  async #usageOf(answer: WholeAnswer, failure: GatewayError | undefined): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
+    if (answer.whole.usage !== undefined) return { usage: answer.whole.usage };
+    return failure === undefined ? { usage: await countedUsage(this.#request, answer.whole) } : {};
+  }
+
+  /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
+  async #streamUsage(
+    start: StreamStart,
+    failure: GatewayError | undefined,
+  ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
+    const { fold: said } = start.source;
+    if (said.usage !== undefined && (said.outcome !== undefined || failure === undefined)) return { usage: said.usage };
+    const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
+    if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
+    const counted = await countedUsage(this.#request, said.whole({ status: 'cancelled', error: failure ?? clientGone() }));
+    return { usage: { ...counted, ...onlyInput(said.usage) } };
+  }
+}
+
+/** An early usage report knows the input; what it says of the output is a placeholder. */
+function onlyInput(usage: Usage | undefined): Partial<Usage> {
+  if (usage === undefined) return {};
+  const { output: _output, reasoning: _reasoning, ...input } = usage;
+  return (usage.input ?? 0) > 0 ? input : {};
+}

@@ -1,0 +1,68 @@
+/** `mizu logs [--follow] [--request ID] [--limit N]`: the request log, newest first; followed, oldest first. */
+import { formatUsd } from '../../store/money.ts';
+import type { RequestLogRow } from '../../store/request-log.ts';
+import type { Store } from '../../store/store.ts';
+import { report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+
+const FOLLOW_MS = 500;
+
+export const logs: Verb = async (context) => {
+  const store = await context.store();
+  const id = textOption(context, 'request');
+  if (id !== undefined) {
+    const found = await store.requestLog.find(id);
+    for (const row of found) report(context, row, detail(row));
+    return found.length === 0 ? 1 : 0;
+  }
+  if (context.options['follow'] === true) return await follow(context, store);
+  const limit = Number(textOption(context, 'limit') ?? 50);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new UsageError('--limit must be 1 to 1000');
+  for (const row of await store.requestLog.list({ limit })) report(context, row, line(row));
+  return 0;
+};
+
+async function follow(context: VerbContext, store: Store): Promise<number> {
+  let after = await store.requestLog.head();
+  while (!context.signal.aborted) {
+    for (const row of await store.requestLog.list({ after, limit: 1000 })) {
+      report(context, row, line(row));
+      after = row.seq;
+    }
+    await sleep(context, FOLLOW_MS);
+  }
+  return 0;
+}
+
+function sleep(context: VerbContext, ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = context.clock.setTimeout(resolve, ms);
+    context.signal.addEventListener(
+      'abort',
+      () => {
+        timer.cancel();
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}
+
+function line(row: RequestLogRow): string {
+  const at = new Date(row.startedAtMs).toISOString();
+  const charge = formatUsd(row.charge?.total ?? 0n);
+  const tries = row.attempts.map(({ channelId, errorCode }) =>
+    errorCode === undefined ? channelId : `${channelId}!${errorCode}`,
+  );
+  const what = row.errorCode === undefined ? row.status : `${row.status} ${row.errorCode}`;
+  return `${at} ${row.requestId} ${row.endpoint} ${row.model} ${row.httpStatus ?? ''} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`;
+}
+
+function detail(row: RequestLogRow): string {
+  const attempts = row.attempts.map(
+    ({ channelId, upstreamModel, startedAtMs, durationMs, upstreamStatus, errorCode, errorText }) =>
+      `  ${new Date(startedAtMs).toISOString()} ${channelId} ${upstreamModel} ${durationMs}ms ${upstreamStatus ?? ''} ${errorCode ?? 'ok'} ${errorText ?? ''}`,
+  );
+  return [line(row), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`])]
+    .map((text) => text.trimEnd())
+    .join('\n');
+}

@@ -1,0 +1,151 @@
+/**
+ * `mizu serve [--config FILE] [--demo] [--workers N]`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP and a changed file
+ * reload the configuration.
+ */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { CodecSet } from '../../codecs/codec-set.ts';
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Config } from '../config/config.ts';
+import type { ConfigError } from '../config/config-error.ts';
+import { parseConfig } from '../config/parse.ts';
+import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
+import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
+import type { Gateway } from '../gateway.ts';
+import { inRanges, ipRanges } from '../ip-ranges.ts';
+import { createLogger } from '../logs.ts';
+import { type Simulator, startSimulator } from '../simulator/simulator.ts';
+import { type RunningGateway, startGateway } from '../start.ts';
+import { isWorker, leavePrimary, runWorkers, shareMetrics } from '../workers.ts';
+import { UsageError } from './verb.ts';
+
+export interface ServeOptions {
+  readonly load: LoadOptions;
+  /** Given by `--config` or `MIZU_CONFIG`; absent: `mizu.config.json` where it exists. */
+  readonly configPath: string | undefined;
+  readonly demo: boolean;
+  /** 1: this process serves by itself. */
+  readonly workers: number;
+  readonly cwd: string;
+  readonly root: string;
+  readonly codecs: CodecSet;
+  readonly clock: Clock;
+  readonly mint: (prefix: string) => string;
+  readonly random: () => number;
+  readonly chargeFor: Gateway['chargeFor'];
+  readonly openStore: (config: Config) => Promise<Store>;
+  readonly print: (text: string) => void;
+  /** Tells which signal came; called for every one. */
+  readonly onSignal: (listener: (signal: 'reload' | 'stop') => void) => void;
+}
+
+export const DEFAULT_CONFIG = 'mizu.config.json';
+
+/** Resolves with the exit code once everything is closed. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const path = options.configPath ?? (existsSync(resolve(options.cwd, DEFAULT_CONFIG)) ? DEFAULT_CONFIG : undefined);
+  const demo = options.demo || path === undefined;
+  if (options.workers > 1 && demo) throw new UsageError('the demonstration runs in one process: --workers needs a configuration');
+  if (demo && !options.demo) checkLoopback(options.load.host);
+  return demo ? await serveDemo(options) : await serveFile(options, resolve(options.cwd, path ?? DEFAULT_CONFIG));
+}
+
+/** A lost configuration must not open a gateway to a network. */
+function checkLoopback(host: string | undefined): void {
+  const loopback = ipRanges(['127.0.0.0/8', '::1']);
+  if (host === undefined || host === 'localhost' || inRanges(loopback, host)) return;
+  throw new UsageError(
+    `there is no configuration, and the host ${host} is not this machine: give --config, or --demo if you mean it`,
+  );
+}
+
+async function serveFile(options: ServeOptions, path: string): Promise<number> {
+  const log = createLogger('info');
+  const refused = (error: ConfigError): void =>
+    log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
+  const source = new FileConfig(path, options.load, {
+    onAccepted: (config) => log.info({ path, revision: config.revision }, 'configuration reloaded'),
+    onRefused: refused,
+  });
+  log.level = source.current().log.level;
+  source.startWatching();
+  if (options.workers > 1 && !isWorker) {
+    const { operations } = source.current();
+    source.close();
+    const { workers: count, clock, onSignal } = options;
+    return await runWorkers({ count, operations, clock, log, onSignal });
+  }
+  const store = await options.openStore(source.current());
+  try {
+    const running = await start(options, source, store, log);
+    if (isWorker) shareMetrics(running.gateway.metrics.registry);
+    const { host } = source.current().listen;
+    options.print(`Mizu listens on http://${host}:${running.port}`);
+    await untilStopped(options, running, () => source.reload());
+  } finally {
+    source.close();
+    await store.close();
+    leavePrimary();
+  }
+  return 0;
+}
+
+async function serveDemo(options: ServeOptions): Promise<number> {
+  const simulator: Simulator = await startSimulator({ docs: options.root, control: false });
+  try {
+    const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
+      ...options.load,
+      path: resolve(options.cwd, DEFAULT_CONFIG),
+      revision: 1,
+      nowMs: options.clock.now(),
+    });
+    const store = await options.openStore(config);
+    try {
+      await fundDemo(store);
+      const running = await start(options, fixedConfig(config), store, createLogger('warn'));
+      options.print(demoGreeting(config.listen.host, running.port));
+      await untilStopped(options, running, () => undefined);
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await simulator.close();
+  }
+  return 0;
+}
+
+async function start(
+  options: ServeOptions,
+  config: ConfigSource,
+  store: Store,
+  log: ReturnType<typeof createLogger>,
+): Promise<RunningGateway> {
+  const { codecs, clock, mint, random, chargeFor } = options;
+  return await startGateway({
+    config,
+    store,
+    codecs,
+    clock,
+    mint,
+    random,
+    chargeFor,
+    log,
+    processFigures: true,
+    operations: !isWorker,
+  });
+}
+
+async function untilStopped(options: ServeOptions, running: RunningGateway, reload: () => void): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    let stopping = false;
+    options.onSignal((signal) => {
+      if (signal === 'reload') reload();
+      else if (stopping) running.cut();
+      else {
+        stopping = true;
+        running.stop().then(resolve, reject);
+      }
+    });
+  });
+}

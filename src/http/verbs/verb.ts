@@ -1,0 +1,63 @@
+/** What a verb of the command line is given and gives back. Verbs read no environment and no argv: `main.ts` passes both in. */
+import type { Store } from '../../store/store.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Config } from '../config/config.ts';
+
+export interface VerbContext {
+  /** What follows the verb's own words. */
+  readonly args: readonly string[];
+  readonly options: Readonly<Record<string, string | boolean | undefined>>;
+  readonly json: boolean;
+  readonly clock: Clock;
+  readonly mint: (prefix: string) => string;
+  print(text: string): void;
+  /** Throws ConfigError. */
+  config(): Config;
+  /** Opens the store of the configuration; it is closed when the verb returns. */
+  store(): Promise<Store>;
+  /** Aborted by Ctrl-C. */
+  readonly signal: AbortSignal;
+}
+
+/** Resolves with the exit code. Throws UsageError for arguments that make no sense. */
+export type Verb = (context: VerbContext) => Promise<number>;
+
+/** The operator's mistake: shown without a stack, exit code 2. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError';
+}
+
+/** A refusal of the store: shown as it is, exit code 1. */
+export class RefusedError extends Error {
+  override readonly name = 'RefusedError';
+}
+
+export function argument(context: VerbContext, index: number, name: string): string {
+  const value = context.args[index];
+  if (value === undefined || value === '') throw new UsageError(`${name} is missing`);
+  return value;
+}
+
+export function textOption(context: VerbContext, name: string): string | undefined {
+  const value = context.options[name];
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** Prints JSON with `--json`, otherwise the text; bigints become strings. */
+export function report(context: VerbContext, value: unknown, text: string): void {
+  const replacer = (_key: string, member: unknown): unknown => (typeof member === 'bigint' ? member.toString() : member);
+  context.print(context.json ? JSON.stringify(value, replacer) : text);
+}
+
+/** Columns, padded; the first row is the head. */
+export function table(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}

@@ -1,0 +1,102 @@
+/**
+ * `mizu videos list [--state S] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]`: the operator's view of video tasks, and the
+ * word about one whose outcome nobody knows. A resolution settles or refunds in the same transaction and is journaled.
+ */
+import { formatUsd } from '../../store/money.ts';
+import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
+import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+
+export const videos: Verb = async (context) => {
+  switch (argument(context, 0, 'list, show or resolve')) {
+    case 'list':
+      return await list(context);
+    case 'show':
+      return await show(context);
+    case 'resolve':
+      return await resolve(context);
+    default:
+      throw new UsageError('videos list | show ID | resolve ID --succeeded URL | --failed [MESSAGE]');
+  }
+};
+
+async function list(context: VerbContext): Promise<number> {
+  const state = textOption(context, 'state');
+  if (state !== undefined && !isState(state)) throw new UsageError(`--state must be one of ${Object.keys(VIDEO).join(', ')}`);
+  const limit = Number(textOption(context, 'limit') ?? 50);
+  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new UsageError('--limit must be 1 to 1000');
+  const tasks = await (await context.store()).videos.all({ limit, ...(state === undefined ? {} : { state }) });
+  const rows = tasks.map((task) => [
+    task.id,
+    task.state,
+    task.model,
+    new Date(task.createdAtMs).toISOString(),
+    `$${formatUsd(task.frozenNanos)}`,
+    task.keyId,
+  ]);
+  report(context, tasks, table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
+  return 0;
+}
+
+async function show(context: VerbContext): Promise<number> {
+  const id = argument(context, 1, 'ID');
+  const task = await (await context.store()).videos.inspect(id);
+  if (task === undefined) throw new RefusedError(`there is no video task ${id}`);
+  report(context, task, describe(task));
+  return 0;
+}
+
+async function resolve(context: VerbContext): Promise<number> {
+  const id = argument(context, 1, 'ID');
+  const url = textOption(context, 'succeeded');
+  const failed = textOption(context, 'failed');
+  if ((url === undefined) === (failed === undefined)) throw new UsageError('give --succeeded URL or --failed MESSAGE');
+  if (url !== undefined && !URL.canParse(url)) throw new UsageError('--succeeded needs the URL of the result');
+  const verdict =
+    url === undefined
+      ? ({
+          event: 'fail',
+          error: {
+            code: 'resolved_by_operator',
+            message: failed === undefined || failed === '' ? 'The generation failed.' : failed,
+          },
+        } as const)
+      : ({ event: 'succeed', outputUrl: url } as const);
+  const store = await context.store();
+  const changed = await store.videos.resolve(
+    id,
+    verdict,
+    { id: context.mint('resolution_'), by: 'operator' },
+    context.clock.now(),
+  );
+  if (!changed.ok) {
+    const { refusal } = changed;
+    throw new RefusedError(
+      refusal.reason === 'illegal' ? `the task is ${refusal.task.state}, not unknown` : `there is no video task ${id}`,
+    );
+  }
+  report(context, changed.value, describe(changed.value));
+  return 0;
+}
+
+function isState(word: string): word is VideoState {
+  return Object.hasOwn(VIDEO, word);
+}
+
+function describe(task: VideoTask): string {
+  const lines = [
+    `${task.id}  ${task.state}`,
+    `  model     ${task.model}`,
+    `  account   ${task.accountId}  key ${task.keyId}`,
+    `  created   ${new Date(task.createdAtMs).toISOString()}`,
+    `  updated   ${new Date(task.updatedAtMs).toISOString()}`,
+    `  price     $${formatUsd(task.frozenNanos)}`,
+  ];
+  if ('submission' in task && task.submission !== undefined) {
+    lines.push(`  channel   ${task.submission.channelId} (${task.submission.upstreamModel}), attempt ${task.submission.attempt}`);
+  }
+  if ('upstreamId' in task && task.upstreamId !== undefined) lines.push(`  upstream  ${task.upstreamId}`);
+  if (task.state === 'unknown') lines.push(`  reason    ${task.reason}`);
+  if (task.state === 'succeeded') lines.push(`  output    ${task.outputUrl}`);
+  if (task.state === 'failed') lines.push(`  error     ${task.error.code}: ${task.error.message}`);
+  return lines.join('\n');
+}

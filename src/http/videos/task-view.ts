@@ -1,0 +1,64 @@
+/** A video task as its owner reads it (design: "video task"). Upstream ids, Channels and the request stay inside. */
+import { formatUsd } from '../../store/money.ts';
+import type { VideoTask } from '../../store/videos.ts';
+
+const BILLING: Readonly<Record<VideoTask['state'], 'held' | 'settled' | 'refunded'>> = {
+  queued: 'held',
+  submitting: 'held',
+  running: 'held',
+  unknown: 'held',
+  succeeded: 'settled',
+  failed: 'refunded',
+  cancelled: 'refunded',
+};
+
+export interface TaskView {
+  readonly id: string;
+  readonly object: 'video';
+  readonly model: string;
+  readonly status: VideoTask['state'];
+  /** Unix seconds. */
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly output: { readonly url: string } | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly billing: { readonly status: string; readonly currency: 'USD'; readonly frozen: string; readonly charged: string };
+}
+
+export function taskView(task: VideoTask): TaskView {
+  const billing = BILLING[task.state];
+  return {
+    id: task.id,
+    object: 'video',
+    model: task.model,
+    status: task.state,
+    created_at: Math.floor(task.createdAtMs / 1000),
+    updated_at: Math.floor(task.updatedAtMs / 1000),
+    output: task.state === 'succeeded' ? { url: task.outputUrl } : null,
+    error: task.state === 'failed' ? { code: task.error.code, message: task.error.message } : null,
+    billing: {
+      status: billing,
+      currency: 'USD',
+      frozen: formatUsd(task.frozenNanos),
+      charged: formatUsd(billing === 'settled' ? task.frozenNanos : 0n),
+    },
+  };
+}
+
+/** The task as it was when it was created: a repeated creation is answered with the very same 202. */
+export function createdView(task: VideoTask): TaskView {
+  const { id, number, accountId, keyId, model, requestJson, createdAtMs, frozenNanos } = task;
+  return taskView({
+    id,
+    number,
+    accountId,
+    keyId,
+    model,
+    requestJson,
+    createdAtMs,
+    updatedAtMs: createdAtMs,
+    frozenNanos,
+    state: 'queued',
+    dueAtMs: createdAtMs,
+  });
+}

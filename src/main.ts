@@ -1,0 +1,204 @@
+/**
+ * The entry: `serve` and the operator's verbs. The only file that reads the environment and argv, and the only one that ends the
+ * process; everything else is passed in.
+ */
+import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { codecs } from './codecs/registry.ts';
+import type { Config } from './http/config/config.ts';
+import { ConfigError } from './http/config/config-error.ts';
+import { type LoadOptions, loadConfig } from './http/config/source.ts';
+import { accounts } from './http/verbs/accounts.ts';
+import { channels } from './http/verbs/channels.ts';
+import { check } from './http/verbs/check.ts';
+import { keys } from './http/verbs/keys.ts';
+import { balance, ledger } from './http/verbs/ledger.ts';
+import { logs } from './http/verbs/logs.ts';
+import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
+import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { videos } from './http/verbs/videos.ts';
+import { chargeFor } from './store/charge.ts';
+import { openLmdbStore } from './store/lmdb/open.ts';
+import { parsePrice } from './store/prices.ts';
+import type { Store } from './store/store.ts';
+import { StoreError } from './store/store-error.ts';
+import { systemClock } from './streams/clock.ts';
+
+const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, videos, check, channels };
+
+const USAGE = `usage: mizu VERB [--config FILE] [--json]
+  serve [--demo] [--workers N]                  run the gateway
+  check                                         validate the configuration
+  accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD
+  keys create --account NAME [--name N] [--expires DATE] [--models A,B] [--ips CIDR,…]
+       [--limit-total USD] [--limit-hourly USD] [--limit-daily USD] [--sub-account]
+  keys list [--account NAME] | disable ID | enable ID | transfer ID USD
+  balance [NAME]
+  ledger verify
+  logs [--follow] [--request ID] [--limit N]
+  videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
+  channels test [ID]`;
+
+const OPTIONS = {
+  config: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  demo: { type: 'boolean' },
+  workers: { type: 'string' },
+  class: { type: 'string' },
+  credit: { type: 'string' },
+  unlimited: { type: 'boolean' },
+  account: { type: 'string' },
+  name: { type: 'string' },
+  expires: { type: 'string' },
+  models: { type: 'string' },
+  ips: { type: 'string' },
+  'limit-total': { type: 'string' },
+  'limit-hourly': { type: 'string' },
+  'limit-daily': { type: 'string' },
+  'sub-account': { type: 'boolean' },
+  follow: { type: 'boolean' },
+  request: { type: 'string' },
+  limit: { type: 'string' },
+  state: { type: 'string' },
+  succeeded: { type: 'string' },
+  failed: { type: 'string' },
+} as const;
+
+type Options = ReturnType<typeof readArguments>['values'];
+
+async function main(): Promise<number> {
+  const { positionals, values } = readArguments();
+  const [name, ...args] = positionals;
+  if (name === undefined || values.help === true) {
+    print(USAGE);
+    return values.help === true ? 0 : 2;
+  }
+  const load = loadOptions();
+  const configPath = values.config ?? process.env['MIZU_CONFIG'];
+  if (name === 'serve') {
+    return await serve({
+      load,
+      configPath,
+      demo: values.demo === true,
+      workers: workersOf(values.workers),
+      cwd: process.cwd(),
+      root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
+      codecs,
+      clock: systemClock,
+      mint,
+      random: Math.random,
+      chargeFor,
+      openStore,
+      print,
+      onSignal(listener) {
+        process.on('SIGHUP', () => listener('reload'));
+        process.on('SIGTERM', () => listener('stop'));
+        process.on('SIGINT', () => listener('stop'));
+      },
+    });
+  }
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
+  return await runVerb(verb, args, values, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+}
+
+async function runVerb(verb: Verb, args: readonly string[], options: Options, config: () => Config): Promise<number> {
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  let opened: Store | undefined;
+  try {
+    return await verb({
+      args,
+      options,
+      json: options.json === true,
+      clock: systemClock,
+      mint,
+      print,
+      config,
+      async store() {
+        opened ??= await openStore(config());
+        return opened;
+      },
+      signal: abort.signal,
+    });
+  } finally {
+    await opened?.close();
+  }
+}
+
+function readArguments() {
+  try {
+    return parseArgs({ args: process.argv.slice(2), options: OPTIONS, allowPositionals: true });
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+  }
+}
+
+function workersOf(text: string | undefined): number {
+  const count = Number(text ?? 1);
+  if (!Number.isInteger(count) || count < 1 || count > 256) throw new UsageError('--workers must be 1 to 256');
+  return count;
+}
+
+function loadOptions(): LoadOptions {
+  const { HOST: host, PORT: port } = process.env;
+  if (port !== undefined && port !== '' && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) {
+    throw new UsageError(`PORT is no port: ${port}`);
+  }
+  return {
+    env: process.env,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    parsePrice,
+    now: systemClock.now,
+    ...(host === undefined || host === '' ? {} : { host }),
+    ...(port === undefined || port === '' ? {} : { port: Number(port) }),
+  };
+}
+
+function openStore(config: Config): Promise<Store> {
+  return openLmdbStore({
+    path: config.storePath,
+    clock: {
+      now: systemClock.now,
+      after(ms, callback) {
+        const timer = setTimeout(callback, ms).unref();
+        return () => clearTimeout(timer);
+      },
+    },
+    randomBytes,
+    process: { host: hostname(), pid: process.pid, isAlive },
+  });
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+function mint(prefix: string): string {
+  return prefix + randomBytes(16).toString('hex');
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  const known =
+    error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError || error instanceof StoreError;
+  process.stderr.write(
+    `mizu: ${known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+  );
+  process.exitCode = error instanceof UsageError ? 2 : 1;
+}

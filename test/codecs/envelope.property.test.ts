@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { CHANNEL_TYPES } from '../../src/codecs/canonical/dialect.ts';
+import type { Opaque } from '../../src/codecs/canonical/opaque.ts';
+import { createEnvelopes, type EnvelopeSecret } from '../../src/codecs/envelope.ts';
+
+const secret = (id: number): EnvelopeSecret => ({ id, bytes: new Uint8Array(32).fill(id) });
+const secretsOf = (...ids: number[]) => ({
+  current: () => secret(ids.at(-1) ?? 1),
+  byId: (id: number) => (ids.includes(id) ? secret(id) : undefined),
+});
+const envelopes = createEnvelopes(secretsOf(1));
+
+const opaques: fc.Arbitrary<Opaque> = fc.record(
+  {
+    owner: fc.oneof(
+      fc.record(
+        { channelType: fc.constantFrom(...CHANNEL_TYPES), scope: fc.string(), model: fc.string() },
+        { noNullPrototype: true },
+      ),
+      fc.record(
+        { client: fc.constantFrom('chat' as const, 'messages' as const, 'responses' as const) },
+        { noNullPrototype: true },
+      ),
+    ),
+    value: fc
+      .oneof(fc.string({ unit: 'binary' }), fc.string({ minLength: 2000, maxLength: 5000 }), fc.base64String())
+      .filter((text) => text.isWellFormed() && !text.startsWith('mz2.')),
+    itemId: fc.string(),
+    form: fc.string(),
+  },
+  { requiredKeys: ['owner', 'value'], noNullPrototype: true },
+);
+
+test('what is sealed opens to the same, for its own account only', () => {
+  fc.assert(
+    fc.property(opaques, fc.string(), fc.string(), (opaque, account, other) => {
+      const sealed = envelopes.seal(opaque, account);
+      assert.match(sealed, /^mz2\.[A-Za-z0-9_-]+$/);
+      assert.deepEqual(envelopes.open(sealed, account), { ...opaque, sealed });
+      if (other !== account) assert.equal(envelopes.open(sealed, other), undefined);
+    }),
+  );
+});
+
+test('sealing is deterministic, and a sealed value is not sealed twice', () => {
+  fc.assert(
+    fc.property(opaques, fc.string(), (opaque, account) => {
+      const sealed = envelopes.seal(opaque, account);
+      assert.equal(envelopes.seal(opaque, account), sealed);
+      assert.equal(envelopes.seal({ ...opaque, value: sealed }, account), sealed);
+    }),
+  );
+});
+
+test('one changed, missing or added character opens to nothing', () => {
+  fc.assert(
+    fc.property(opaques, fc.nat(), fc.constantFrom('A', 'b', '_', '=', ' ', 'é'), (opaque, at, character) => {
+      const sealed = envelopes.seal(opaque, 'a');
+      const index = at % sealed.length;
+      const changed = sealed.slice(0, index) + character + sealed.slice(index + 1);
+      if (changed !== sealed) assert.equal(envelopes.open(changed, 'a'), undefined);
+      assert.equal(envelopes.open(sealed.slice(0, index), 'a'), undefined);
+      assert.equal(envelopes.open(sealed.slice(0, index) + character + sealed.slice(index), 'a'), undefined);
+    }),
+  );
+});
+
+test('garbage never throws', () => {
+  fc.assert(
+    fc.property(fc.string(), fc.base64String(), (text, base64) => {
+      assert.equal(envelopes.open(text, 'a'), undefined);
+      assert.equal(envelopes.open(`mz2.${text}`, 'a'), undefined);
+      assert.equal(envelopes.open(`mz2.AQE${base64}`, 'a'), undefined);
+    }),
+  );
+});
+
+test('a rotated secret still opens, a removed one does not', () => {
+  const opaque: Opaque = { owner: { channelType: 'messages', scope: 's', model: 'm' }, value: 'v' };
+  const sealed = envelopes.seal(opaque, 'a');
+  assert.equal(createEnvelopes(secretsOf(1, 2)).open(sealed, 'a')?.value, 'v');
+  assert.equal(createEnvelopes(secretsOf(2)).open(sealed, 'a'), undefined);
+  assert.notEqual(createEnvelopes(secretsOf(1, 2)).seal(opaque, 'a'), sealed);
+});
+
+test('a long value is deflated', () => {
+  const opaque: Opaque = { owner: { channelType: 'messages', scope: 's', model: 'm' }, value: 'abc'.repeat(10_000) };
+  assert.ok(envelopes.seal(opaque, 'a').length < 1000);
+});

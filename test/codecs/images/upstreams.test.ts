@@ -1,0 +1,319 @@
+/** The three image upstreams without sockets: what is sent, what is understood, what is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bodyBytes } from '../../../src/codecs/body-pieces.ts';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import {
+  decodeModelList,
+  encodeImageAnswer,
+  encodeImageEvents,
+  IMAGE_UPSTREAMS,
+  type ImageAnswer,
+  type ImageRequest,
+  type ImageUpstream,
+  joinAnswers,
+  readImageJson,
+  rejectsStreaming,
+} from '../../../src/codecs/images/index.ts';
+import { sseDecode } from '../../../src/streams/sse-decode.ts';
+import type { Frame } from '../../../src/codecs/codec.ts';
+
+const upstream = (type: 'openai_image' | 'openrouter_image' | 'responses'): ImageUpstream => {
+  const found = IMAGE_UPSTREAMS.get(type);
+  if (found === undefined) throw new Error(type);
+  return found;
+};
+const native = upstream('openai_image');
+const router = upstream('openrouter_image');
+const tool = upstream('responses');
+const ALL = [native, router, tool];
+
+const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+const URL = `data:image/png;base64,${PNG}`;
+
+function read(operation: 'generation' | 'edit', body: JsonObject): ImageRequest {
+  return readImageJson(operation, JSON.stringify(body), body);
+}
+
+function sent(
+  to: ImageUpstream,
+  request: ImageRequest,
+  changes: { readonly stream?: boolean; readonly defaults?: object; readonly override?: (json: string) => string } = {},
+) {
+  const encoded = to.encode(request, {
+    upstreamModel: 'up',
+    stream: false,
+    generationTool: true,
+    defaults: {},
+    override: (json) => json,
+    mint: (prefix) => `${prefix}0123`,
+    ...changes,
+  });
+  return { ...encoded, text: Buffer.concat([...bodyBytes(encoded.body)]).toString() };
+}
+
+const BASE = { model: 'm', prompt: 'x' };
+
+test('native: the body goes on as its own text', () => {
+  const text = '{"prompt":"x", "model":"m","n":3,"stream":true,"partial_images":2,"seed":1.0,"user":"u"}';
+  const request = readImageJson('generation', text.replace('3', '1'), JSON.parse(text.replace('3', '1')));
+  assert.equal(
+    sent(native, request, { stream: true }).text,
+    '{"prompt":"x", "model":"up","n":1,"stream":true,"seed":1.0,"user":"u"}',
+  );
+  assert.equal(
+    sent(native, request, { defaults: { size: '8x8', background: 'opaque' } }).text,
+    '{"prompt":"x", "model":"up","n":1,"seed":1.0,"user":"u","size":"8x8","background":"opaque"}',
+  );
+});
+
+test('the operator’s changes reach every form', () => {
+  const override = (json: string): string => JSON.stringify({ ...JSON.parse(json), moderation: 'low' });
+  const edit = read('edit', { ...BASE, images: [{ image_url: URL }] });
+  assert.match(sent(native, edit, { override }).text, /name="moderation"\r\n\r\nlow\r\n/);
+  assert.equal(JSON.parse(sent(router, edit, { override }).text).moderation, 'low');
+  assert.equal(JSON.parse(sent(router, edit, { override }).text).input_references[0].image_url.url, URL);
+});
+
+test('a prompt that looks like a slot stays a prompt', () => {
+  const edit = read('edit', { ...BASE, prompt: 'slot-0- slot0123-9- "quoted"', images: [{ image_url: URL }] });
+  const { prompt, input_references: references } = JSON.parse(sent(router, edit).text);
+  assert.equal(prompt.includes('"quoted"'), true);
+  assert.equal(references[0].image_url.url, URL);
+});
+
+test('a MIME type cannot break out of a header or of JSON', () => {
+  for (const mime of ['image/png"\r\nx-evil: 1', 'image/p"ng', 'IMAGE/PNG']) {
+    const edit = read('edit', { ...BASE, images: [{ image_url: `data:${mime};base64,${PNG}` }] });
+    assert.match(sent(native, edit).text, /\r\ncontent-type: image\/png\r\n\r\n/);
+    assert.equal(JSON.parse(sent(tool, edit).text).input[0].content[1].image_url, URL);
+  }
+});
+
+test('what a route cannot say is named as a loss', () => {
+  const request = read('generation', {
+    ...BASE,
+    moderation: 'low',
+    input_fidelity: 'high',
+    response_format: 'b64_json',
+    aspect_ratio: '1:1',
+  });
+  assert.deepEqual(sent(router, request).losses, ['image parameter moderation', 'image parameter input_fidelity']);
+  assert.deepEqual(sent(tool, request).losses, ['image parameter aspect_ratio']);
+});
+
+test('the tool takes links and file ids, as images and as mask', () => {
+  const edit = read('edit', {
+    ...BASE,
+    images: [{ image_url: 'https://a.example/"x".png' }, { file_id: 'f1' }],
+    mask: { file_id: 'f2' },
+  });
+  const body = JSON.parse(sent(tool, edit, { stream: true }).text);
+  assert.deepEqual(body.input[0].content.slice(1), [
+    { type: 'input_image', image_url: 'https://a.example/"x".png' },
+    { type: 'input_image', file_id: 'f1' },
+  ]);
+  assert.deepEqual(body.tools[0].input_image_mask, { file_id: 'f2' });
+  assert.equal(body.stream, true);
+});
+
+function decode(from: ImageUpstream, text: string): ImageAnswer {
+  const sse = sseDecode({ maxEventBytes: 1 << 20 });
+  const decoder = from.decodeEvents();
+  const frames: Frame[] = [];
+  const answers: ImageAnswer[] = [];
+  sse.push(Buffer.from(text), frames);
+  sse.end(frames);
+  for (const frame of frames) if (!decoder.ended) decoder.push(frame, answers);
+  if (!decoder.ended) decoder.end(answers);
+  const [answer] = answers;
+  if (answer === undefined) throw new Error('no answer');
+  return answer;
+}
+
+const COMPLETED = `event: image_generation.completed\ndata: {"type":"image_generation.completed","created_at":7,"b64_json":"${PNG}","size":"1024x1024","future":1.0,"usage":{"input_tokens":10,"output_tokens":20,"total_tokens":30}}\n\n`;
+const PARTIAL = `event: image_generation.partial_image\ndata: {"type":"image_generation.partial_image","b64_json":"${PNG}","partial_image_index":0}\n\n`;
+
+test('native stream: partials passed over, the completion goes on to the byte, its usage is billed', () => {
+  const answer = decode(native, `${PARTIAL}${COMPLETED}data: [DONE]\n\n`);
+  const [frame] = encodeImageEvents('generation', answer, 1);
+  assert.equal(frame?.data, /data: (.*)\n\n$/s.exec(COMPLETED)?.[1]);
+  assert.deepEqual([answer.usage?.billed.input, answer.usage?.billed.output, answer.usage?.billed.imageOutput], [10, 20, 20]);
+  const [edited] = encodeImageEvents('edit', answer, 1);
+  assert.equal(edited?.event, 'image_edit.completed');
+  const json = JSON.parse(edited?.data ?? '');
+  assert.deepEqual(
+    [json.type, json.created_at, json.size, json.future, json.usage.total_tokens],
+    ['image_edit.completed', 7, '1024x1024', 1, 30],
+  );
+});
+
+test('router stream: its spelling becomes the client’s', () => {
+  const event = {
+    type: 'image_generation.completed',
+    b64_json: PNG,
+    media_type: 'image/webp',
+    created: 9,
+    usage: { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12, completion_tokens_details: { image_tokens: 6 } },
+  };
+  const answer = decode(router, `: PROCESSING\n\ndata: ${JSON.stringify(event)}\n\ndata: [DONE]\n\n`);
+  const [frame] = encodeImageEvents('generation', answer, 1);
+  assert.deepEqual(JSON.parse(frame?.data ?? ''), {
+    type: 'image_generation.completed',
+    created_at: 9,
+    b64_json: PNG,
+    media_type: 'image/webp',
+    usage: { input_tokens: 5, output_tokens: 7, output_tokens_details: { text_tokens: 1, image_tokens: 6 }, total_tokens: 12 },
+  });
+});
+
+const item = (changes: object = {}) => ({
+  id: 'ig_1',
+  type: 'image_generation_call',
+  status: 'completed',
+  result: PNG,
+  size: '8x8',
+  quality: 'high',
+  revised_prompt: 'a better x',
+  ...changes,
+});
+const ended = (changes: object = {}) => ({
+  type: 'response.completed',
+  response: {
+    status: 'completed',
+    created_at: 3,
+    output: [item()],
+    usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+    ...changes,
+  },
+});
+const sse = (...events: readonly { readonly type: string }[]) =>
+  events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+
+test('tool stream: the finished item and its repetition are one picture', () => {
+  const done = { type: 'response.output_item.done', output_index: 0, item: item({ status: 'generating' }) };
+  const answer = decode(tool, sse({ type: 'response.created' }, done, ended()));
+  assert.equal(answer.images.length, 1);
+  assert.deepEqual(answer.images[0]?.facts, { quality: 'high', size: '8x8' });
+  assert.equal(answer.images[0]?.revisedPrompt, 'a better x');
+  assert.equal(decode(tool, sse(done, ended({ output: [] }))).images.length, 1);
+  assert.equal(decode(tool, sse(ended())).images.length, 1);
+});
+
+test('tool usage: the picture’s tokens are shown, the model’s are billed beside them', () => {
+  const gen = {
+    input_tokens: 50,
+    input_tokens_details: { image_tokens: 40, text_tokens: 10 },
+    output_tokens: 200,
+    total_tokens: 250,
+  };
+  const { usage } = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: gen } }).response));
+  assert.deepEqual(usage?.shown, gen);
+  assert.deepEqual(
+    [usage?.billed.input, usage?.billed.imageInput, usage?.billed.output, usage?.billed.imageOutput],
+    [150, 40, 210, 200],
+  );
+  const zero = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
+  const plain = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: zero } }).response)).usage;
+  assert.deepEqual(plain?.shown, { input_tokens: 100, output_tokens: 10, total_tokens: 110 });
+  assert.equal(plain?.billed.imageOutput, undefined);
+});
+
+test('a failure is never a picture', () => {
+  const failed = {
+    type: 'response.failed',
+    response: { status: 'failed', error: { code: 'server_error', message: 'no' }, output: [item()] },
+  };
+  const cases: readonly (readonly [ImageUpstream, string])[] = [
+    [native, ''],
+    [native, PARTIAL],
+    [native, 'data: [DONE]\n\n'],
+    [native, COMPLETED.replace(PNG, '')],
+    [native, COMPLETED.replace(PNG, '!!!')],
+    [native, 'data: {"type":"error"}\n\n'],
+    [native, 'data: {"type":"error","error":{"message":"no"}}\n\n'],
+    [native, 'data: [1]\n\n'],
+    [native, 'data: {\n\n'],
+    [tool, sse({ type: 'response.output_item.done', item: item() } as { type: string })],
+    [tool, sse(failed)],
+    [tool, sse(ended({ output: [] }))],
+    [tool, sse(ended({ output: [item({ result: '' })] }))],
+    [tool, sse(ended({ output: [item({ status: 'failed', result: null, error: { message: 'no' } })] }))],
+    [tool, sse(ended({ error: { message: 'no' } }))],
+    [tool, sse({ type: 'response.completed' })],
+    [tool, sse({ type: 'error', code: 'server_error', message: 'no' } as { type: string })],
+  ];
+  for (const [from, text] of cases) assert.throws(() => decode(from, text), isUpstreamFault, text);
+  for (const from of ALL) {
+    for (const text of [
+      '',
+      '[]',
+      '{}',
+      '<html>',
+      '{"data":[]}',
+      '{"data":[{}]}',
+      '{"data":[{"b64_json":""}]}',
+      '{"data":[null]}',
+      '{"error":{"message":"no"}}',
+      '{"output":[],"status":"completed"}',
+    ]) {
+      assert.throws(() => from.decodeWhole(text), isUpstreamFault, `${from.channelType}: ${text}`);
+    }
+  }
+});
+
+function isUpstreamFault(error: unknown): boolean {
+  return error instanceof GatewayError && error.blame === 'upstream';
+}
+
+test('several answers as one: index order, sums, agreement', () => {
+  const answer = (facts: JsonObject, created: number, tokens: number): ImageAnswer => ({
+    images: [{ data: PNG, facts, beside: {} }],
+    created,
+    usage: { billed: {}, shown: { input_tokens: tokens, input_tokens_details: { image_tokens: 1 }, total_tokens: tokens } },
+  });
+  const joined = joinAnswers([
+    answer({ size: '8x8', model: 'a' }, 0, 5),
+    answer({ size: '8x8', model: 'b', quality: 'low' }, 9, 6),
+  ]);
+  assert.deepEqual(JSON.parse(encodeImageAnswer(joined, 1)), {
+    created: 9,
+    size: '8x8',
+    data: [
+      { b64_json: PNG, model: 'a' },
+      { b64_json: PNG, model: 'b', quality: 'low' },
+    ],
+    usage: { input_tokens: 11, input_tokens_details: { image_tokens: 2 }, total_tokens: 11 },
+  });
+});
+
+test('which refusals reject streaming', () => {
+  const refusal = (status: number, body: unknown) =>
+    native.decodeError({ status, headers: {}, text: typeof body === 'string' ? body : JSON.stringify(body) });
+  const message = (text: string) => ({ error: { message: text } });
+  for (const text of [
+    'Streaming is not supported for this model.',
+    "Unsupported parameter: 'stream'.",
+    "Unknown parameter: 'stream'.",
+    'stream must be false',
+    'This model does not support streaming',
+    'Unrecognized key: "stream"',
+    'Extra inputs are not permitted: stream',
+    "you can't stream images",
+  ]) {
+    assert.equal(rejectsStreaming(refusal(400, message(text))), true, text);
+    assert.equal(rejectsStreaming(refusal(422, message(text))), true, text);
+    assert.equal(rejectsStreaming(refusal(404, message(text))), false, text);
+    assert.equal(rejectsStreaming(refusal(500, message(text))), false, text);
+  }
+  assert.equal(rejectsStreaming(refusal(400, { error: { message: 'bad value', param: 'stream' } })), true);
+  for (const text of ['The upstream is invalid.', 'A stream in the woods', 'prompt not supported', 'size is not supported']) {
+    assert.equal(rejectsStreaming(refusal(400, message(text))), false, text);
+  }
+});
+
+test('the router’s list of models', () => {
+  assert.deepEqual(decodeModelList('{"data":[{"id":"a/b","name":"B"},{"name":"no id"}]}'), ['a/b']);
+  assert.throws(() => decodeModelList('{"models":[]}'), GatewayError);
+});

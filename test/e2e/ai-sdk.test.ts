@@ -1,0 +1,78 @@
+/** The Vercel AI SDK over every pair: its three providers validate what they read with schemas of their own. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { createAnthropic } from '@ai-sdk/anthropic';
+import { createOpenAI } from '@ai-sdk/openai';
+import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai';
+import { z } from 'zod';
+import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
+
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+let simulator: Simulator;
+let gateway: TestGateway;
+
+before(async () => {
+  simulator = await startSimulator({ pace: { ms: 0 } });
+  gateway = await testGateway({
+    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'sk-up', models: [type] })),
+    models: Object.fromEntries(UPSTREAMS.map((type) => [type, { price: { input: '1', output: '2' } }])),
+  });
+});
+
+after(async () => {
+  await gateway[Symbol.asyncDispose]();
+  await simulator.close();
+});
+
+const PROVIDERS: Readonly<Record<string, (model: string) => LanguageModel>> = {
+  'openai responses': (model) => createOpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1` })(model),
+  'openai chat': (model) => createOpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1` }).chat(model),
+  'openai-compatible': (model) =>
+    createOpenAICompatible({ name: 'mizu', apiKey: KEY, baseURL: `${gateway.url}/v1`, includeUsage: true })(model),
+  anthropic: (model) => createAnthropic({ apiKey: KEY, baseURL: `${gateway.url}/v1` })(model),
+};
+
+const weather = tool({
+  description: 'The weather of a city',
+  inputSchema: z.object({ city: z.string() }),
+  execute: () => Promise.resolve('Sunny, 21 degrees.'),
+});
+
+for (const [name, provider] of Object.entries(PROVIDERS)) {
+  for (const upstream of UPSTREAMS) {
+    test(`${name} over a ${upstream} upstream: text and usage, whole and streamed`, async () => {
+      const script = {
+        reply: { pieces: [{ type: 'text' as const, text: ['Water ', 'flows.'] }], usage: { input: 12, output: 5 } },
+      };
+      simulator.enqueue(script, script);
+      const whole = await generateText({ model: provider(upstream), prompt: 'hi', maxRetries: 0, maxOutputTokens: 500 });
+      assert.deepEqual(
+        [whole.text, whole.usage.inputTokens, whole.usage.outputTokens, whole.finishReason],
+        ['Water flows.', 12, 5, 'stop'],
+      );
+      const stream = streamText({ model: provider(upstream), prompt: 'hi', maxRetries: 0, maxOutputTokens: 500 });
+      assert.deepEqual(
+        [await stream.text, (await stream.usage).outputTokens, await stream.finishReason],
+        ['Water flows.', 5, 'stop'],
+      );
+    });
+
+    test(`${name} over a ${upstream} upstream: a tool loop of several turns`, async () => {
+      const question = {
+        model: provider(upstream),
+        prompt: 'Weather in Kyoto? Use get_weather.',
+        tools: { get_weather: weather },
+        stopWhen: stepCountIs(3),
+        maxRetries: 0,
+      };
+      const whole = await generateText(question);
+      assert.equal(whole.steps[0]?.toolCalls[0]?.toolName, 'get_weather');
+      assert.ok(whole.text.length > 0);
+      const stream = streamText(question);
+      assert.ok((await stream.text).length > 0);
+      assert.ok((await stream.steps).length >= 2);
+    });
+  }
+}

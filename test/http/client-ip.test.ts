@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { clientIp } from '../../src/http/client-ip.ts';
+import { inRanges, ipRanges } from '../../src/http/ip-ranges.ts';
+
+const trusted = ipRanges(['127.0.0.0/8', '10.0.0.0/8', '::1']);
+const of = (peer: string, headers: Record<string, string> = {}) => clientIp(peer, headers, trusted);
+
+test('headers of an untrusted peer mean nothing', () => {
+  assert.equal(of('203.0.113.9', { 'x-forwarded-for': '1.2.3.4', forwarded: 'for=1.2.3.4' }), '203.0.113.9');
+  assert.equal(of('::ffff:203.0.113.9'), '203.0.113.9');
+});
+
+test('the nearest address that is no trusted proxy', () => {
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '6.6.6.6, 203.0.113.9, 10.1.1.1' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { forwarded: 'for="[2001:db8::7]:4711";proto=https, for=10.0.0.1' }), '2001:db8::7');
+  assert.equal(of('::1', { 'x-real-ip': '203.0.113.9' }), '203.0.113.9');
+  assert.equal(of('::ffff:127.0.0.1', { 'x-forwarded-for': '203.0.113.9:5555' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '10.2.2.2, 10.1.1.1' }), '10.2.2.2');
+});
+
+test('a chain that cannot be read is ignored', () => {
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '203.0.113.9, unknown' }), '127.0.0.1');
+  assert.equal(of('127.0.0.1', { forwarded: 'for=_hidden', 'x-forwarded-for': '1.2.3.4' }), '127.0.0.1');
+});
+
+test('ranges: mapped addresses count as IPv4, malformed ones are told', () => {
+  const problems: string[] = [];
+  const list = ipRanges(['10.0.0.0/8', '2001:db8::/32', '10.0.0.0/33', 'x', '1.2.3.4/'], (index) => problems.push(String(index)));
+  assert.deepEqual(problems, ['2', '3', '4']);
+  assert.ok(inRanges(list, '::ffff:10.1.2.3'));
+  assert.ok(inRanges(list, '::ffff:a01:203'));
+  assert.ok(inRanges(list, '2001:db8::1'));
+  assert.ok(!inRanges(list, '11.0.0.1'));
+  assert.ok(!inRanges(list, 'nonsense'));
+});

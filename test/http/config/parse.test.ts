@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import type { Config } from '../../../src/http/config/config.ts';
+import { ConfigError } from '../../../src/http/config/config-error.ts';
+import { parseConfig } from '../../../src/http/config/parse.ts';
+import { CONFIG_SCHEMA } from '../../../src/http/config/schema.ts';
+import { testRates } from '../../support/test-gateway.ts';
+
+const options = {
+  env: { KEY: 'sk-secret', EMPTY: '' },
+  readFile(path: string) {
+    if (path === '/run/key') return 'sk-from-file\n';
+    throw Object.assign(new Error('no'), { code: 'ENOENT' });
+  },
+  parsePrice: (price: unknown, { path = '' }: { path?: string } = {}) =>
+    JSON.stringify(price).includes('bad')
+      ? { ok: false as const, refusal: { reason: 'invalid' as const, field: `${path}.input`, message: 'is no number' } }
+      : { ok: true as const, value: testRates(price) },
+  path: '/etc/mizu/mizu.config.json',
+  revision: 1,
+  nowMs: 0,
+};
+const parse = (text: string, more: object = {}): Config => parseConfig(text, { ...options, ...more });
+const problemsOf = (file: unknown): string[] => {
+  try {
+    parse(typeof file === 'string' ? file : JSON.stringify(file));
+  } catch (error) {
+    assert.ok(error instanceof ConfigError);
+    return error.problems.map(({ path, message }) => `${path}: ${message}`);
+  }
+  return [];
+};
+/** A reference as it stands in a file. */
+const ref = (name: string): string => `\${${name}}`;
+const channel = (changes: object = {}) => ({
+  id: 'a',
+  type: 'chat_completion',
+  base_url: 'http://x',
+  api_key: 'k',
+  models: ['m'],
+  ...changes,
+});
+const file = (changes: object) => ({ channels: [channel(changes)], models: { m: { price: { input: '1' } } } });
+
+test('comments, secrets, defaults and overrides', () => {
+  const config = parse(
+    `\uFEFF{ // a comment
+      "store": { "path": "./data" },
+      "channels": [ { "id": "a", "type": "messages", "base_url": "https://api.example.com/", "api_key": "\${KEY}",
+                      "models": { "m": "upstream-m" }, "options": { "headers": { "X-A": "\${file:/run/key}", "x-b": "$\${KEY}" } } }, ],
+      "models": { "m": { "price": { "input": "1.5" }, "thinking": "budget" } }
+    }`,
+    { host: '0.0.0.0', port: 9 },
+  );
+  const [only] = config.channels;
+  assert.equal(only?.apiKey, 'sk-secret');
+  assert.equal(only?.options.headers.get('x-a'), 'sk-from-file');
+  assert.equal(only?.options.headers.get('x-b'), ref('KEY'));
+  assert.equal(only?.options.auth, 'x-api-key');
+  assert.equal(only?.models.get('m'), 'upstream-m');
+  assert.equal(only?.opaqueScope, 'https://api.example.com');
+  assert.deepEqual(config.listen, { host: '0.0.0.0', port: 9 });
+  assert.equal(config.storePath, '/etc/mizu/data');
+  assert.equal(config.commitAfterMs, 10_000);
+  assert.equal(config.models.get('m')?.facts.thinking, 'budget');
+  assert.ok(Object.isFrozen(config));
+});
+
+test('the base URL: the version is put between where there is none', () => {
+  const path = (type: string, base_url: string) => {
+    const [only] = parse(JSON.stringify(file({ type, base_url }))).channels;
+    return `${only?.origin}${only?.versionedPath}`;
+  };
+  assert.equal(path('chat_completion', 'https://h'), 'https://h/v1');
+  assert.equal(path('chat_completion', 'https://h/v1/'), 'https://h/v1');
+  assert.equal(path('chat_completion', 'https://h/api/v3'), 'https://h/api/v3');
+  assert.equal(path('responses', 'https://h/openai'), 'https://h/openai/v1');
+  assert.equal(path('gemini', 'https://h'), 'https://h/v1beta');
+  assert.equal(path('gemini', 'https://h/v1alpha'), 'https://h/v1alpha');
+});
+
+test('every problem names its path, and no value of a secret', () => {
+  assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
+  assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
+  assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);
+  assert.deepEqual(problemsOf({ listen: { prot: 1 } }), ['listen.prot: is not a known key']);
+  assert.deepEqual(problemsOf('{"models": {}, "models": {}}'), ['models: is given twice']);
+  assert.deepEqual(problemsOf(file({ type: 'smoke' })).length, 1);
+  assert.match(problemsOf(file({ type: 'smoke' }))[0] ?? '', /^channels\[0\]\.type: must be one of /);
+  assert.match(problemsOf(file({ weight: 'x' }))[0] ?? '', /^channels\[0\]\.weight: must be number/);
+  assert.deepEqual(problemsOf(file({ options: { image_defaults: {} } })), [
+    'channels[0].options.image_defaults: is not a known key',
+  ]);
+  assert.deepEqual(problemsOf(file({ models: ['other'] })), ['channels[0].models: "other" is not in models']);
+  assert.deepEqual(problemsOf(file({ base_url: 'https://u:p@h' })), [
+    'channels[0].base_url: must not hold credentials (use api_key)',
+  ]);
+  assert.deepEqual(problemsOf(file({ api_key: ref('NOWHERE') })), [
+    'channels[0].api_key: the environment variable NOWHERE is not set',
+  ]);
+  assert.deepEqual(problemsOf(file({ api_key: ref('EMPTY') })), [`channels[0].api_key: ${ref('EMPTY')} is empty`]);
+  assert.deepEqual(problemsOf(file({ api_key: ref('file:/nowhere') })), [
+    'channels[0].api_key: the file /nowhere cannot be read (ENOENT)',
+  ]);
+  assert.deepEqual(problemsOf(file({ options: { forward_headers: ['Authorization'] } })), [
+    'channels[0].options.forward_headers: authorization is never forwarded',
+  ]);
+  assert.deepEqual(problemsOf(file({ options: { parameters: { a: 1 }, drop_parameters: ['a'] } })), [
+    'channels[0].options.drop_parameters: a is also in parameters',
+  ]);
+  assert.deepEqual(problemsOf({ trusted_proxies: ['10.0.0.0/33'] }), [
+    'trusted_proxies[0]: "10.0.0.0/33" is neither an address nor a CIDR range',
+  ]);
+  assert.deepEqual(problemsOf({ models: { m: { price: { input: 'bad' } } } }), ['models.m.price.input: is no number']);
+  assert.deepEqual(problemsOf({ channels: [channel({ models: ['m'] }), channel()], models: { m: {} } }), [
+    'channels[1].id: another channel is called a',
+  ]);
+});
+
+test('mizu.schema.json is generated from the schema and current', () => {
+  const committed: unknown = JSON.parse(readFileSync('mizu.schema.json', 'utf8'));
+  assert.deepEqual(committed, JSON.parse(JSON.stringify(CONFIG_SCHEMA)), 'run: node src/http/config/write-schema.ts');
+});

@@ -1,0 +1,166 @@
+/** What keeps a conversation together: affinity, opaque values, the limits of a Channel, and what may leave for an upstream. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type FakeRequest, fakeUpstream, jsonAnswer, openStream, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+test('a growing history stays on its channel', async () => {
+  const ups = await Promise.all([1, 2, 3].map(() => fakeUpstream(jsonAnswer(200, wholeMessage('fine')))));
+  await using gateway = await testGateway({
+    channels: ups.map(({ url }, index) => channel(url, { id: `c${index}` })),
+    models: MODELS,
+  });
+  const messages: object[] = [{ role: 'user', content: 'a question of its own' }];
+  for (let turn = 0; turn < 8; turn++) {
+    await gateway.post('/v1/messages', ask({ messages }));
+    messages.push({ role: 'assistant', content: 'fine' }, { role: 'user', content: `and ${turn}` });
+  }
+  assert.equal(ups.filter(({ requests }) => requests.length > 0).length, 1);
+  assert.equal(gateway.store.settled.filter(({ affinity }) => affinity?.hit === true).length, 7);
+  for (let other = 0; other < 30; other++)
+    await gateway.post('/v1/messages', ask({ messages: [{ role: 'user', content: `q${other}` }] }));
+  assert.equal(ups.filter(({ requests }) => requests.length > 0).length, 3, 'other conversations are spread');
+  await Promise.all(ups.map((up) => up.close()));
+});
+
+const THINKING = {
+  ...wholeMessage('fine'),
+  content: [
+    { type: 'thinking', thinking: 'hm', signature: 'vendor-signature' },
+    { type: 'text', text: 'fine' },
+  ],
+};
+
+test('an opaque value leaves sealed, comes back opened, and is left out once when the upstream refuses it', async () => {
+  let refuse = false;
+  const upstream = await fakeUpstream((request) => {
+    if (!refuse || !request.body.includes('vendor-signature')) return jsonAnswer(200, THINKING)(request);
+    const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
+    return jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } })(request);
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const first = await (await gateway.post('/v1/messages', ask())).text();
+  assert.doesNotMatch(first, /vendor-signature/);
+  const sealed = /"signature":"(mz2\.[^"]+)"/.exec(first)?.[1];
+  assert.ok(sealed);
+  const messages = [
+    { role: 'user', content: 'hi' },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: sealed },
+        { type: 'text', text: 'fine' },
+      ],
+    },
+    { role: 'user', content: 'more' },
+  ];
+  await gateway.post('/v1/messages', ask({ messages }));
+  assert.match(upstream.requests[1]?.body ?? '', /"signature":"vendor-signature"/);
+  refuse = true;
+  assert.equal((await gateway.post('/v1/messages', ask({ messages }))).status, 200);
+  assert.equal(upstream.requests.length, 4);
+  assert.doesNotMatch(upstream.requests[3]?.body ?? '', /vendor-signature|mz2\./);
+  await upstream.close();
+});
+
+test('a channel’s concurrency limit queues, and a full queue goes to the next channel', async () => {
+  let running = 0;
+  let most = 0;
+  const slow = await fakeUpstream((request) => {
+    running += 1;
+    most = Math.max(most, running);
+    setTimeout(() => {
+      running -= 1;
+      void jsonAnswer(200, wholeMessage('slow'))(request);
+    }, 30);
+  });
+  const next = await fakeUpstream(jsonAnswer(200, wholeMessage('next')));
+  await using gateway = await testGateway({
+    channels: [
+      channel(slow.url, { options: { max_concurrency: 2, max_queue: 2 } }),
+      channel(next.url, { id: 'two', priority: 1 }),
+    ],
+    models: MODELS,
+  });
+  const answers = await Promise.all(
+    Array.from({ length: 6 }, (_, index) =>
+      gateway.post('/v1/messages', ask({ messages: [{ role: 'user', content: `${index}` }] })),
+    ),
+  );
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200, 200, 200, 200],
+  );
+  assert.equal(most, 2);
+  assert.equal(slow.requests.length, 4);
+  assert.equal(next.requests.length, 2);
+  await Promise.all([slow.close(), next.close()]);
+});
+
+test('what leaves: the channel’s credential, the protocol’s headers, what the operator listed, and nothing else', async () => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  const options = {
+    auth: 'bearer',
+    headers: { 'X-Team': 'a', 'user-agent': null },
+    forward_headers: ['x-trace'],
+    parameters: { temperature: 0.5 },
+    drop_parameters: ['metadata'],
+    path: '/custom/{model}',
+  };
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url, { options, models: { m: 'real model' } })],
+    models: MODELS,
+  });
+  await gateway.post('/v1/messages', ask({ metadata: { user_id: 'u' }, api_base: 'http://evil' }), {
+    headers: {
+      'x-trace': 't',
+      'x-secret': 's',
+      cookie: 'c',
+      'anthropic-version': '2026-10-21',
+      'anthropic-beta': 'b-1',
+      'accept-encoding': 'gzip',
+    },
+  });
+  const sent: FakeRequest | undefined = upstream.requests[0];
+  assert.equal(sent?.path, '/custom/real%20model');
+  const names = [...(sent?.headers.keys() ?? [])].sort();
+  assert.deepEqual(names, [
+    'accept',
+    'accept-encoding',
+    'anthropic-beta',
+    'anthropic-version',
+    'authorization',
+    'connection',
+    'content-length',
+    'content-type',
+    'host',
+    'x-team',
+    'x-trace',
+  ]);
+  assert.equal(sent?.headers.get('authorization'), 'Bearer sk-upstream');
+  assert.equal(sent?.headers.get('accept-encoding'), 'identity');
+  assert.equal(sent?.headers.get('anthropic-version'), '2026-10-21');
+  const body: unknown = JSON.parse(sent?.body ?? '');
+  assert.deepEqual(body, { model: 'real model', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], temperature: 0.5 });
+  await upstream.close();
+});
+
+test('a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
+  for (const stream of [true, false]) {
+    const upstream = await fakeUpstream(({ socket }) => {
+      if (stream) openStream(socket);
+    });
+    await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+    const abort = new AbortController();
+    const asked = gateway.post('/v1/messages', ask({ stream }), { signal: abort.signal });
+    await eventually(() => upstream.requests.length === 1, 'the attempt');
+    abort.abort();
+    await assert.rejects(asked);
+    await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+    await eventually(() => gateway.store.settled.length === 1, 'settlement');
+    assert.equal(gateway.store.settled[0]?.clientGone, true);
+    assert.equal(gateway.store.settled[0]?.charge, undefined);
+    assert.equal(gateway.store.held.size, 0);
+    await upstream.close();
+  }
+});

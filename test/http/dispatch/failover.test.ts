@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  type FakeAnswer,
+  fakeUpstream,
+  jsonAnswer,
+  openStream,
+  rawAnswer,
+  sayMessages,
+  startMessage,
+  wholeMessage,
+} from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const error = (type: string, message = 'no') => ({ type: 'error', error: { type, message } });
+
+/** Every way of failing before the commit point, in a stream. */
+const FAULTS: Record<string, FakeAnswer> = {
+  'connection reset': ({ socket }) => void socket.resetAndDestroy(),
+  'closed without an answer': ({ socket }) => void socket.destroy(),
+  '500': jsonAnswer(500, error('api_error')),
+  '502 with HTML': rawAnswer(502, { 'content-type': 'text/html' }, '<html>bad gateway</html>'),
+  '529': jsonAnswer(529, error('overloaded_error')),
+  '408': jsonAnswer(408, error('timeout_error')),
+  '429': jsonAnswer(429, error('rate_limit_error')),
+  '401': jsonAnswer(401, error('authentication_error')),
+  '402': jsonAnswer(402, error('billing_error')),
+  '403': jsonAnswer(403, error('permission_error')),
+  '404': jsonAnswer(404, error('not_found_error')),
+  '400': jsonAnswer(400, error('invalid_request_error')),
+  'a redirect': rawAnswer(302, { location: 'http://127.0.0.1:1/' }, ''),
+  '200 with HTML': rawAnswer(200, { 'content-type': 'text/html' }, '<!doctype html><html></html>'),
+  '200 with an error object': jsonAnswer(200, error('overloaded_error')),
+  '200 with an error written into the stream': rawAnswer(
+    200,
+    { 'content-type': 'text/event-stream' },
+    '{"error":{"message":"x"}}\n',
+  ),
+  '200 with nothing': rawAnswer(200, { 'content-type': 'text/event-stream' }, ''),
+  '200 with garbage': rawAnswer(200, { 'content-type': 'text/event-stream' }, 'data: {\n\n'),
+  'an error as first event': ({ socket }) => {
+    const stream = openStream(socket);
+    stream.event('error', error('overloaded_error'));
+    stream.end();
+  },
+  'an error after message_start': ({ socket }) => {
+    const stream = openStream(socket);
+    stream.event('message_start', {
+      type: 'message_start',
+      message: { id: 'x', type: 'message', role: 'assistant', content: [], model: 'up', usage: { input_tokens: 1 } },
+    });
+    stream.event('error', error('overloaded_error'));
+    stream.end();
+  },
+  'gzip that nobody asked for': ({ socket }) => {
+    socket.write('HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 4\r\n\r\n');
+    socket.write(Buffer.from([0x1f, 0x8b, 8, 0]));
+  },
+};
+
+for (const [name, fault] of Object.entries(FAULTS)) {
+  for (const stream of [true, false]) {
+    test(`${name}: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
+      const sick = await fakeUpstream(fault);
+      const well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
+      await using gateway = await testGateway({
+        channels: [channel(sick.url), channel(well.url, { id: 'two', priority: 1 })],
+        models: MODELS,
+      });
+      const response = await gateway.post('/v1/messages', ask({ stream }));
+      assert.equal(response.status, 200);
+      const text = await response.text();
+      assert.match(text, /fine/);
+      assert.equal(text.match(/event: message_start/g)?.length ?? 1, 1, 'one answer, not two');
+      await eventually(() => gateway.store.settled.length === 1, 'settlement');
+      const attempts = gateway.store.settled[0]?.attempts ?? [];
+      assert.deepEqual(
+        attempts.map(({ channelId }) => channelId),
+        ['one', 'two'],
+      );
+      assert.ok(attempts[0]?.errorCode);
+      await Promise.all([sick.close(), well.close()]);
+    });
+
+    test(`${name}: alone it is the documented error (${stream ? 'stream' : 'whole'})`, async () => {
+      const sick = await fakeUpstream(fault);
+      await using gateway = await testGateway({ channels: [channel(sick.url)], models: MODELS });
+      const response = await gateway.post('/v1/messages', ask({ stream }));
+      assert.equal(response.status, name === '400' ? 400 : 502);
+      assert.match(await response.text(), /^\{"type":"error","error":\{/);
+      await eventually(() => gateway.store.settled.length === 1, 'settlement');
+      assert.equal(gateway.store.settled[0]?.status, 'error');
+      assert.equal(gateway.store.settled[0]?.charge, undefined, 'a failure is free');
+      assert.equal(gateway.store.held.size, 0);
+      await sick.close();
+    });
+  }
+}
+
+test('after the commit point there is no other channel: the failure is words of the stream', async () => {
+  const sick = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+    setTimeout(() => void socket.destroy(), 20);
+  });
+  const well = await fakeUpstream(sayMessages('other'));
+  await using gateway = await testGateway({
+    channels: [channel(sick.url), channel(well.url, { id: 'two', priority: 1 })],
+    models: MODELS,
+  });
+  const text = await (await gateway.post('/v1/messages', ask({ stream: true }))).text();
+  assert.match(text, /half/);
+  assert.match(text, /event: error\n/);
+  assert.doesNotMatch(text, /other|message_stop/);
+  assert.equal(well.requests.length, 0);
+  await Promise.all([sick.close(), well.close()]);
+});
+
+test('a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
+  const sick = await fakeUpstream(({ socket }) => {
+    openStream(socket);
+    setTimeout(() => void socket.destroy(), 150);
+  });
+  const well = await fakeUpstream(sayMessages('fine'));
+  await using gateway = await testGateway({
+    channels: [channel(sick.url), channel(well.url, { id: 'two', priority: 1 })],
+    models: MODELS,
+    commit_after_ms: 30,
+    keep_alive_ms: 30,
+  });
+  const started = performance.now();
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.equal(response.status, 200);
+  assert.ok(performance.now() - started < 140, 'the headers did not wait for the answer');
+  const text = await response.text();
+  assert.match(text, /^: keep-alive\n/);
+  assert.match(text, /fine/);
+  assert.equal(text.match(/event: message_start/g)?.length, 1);
+  await Promise.all([sick.close(), well.close()]);
+});
+
+test('a failure after the early 200 takes its form in the stream', async () => {
+  const sick = await fakeUpstream(({ socket }) => {
+    setTimeout(() => void socket.destroy(), 80);
+  });
+  await using gateway = await testGateway({ channels: [channel(sick.url)], models: MODELS, commit_after_ms: 20 });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.equal(response.status, 200);
+  const text = await response.text();
+  assert.match(text, /^event: error\ndata: \{"type":"error"/);
+  assert.equal(gateway.store.settled[0]?.status, 'error');
+  await sick.close();
+});
+
+test('silence: first data, then idle; comments count for neither', async () => {
+  const silent = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    const timer = setInterval(() => stream.raw(': still here\n\n'), 10);
+    socket.on('close', () => clearInterval(timer));
+  });
+  const stalled = await fakeUpstream(({ socket }) => startMessage(openStream(socket)));
+  await using gateway = await testGateway({
+    channels: [
+      channel(silent.url, { timeouts: { first_data_ms: 60 } }),
+      channel(stalled.url, { id: 'two', priority: 1, timeouts: { idle_ms: 60 } }),
+    ],
+    models: MODELS,
+  });
+  const text = await (await gateway.post('/v1/messages', ask({ stream: true }))).text();
+  assert.match(text, /fell silent/);
+  await eventually(() => gateway.store.settled.length === 1, 'settlement');
+  assert.equal(gateway.store.settled[0]?.attempts[0]?.errorCode, 'timeout');
+  await eventually(() => silent.sockets.size === 0, 'the silent upstream is let go');
+  await Promise.all([silent.close(), stalled.close()]);
+});
+
+test('Retry-After that is short is waited for when no other channel is left', async () => {
+  let calls = 0;
+  const busy = await fakeUpstream((request) => {
+    calls += 1;
+    const answer = calls === 1 ? jsonAnswer(429, error('rate_limit_error'), { 'retry-after-ms': '40' }) : sayMessages('later');
+    return answer(request);
+  });
+  await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await response.text(), /later/);
+  assert.equal(calls, 2);
+  await busy.close();
+});
+
+test('a client that leaves during the wait ends the retries', async () => {
+  const busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
+  await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
+  const abort = new AbortController();
+  const asked = gateway.post('/v1/messages', ask({ stream: true }), { signal: abort.signal });
+  await eventually(() => busy.requests.length === 1, 'the first attempt');
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  abort.abort();
+  await assert.rejects(asked);
+  await eventually(() => gateway.store.settled.length === 1, 'settlement');
+  assert.equal(gateway.store.settled[0]?.clientGone, true);
+  assert.equal(busy.requests.length, 1);
+  await busy.close();
+});
+
+test('the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
+  const refusal = jsonAnswer(
+    400,
+    error('invalid_request_error', 'max_tokens: too large, see https://vendor.example/docs sk-ant-abcdefghijk'),
+  );
+  const first = await fakeUpstream(refusal);
+  const second = await fakeUpstream(refusal);
+  await using gateway = await testGateway({ channels: [channel(first.url), channel(second.url, { id: 'two' })], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask());
+  assert.equal(response.status, 400);
+  const text = await response.text();
+  assert.match(text, /max_tokens: too large/);
+  assert.doesNotMatch(text, /vendor\.example|sk-ant/);
+  assert.match(gateway.store.settled[0]?.errorText ?? '', /vendor\.example/);
+  await Promise.all([first.close(), second.close()]);
+});
+
+test('a kept connection that the upstream closed is no failure', async () => {
+  let calls = 0;
+  const upstream = await fakeUpstream((request) => {
+    calls += 1;
+    if (calls === 2) request.socket.destroy();
+    else return jsonAnswer(200, wholeMessage('fine'))(request);
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  for (let round = 0; round < 2; round++) assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
+  assert.equal(calls, 3);
+  await upstream.close();
+});

@@ -1,0 +1,120 @@
+/** Embeddings over sockets: the SDK's base64 default, floats, upstreams that ignore what was asked, and what is refused. */
+import assert from 'node:assert/strict';
+import { after, afterEach, before, test } from 'node:test';
+import { eventually } from '../support/test-gateway.ts';
+import { sentBody, type Studio, studio } from './images/studio.ts';
+
+let place: Studio;
+before(async () => {
+  place = await studio();
+});
+after(() => place[Symbol.asyncDispose]());
+afterEach(() => {
+  place.sim.reset();
+  place.gateway.store.settled.length = 0;
+});
+
+const raw = (body: string) => ({ raw: { headers: { 'content-type': 'application/json' }, body } });
+const post = (body: object) => place.gateway.post('/v1/embeddings', { model: 'vectors', ...body });
+
+test('the SDK: base64 by default, floats when asked, the same vectors', async () => {
+  const asBase64 = await place.client.embeddings.create({ model: 'vectors', input: ['a cat', 'a dog'], dimensions: 8 });
+  assert.equal(sentBody(place.sim)['encoding_format'], 'base64');
+  const asFloats = await place.client.embeddings.create({
+    model: 'vectors',
+    input: ['a cat', 'a dog'],
+    dimensions: 8,
+    encoding_format: 'float',
+  });
+  assert.equal(asBase64.model, 'vectors');
+  assert.deepEqual(
+    asBase64.data.map(({ index }) => index),
+    [0, 1],
+  );
+  for (const [index, { embedding }] of asBase64.data.entries()) {
+    assert.equal(embedding.length, 8);
+    assert.deepEqual([...embedding], [...Float32Array.from(asFloats.data[index]?.embedding ?? [])]);
+  }
+  await eventually(() => place.gateway.store.settled.length === 2);
+  const [row] = place.gateway.store.settled;
+  assert.equal(row?.usage?.input, asBase64.usage.prompt_tokens);
+  assert.equal(row?.usage?.output, undefined);
+});
+
+test('the body goes on as it came but for the model, and comes back so', async () => {
+  const body = '{"input":"x", "model":"vectors","future":1.0, "user":"u"}';
+  const answer =
+    '{ "object":"list","data":[{"object":"embedding","index":0,"embedding":[1.0, -0.50]}],"model":"up","usage":{"prompt_tokens":1,"total_tokens":1},"cost":1e-3 }';
+  place.sim.enqueue(raw(answer));
+  const response = await place.gateway.post('/embeddings', body);
+  assert.equal(await response.text(), answer.replace('"up"', '"vectors"'));
+  assert.equal(place.sim.requests[0]?.text, body.replace('"vectors"', '"up-vectors"'));
+});
+
+test('an upstream that ignores the asked-for encoding is converted, both ways, little-endian', async () => {
+  const vector = [1, -2.5, 3.25];
+  const bytes = Buffer.from(Float32Array.from(vector).buffer);
+  const list = (embedding: unknown) =>
+    JSON.stringify({
+      object: 'list',
+      data: [{ object: 'embedding', index: 0, embedding }],
+      model: 'm',
+      usage: { prompt_tokens: 1, total_tokens: 1 },
+    });
+  place.sim.enqueue(raw(list(vector)), raw(list(bytes.toString('base64'))));
+  const base64 = (await (await post({ input: 'x', encoding_format: 'base64' })).json()) as { data: { embedding: string }[] };
+  assert.equal(base64.data[0]?.embedding, bytes.toString('base64'));
+  const floats = (await (await post({ input: 'x' })).json()) as { data: { embedding: number[] }[] };
+  assert.deepEqual(floats.data[0]?.embedding, vector);
+});
+
+test('usage that nobody reported is counted and flagged', async () => {
+  place.sim.enqueue(raw('{"object":"list","data":[{"index":0,"embedding":[1]}],"model":"m"}'));
+  assert.equal((await post({ input: 'four characters a token' })).status, 200);
+  await eventually(() => place.gateway.store.settled.length === 1);
+  assert.ok(place.gateway.store.settled[0]?.charge?.flags.includes('estimated'));
+});
+
+for (const [name, answer] of [
+  ['no list', '{"object":"list"}'],
+  ['too few vectors', '{"data":[]}'],
+  ['no vector', '{"data":[{"index":0,"embedding":null}]}'],
+  ['words in a vector', '{"data":[{"index":0,"embedding":["a"]}]}'],
+  ['half a float', '{"data":[{"index":0,"embedding":"AAAA"}]}'],
+  ['an error in a 200', '{"error":{"message":"no","code":500}}'],
+  ['no JSON', '<html>'],
+] as const) {
+  test(`an upstream answer with ${name} is a 502 and costs nothing`, async () => {
+    place.sim.enqueue(raw(answer));
+    assert.equal((await post({ input: 'x' })).status, 502);
+    await eventually(() => place.gateway.store.settled.length === 1);
+    assert.equal(place.gateway.store.settled[0]?.charge, undefined);
+  });
+}
+
+for (const [body, param] of [
+  [{ input: undefined }, 'input'],
+  [{ input: '' }, 'input'],
+  [{ input: [] }, 'input'],
+  [{ input: [1, 2] }, 'input[0]'],
+  [{ input: ['a', ['b']] }, 'input[1]'],
+  [{ input: { a: 1 } }, 'input'],
+  [{ input: 'x', encoding_format: 'int8' }, 'encoding_format'],
+  [{ input: 'x', dimensions: 0 }, 'dimensions'],
+  [{ input: 'x', stream: true }, 'stream'],
+  [{ input: 'x', model: '' }, 'model'],
+] as const) {
+  test(`refused: ${JSON.stringify(body)} names ${param}`, async () => {
+    const response = await post(body);
+    const { error } = (await response.json()) as { error: { code: string; param: string } };
+    assert.deepEqual([response.status, error.code, error.param], [400, 'invalid_request', param]);
+    assert.equal(place.sim.requests.length, 0);
+  });
+}
+
+test('a model of another kind is 503, and says which', async () => {
+  const response = await place.gateway.post('/v1/embeddings', { model: 'text', input: 'x' });
+  const { error } = (await response.json()) as { error: { code: string; message: string } };
+  assert.deepEqual([response.status, error.code], [503, 'no_healthy_upstream']);
+  assert.match(error.message, /model for text/);
+});

@@ -1,0 +1,84 @@
+/** What pictures cost: by token, by piece, by both, never by the square of their number. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ImageAnswer, ImageRequest } from '../../../src/codecs/images/index.ts';
+import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
+import { billableUsage } from '../../../src/http/billable.ts';
+import { imageUsage } from '../../../src/http/images/billing.ts';
+import { chargeFor } from '../../../src/store/charge.ts';
+import type { Rates, TokenClass } from '../../../src/store/prices.ts';
+
+const DOLLAR = 1_000_000_000n;
+const rates = (tokens: readonly (readonly [TokenClass, bigint])[], image?: bigint): Rates => ({
+  tokens: new Map(tokens),
+  pieces: new Map(image === undefined ? [] : [['image', image]]),
+  meters: new Map(),
+  serviceTiers: new Map(),
+});
+const request: ImageRequest = {
+  operation: 'generation',
+  model: 'm',
+  prompt: 'x'.repeat(40),
+  images: [],
+  count: 1,
+  countGiven: true,
+  stream: false,
+  parameters: new Map(),
+};
+const picture = { data: 'iVBORw0KGgo=', facts: {}, beside: {} };
+const answer = (images: number, billed?: object): ImageAnswer => ({
+  images: Array.from({ length: images }, () => picture),
+  ...(billed === undefined ? {} : { usage: { billed, shown: {} } }),
+});
+const charge = (made: ImageAnswer, of: Rates) => chargeFor(billableUsage(imageUsage(request, made, of)), of);
+
+test('by piece: each picture that came back once', () => {
+  const each = rates([], DOLLAR / 25n);
+  assert.equal(charge(answer(1), each).total, DOLLAR / 25n);
+  assert.equal(charge(answer(2), each).total, (DOLLAR / 25n) * 2n);
+  assert.deepEqual(charge(answer(1), each).flags, []);
+});
+
+test('by token: text and picture apart', () => {
+  const byToken = rates([
+    ['input', 5n * DOLLAR],
+    ['image_input', 10n * DOLLAR],
+    ['image_output', 40n * DOLLAR],
+  ]);
+  const { total, flags } = charge(answer(1, { input: 100, imageInput: 60, output: 1000, imageOutput: 1000 }), byToken);
+  assert.equal(total, (40n * 5n * DOLLAR + 60n * 10n * DOLLAR + 1000n * 40n * DOLLAR) / 1_000_000n);
+  assert.deepEqual(flags, []);
+});
+
+test('by both, where both are configured', () => {
+  const both = rates([['output', DOLLAR]], DOLLAR);
+  assert.equal(charge(answer(1, { input: 0, output: 1_000_000, imageOutput: 1_000_000 }), both).total, 2n * DOLLAR);
+});
+
+test('no report: counted for a model that is priced by token, and flagged', () => {
+  const usage = imageUsage(request, answer(1), rates([['output', DOLLAR]]));
+  assert.equal(usage.estimated, true);
+  assert.equal(usage.input, 10);
+  assert.ok((usage.imageOutput ?? 0) > 0);
+});
+
+test('I8 a picture made in a responses conversation is billed: by its piece, and by the tool’s own tokens', () => {
+  const usage = readUsage({
+    output: [
+      { type: 'image_generation_call', result: 'iVBORw0KGgo=' },
+      { type: 'image_generation_call', result: null },
+    ],
+    usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+    tool_usage: {
+      image_gen: { input_tokens: 50, input_tokens_details: { image_tokens: 40 }, output_tokens: 200, total_tokens: 250 },
+    },
+  });
+  if (usage === undefined) throw new Error('no usage');
+  assert.deepEqual(billableUsage(usage), { input: 110, output: 10, imageInput: 40, imageOutput: 200, images: 1 });
+  const quiet = readUsage({
+    output: [],
+    usage: { input_tokens: 1 },
+    tool_usage: { image_gen: { input_tokens: 0, output_tokens: 0 } },
+  });
+  assert.deepEqual(quiet, { input: 1 });
+});

@@ -1,0 +1,203 @@
+/** The clock of an image stream: comments at once and every 15 s, an upstream timeout that they do not extend, and a client that leaves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { fakeUpstream, openStream, rawAnswer } from '../../support/fake-upstream.ts';
+import { eventually, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { readSse } from './studio.ts';
+
+const file = (url: string, more: object = {}) => ({
+  channels: [
+    {
+      id: 'one',
+      type: 'openai_image',
+      base_url: url,
+      api_key: 'k',
+      models: ['m'],
+      timeouts: { first_data_ms: 100_000 },
+      ...more,
+    },
+  ],
+  models: { m: { kind: 'image', price: { input: '1', output: '2' } } },
+});
+const ask = (gateway: TestGateway, more: object = {}, init: { readonly signal?: AbortSignal } = {}) =>
+  gateway.post('/v1/images/generations', { model: 'm', prompt: 'x', ...more }, init);
+
+const COMPLETED = { type: 'image_generation.completed', b64_json: 'iVBORw0KGgo=', created_at: 1 };
+
+/** Reads on as text arrives. */
+function follow(response: Response): { text: string; readonly done: Promise<void> } {
+  const seen = { text: '', done: Promise.resolve() };
+  const decoder = new TextDecoder();
+  seen.done = (async () => {
+    for await (const chunk of response.body ?? []) seen.text += decoder.decode(chunk, { stream: true });
+  })();
+  return seen;
+}
+
+test('a comment at once, then one after each 15 s; the picture ends it', async () => {
+  const clock = createFakeClock();
+  const upstream = await fakeUpstream(() => undefined);
+  await using gateway = await testGateway(file(upstream.url), { clock });
+  const response = await ask(gateway, { stream: true });
+  assert.equal(response.status, 200);
+  const seen = follow(response);
+  const comments = (count: number) => eventually(() => readSse(seen.text).comments === count, `${count} comments`);
+  await comments(1);
+  await eventually(() => upstream.requests.length === 1);
+  for (let count = 2; count <= 4; count++) {
+    clock.advance(14_999);
+    clock.advance(1);
+    await comments(count);
+  }
+  const [request] = upstream.requests;
+  if (request === undefined) throw new Error('no request');
+  const stream = openStream(request.socket);
+  stream.event('image_generation.completed', COMPLETED);
+  stream.end();
+  await seen.done;
+  assert.deepEqual(
+    readSse(seen.text).events.map(({ event, data }) => event ?? data),
+    ['image_generation.completed', '[DONE]'],
+  );
+  await eventually(() => gateway.store.settled.length === 1);
+  await upstream.close();
+});
+
+test('neither our comments nor the upstream’s extend its time: error event, [DONE]', async () => {
+  const clock = createFakeClock();
+  const upstream = await fakeUpstream(() => undefined);
+  await using gateway = await testGateway(file(upstream.url), { clock });
+  const seen = follow(await ask(gateway, { stream: true }));
+  await eventually(() => upstream.requests.length === 1);
+  const [request] = upstream.requests;
+  if (request === undefined) throw new Error('no request');
+  const stream = openStream(request.socket);
+  for (let round = 0; round < 9; round++) {
+    stream.raw(': PROCESSING\n\n');
+    clock.advance(11_000);
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+  assert.deepEqual(readSse(seen.text).events, []);
+  clock.advance(1_001);
+  await seen.done;
+  const { events } = readSse(seen.text);
+  assert.deepEqual(
+    events.map(({ event, data }) => event ?? data),
+    ['error', '[DONE]'],
+  );
+  assert.match(JSON.parse(events[0]?.data ?? '').error.message, /in time/);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+  await upstream.close();
+});
+
+for (const stream of [false, true]) {
+  test(`a client that leaves cancels its upstream at once, ${stream ? 'with' : 'without'} a stream`, async () => {
+    const upstream = await fakeUpstream(() => undefined);
+    await using gateway = await testGateway(file(upstream.url));
+    const abort = new AbortController();
+    const asked = ask(gateway, { stream }, { signal: abort.signal }).then((response) => response.text());
+    await eventually(() => upstream.requests.length === 1);
+    abort.abort();
+    await assert.rejects(asked);
+    await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+    await eventually(() => gateway.store.settled.length === 1, 'settlement');
+    const [row] = gateway.store.settled;
+    assert.deepEqual([row?.clientGone, row?.charge], [true, undefined]);
+    assert.equal(gateway.store.held.size, 0);
+    await upstream.close();
+  });
+}
+
+test('until there is a picture the next Channel may be tried, with a stream too', async () => {
+  const broken = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    stream.event('image_generation.partial_image', { type: 'image_generation.partial_image', b64_json: 'iVBORw0KGgo=' });
+    stream.event('error', { type: 'error', error: { message: 'no', code: 'server_error' } });
+    stream.end();
+  });
+  const good = await fakeUpstream(
+    rawAnswer(200, { 'content-type': 'application/json' }, JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] })),
+  );
+  const { channels, models } = file(broken.url);
+  const second = { ...channels[0], id: 'two', base_url: good.url, priority: 1 };
+  await using gateway = await testGateway({ channels: [...channels, second], models });
+  const { events } = readSse(await (await ask(gateway, { stream: true })).text());
+  assert.equal(events[0]?.event, 'image_generation.completed');
+  await eventually(() => gateway.store.settled.length === 1);
+  assert.deepEqual(
+    gateway.store.settled[0]?.attempts.map(({ channelId }) => channelId),
+    ['one', 'two'],
+  );
+  await broken.close();
+  await good.close();
+});
+
+test('I2 a form is sent again whole to the next Channel', async () => {
+  const bodies: string[] = [];
+  const broken = await fakeUpstream((request) => {
+    bodies.push(request.body);
+    rawAnswer(500, {}, '{}')(request);
+  });
+  const good = await fakeUpstream((request) => {
+    bodies.push(request.body);
+    rawAnswer(
+      200,
+      { 'content-type': 'application/json' },
+      JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }),
+    )(request);
+  });
+  const { channels, models } = file(broken.url);
+  await using gateway = await testGateway({
+    channels: [...channels, { ...channels[0], id: 'two', base_url: good.url, priority: 1 }],
+    models,
+  });
+  const response = await gateway.post('/v1/images/edits', {
+    model: 'm',
+    prompt: 'x',
+    images: [{ image_url: 'data:image/png;base64,iVBORw0KGgo=' }],
+  });
+  assert.equal(response.status, 200);
+  const plain = bodies.map((body) => body.replaceAll(/mizu-form-[0-9a-f]+/g, ''));
+  assert.equal(plain[0], plain[1]);
+  assert.match(plain[0] ?? '', /name="image"/);
+  await broken.close();
+  await good.close();
+});
+
+test('no more than four pictures of one request are drawn at once', async () => {
+  let open = 0;
+  let most = 0;
+  const upstream = await fakeUpstream(async (request) => {
+    open += 1;
+    most = Math.max(most, open);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    open -= 1;
+    rawAnswer(
+      200,
+      { 'content-type': 'application/json' },
+      JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] }),
+    )(request);
+  });
+  await using gateway = await testGateway(file(upstream.url));
+  const body = (await (await ask(gateway, { n: 10 })).json()) as { data: unknown[] };
+  assert.equal(body.data.length, 10);
+  assert.equal(most, 4);
+  await upstream.close();
+});
+
+test('every alias serves, and an empty wallet is refused before anything is sent', async () => {
+  const upstream = await fakeUpstream(
+    rawAnswer(200, { 'content-type': 'application/json' }, JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] })),
+  );
+  await using gateway = await testGateway(file(upstream.url));
+  for (const prefix of ['/v1', '', '/api/v1', '/api']) {
+    assert.equal((await gateway.post(`${prefix}/images/generations?x=1`, { model: 'm', prompt: 'x' })).status, 200);
+  }
+  assert.equal((await gateway.post('/v1/images/variations', {})).status, 404);
+  gateway.store.walletNanos = 0n;
+  const sent = upstream.requests.length;
+  for (const stream of [false, true]) assert.equal((await ask(gateway, { stream })).status, 402);
+  assert.equal(upstream.requests.length, sent);
+  await upstream.close();
+});

@@ -1,0 +1,299 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../support/fake-upstream.ts';
+import { ask, channel, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+
+const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+const file = { channels: [channel(upstream.url)], models: MODELS };
+test.after(() => upstream.close());
+
+/** Sends bytes as they are and returns everything that comes back until the connection closes. */
+async function raw(
+  url: string,
+  bytes: string | Buffer,
+  options: { readonly end?: boolean; readonly ms?: number } = {},
+): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('error', (error) => chunks.push(Buffer.from(`[${error.message}]`)));
+  socket.write(bytes);
+  if (options.end === true) socket.end();
+  const timer = setTimeout(() => socket.destroy(), options.ms ?? 500);
+  await once(socket, 'close');
+  clearTimeout(timer);
+  return Buffer.concat(chunks).toString();
+}
+
+const body = JSON.stringify(ask());
+const request = (target: string, extra = '', payload = body) =>
+  `POST ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${Buffer.byteLength(payload)}\r\nconnection: close\r\n${extra}\r\n${payload}`;
+
+test('every alias answers, and nothing else does', async () => {
+  await using gateway = await testGateway(file);
+  for (const path of ['/v1/messages', '/messages', '/api/v1/messages', '/api/messages', '/v1/messages?beta=true']) {
+    assert.equal((await gateway.post(path, ask())).status, 200, path);
+  }
+  const absent = [
+    '/v2/messages',
+    '/v1/messages/',
+    '/v1//messages',
+    '//v1/messages',
+    '/v1/../messages',
+    '/v1/%6dessages',
+    '/V1/messages',
+  ];
+  for (const path of [...absent, '/v1/messages/count_tokens', '/v1/files', '/v1/audio/speech', '/v1/models/x:generateContent']) {
+    const answer = await raw(gateway.url, request(path));
+    assert.match(answer, /^HTTP\/1\.1 404 /, path);
+    assert.match(answer, /"code":"not_found"|not_found_error/, path);
+  }
+});
+
+test('the route comes from the raw path, whatever Host and authority say', async () => {
+  await using gateway = await testGateway(file);
+  assert.match(await raw(gateway.url, request('http://evil.example/v1/messages')), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, request('http://evil.example')), /^HTTP\/1\.1 (404|405) /);
+  const host = `POST /v1/nothing HTTP/1.1\r\nhost: x/v1/messages?#\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
+  assert.match(await raw(gateway.url, host), /^HTTP\/1\.1 404 /);
+});
+
+test('methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
+  await using gateway = await testGateway(file);
+  const wrong = await fetch(`${gateway.url}/v1/messages`);
+  assert.equal(wrong.status, 405);
+  assert.equal(wrong.headers.get('allow'), 'POST, OPTIONS');
+  const head = await fetch(`${gateway.url}/readyz`, { method: 'HEAD' });
+  assert.equal(head.status, 200);
+  assert.equal(await head.text(), '');
+  const options = await fetch(`${gateway.url}/v1/messages`, { method: 'OPTIONS' });
+  assert.equal(options.status, 204);
+  assert.equal(options.headers.get('access-control-allow-origin'), '*');
+  const upgrade = await fetch(`${gateway.url}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  assert.equal(upgrade.status, 426);
+});
+
+test('keys: both headers, either, neither, two that differ; every refusal reads the same', async () => {
+  await using gateway = await testGateway(file);
+  const get = (headers: Record<string, string>) => fetch(`${gateway.url}/v1/models`, { headers });
+  assert.equal((await get({ authorization: `bearer ${KEY}` })).status, 200);
+  assert.equal((await get({ 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: `Bearer ${KEY}`, 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: 'Basic abc', 'x-api-key': KEY })).status, 200);
+  gateway.store.addKey('sk-off', { disabled: true });
+  gateway.store.addKey('sk-old', { expiresAtMs: 1 });
+  const texts = new Set<string>();
+  for (const headers of [
+    {},
+    { authorization: 'Bearer ' },
+    { authorization: KEY },
+    { authorization: 'Bearer nobody' },
+    { authorization: 'Bearer sk-off' },
+    { authorization: 'Bearer sk-old' },
+    { authorization: `Bearer ${'x'.repeat(10_000)}` },
+    { authorization: `Bearer ${KEY}`, 'x-api-key': 'another' },
+  ]) {
+    const response = await get(headers);
+    assert.equal(response.status, 401, JSON.stringify(headers).slice(0, 60));
+    texts.add(await response.text());
+  }
+  assert.equal(texts.size, 1);
+  assert.match([...texts][0] ?? '', /"code":"unauthorized"/);
+  const twice = await raw(
+    gateway.url,
+    `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nauthorization: Bearer other\r\nconnection: close\r\n\r\n`,
+  );
+  assert.match(twice, /^HTTP\/1\.1 401 /);
+});
+
+test('a broken store is a 503, never a 401', async () => {
+  await using gateway = await testGateway(file);
+  gateway.store.broken = true;
+  const response = await gateway.post('/v1/messages', ask());
+  assert.equal(response.status, 503);
+  assert.match(await response.text(), /store_unavailable/);
+});
+
+test('bodies that are no request: 400 with what is wrong, in the dialect', async () => {
+  await using gateway = await testGateway(file);
+  for (const [text, message] of [
+    ['', /empty/],
+    ['{', /not valid JSON/],
+    ['[]', /JSON object/],
+    ['"x"', /JSON object/],
+    ['{"a":1} x', /not valid JSON/],
+    [`${'['.repeat(100_000)}`, /nested/],
+    [JSON.stringify({ ...ask(), messages: 5 }), /messages/],
+  ] as const) {
+    const response = await gateway.post('/v1/messages', text);
+    assert.equal(response.status, 400, text.slice(0, 20));
+    const answer = await response.text();
+    assert.match(answer, /^\{"type":"error","error":\{"type":"invalid_request_error"/);
+    assert.match(answer, message);
+  }
+  const head = Buffer.from(request('/v1/messages', '', '').replace('content-length: 0', 'content-length: 4'));
+  const invalid = await raw(gateway.url, Buffer.concat([head, Buffer.from([0x22, 0xff, 0xff, 0x22])]));
+  assert.match(invalid, /UTF-8/);
+  assert.match(invalid, /^HTTP\/1\.1 400 /);
+});
+
+test('compressed bodies are read, bombs and unknown encodings are not', async () => {
+  await using gateway = await testGateway({ ...file, limits: { json_bytes: 10_000 } });
+  const send = (encoding: string, payload: Buffer) =>
+    fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-encoding': encoding },
+      body: new Uint8Array(payload),
+    });
+  assert.equal((await send('gzip', gzipSync(body))).status, 200);
+  assert.equal((await send('br', brotliCompressSync(body))).status, 200);
+  assert.equal((await send('gzip', gzipSync(Buffer.alloc(5_000_000, 'a')))).status, 413);
+  assert.equal((await send('gzip', Buffer.from('not gzip'))).status, 400);
+  assert.equal((await send('rot13', Buffer.from(body))).status, 415);
+});
+
+test('a body over the limit is refused while it is sent, and the client can read the answer', async () => {
+  await using gateway = await testGateway({ ...file, limits: { json_bytes: 4096 } });
+  for (const framing of [`content-length: ${8_000_000}`, 'transfer-encoding: chunked']) {
+    const chunk = Buffer.alloc(8_000_000, 'a');
+    const payload = framing.startsWith('content')
+      ? chunk
+      : Buffer.concat([Buffer.from('7a1200\r\n'), chunk, Buffer.from('\r\n0\r\n\r\n')]);
+    const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${framing}\r\n\r\n`;
+    const answer = await raw(gateway.url, Buffer.concat([Buffer.from(head), payload]), { ms: 3000 });
+    assert.match(answer, /^HTTP\/1\.1 413 /, framing);
+    assert.match(answer, /request_too_large/);
+  }
+  const asked = await raw(
+    gateway.url,
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nexpect: 100-continue\r\ncontent-length: 99999\r\n\r\n`,
+    { ms: 300 },
+  );
+  assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
+});
+
+test('a body that is slow or stops is answered, not waited for', async () => {
+  await using gateway = await testGateway({ ...file, limits: { body_ms: 80 } });
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 100\r\n\r\n{"mod`;
+  assert.match(await raw(gateway.url, head, { ms: 3000 }), /^HTTP\/1\.1 408 /);
+  assert.match(await raw(gateway.url, head, { end: true }), /^HTTP\/1\.1 400 /);
+  assert.match(await raw(gateway.url, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400 /);
+  assert.match(await raw(gateway.url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+});
+
+test('request ids: ours, or the client’s when it is usable', async () => {
+  await using gateway = await testGateway(file);
+  const own = await gateway.post('/v1/messages', ask());
+  assert.match(own.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
+  assert.equal(own.headers.get('request-id'), own.headers.get('x-request-id'));
+  const given = await gateway.post('/v1/messages', ask(), { headers: { 'x-request-id': 'mine-1' } });
+  assert.equal(given.headers.get('x-request-id'), 'mine-1');
+  const bad = await gateway.post('/v1/messages', ask(), { headers: { 'x-request-id': 'a b' } });
+  assert.match(bad.headers.get('x-request-id') ?? '', /^req_/);
+  const [first, second] = gateway.store.settled;
+  assert.notEqual(first?.exchangeId, second?.exchangeId);
+});
+
+test('refusals in their order: model rights, existence, price, balance, limits, kind', async () => {
+  await using gateway = await testGateway({
+    channels: [
+      channel(upstream.url, { models: ['m', 'free', 'vectors', 'vip'] }),
+      channel(upstream.url, { id: 'v', models: ['gold'], classes: ['vip'] }),
+    ],
+    models: { ...MODELS, free: {}, vectors: { kind: 'embedding', price: { input: '1' } }, vip: MODELS.m, gold: MODELS.m },
+  });
+  const code = async (model: string) => {
+    const response = await gateway.post('/v1/messages', ask({ model }));
+    const parsed: unknown = await response.json();
+    return [response.status, JSON.stringify(parsed).match(/"code":"(\w+)"/)?.[1]];
+  };
+  assert.deepEqual(await code('nothing'), [404, 'model_not_found']);
+  assert.deepEqual(await code('gold'), [404, 'model_not_found']);
+  assert.deepEqual(await code('free'), [403, 'model_pricing_required']);
+  assert.deepEqual(await code('vectors'), [503, 'no_healthy_upstream']);
+  gateway.store.limitReached = true;
+  assert.deepEqual(await code('m'), [402, 'api_key_spend_limit_reached']);
+  gateway.store.limitReached = false;
+  gateway.store.walletNanos = 0n;
+  assert.deepEqual(await code('m'), [402, 'insufficient_balance']);
+  gateway.store.addKey('sk-narrow', { models: ['vip'], ips: ['10.0.0.0/8'] });
+  const narrow = (body: object) => gateway.post('/v1/messages', body, { headers: { authorization: 'Bearer sk-narrow' } });
+  assert.match(await (await narrow(ask())).text(), /ip_not_allowed/);
+  assert.equal(gateway.store.opened.length, 0, 'nothing was sent');
+});
+
+test('a model list holds what the key may use', async () => {
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url, { models: ['m', 'free', 'z'] })],
+    models: { ...MODELS, free: {}, z: MODELS.m },
+  });
+  const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': KEY } });
+  assert.deepEqual(JSON.parse(await response.text()), {
+    object: 'list',
+    data: ['m', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
+  });
+});
+
+test('private files need one scope', async () => {
+  const file_id = { type: 'image', source: { type: 'file', file_id: 'file_1' } };
+  const message = ask({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, file_id] }] });
+  for (const [scopes, status] of [
+    [['a', 'a'], 200],
+    [['a', 'b'], 400],
+    [[null, null], 400],
+  ] as const) {
+    await using gateway = await testGateway({
+      channels: scopes.map((file_scope, index) => channel(upstream.url, { id: `c${index}`, file_scope })),
+      models: MODELS,
+    });
+    const response = await gateway.post('/v1/messages', message);
+    assert.equal(response.status, status, JSON.stringify(scopes));
+    if (status === 400) assert.match(await response.text(), /private file/);
+  }
+});
+
+test('drain: not ready, no new connections, the open stream finishes', async () => {
+  let finish = (): void => undefined;
+  const slow = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    finish = () => {
+      stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
+      stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
+      stream.event('message_stop', { type: 'message_stop' });
+      stream.end();
+    };
+  });
+  const gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  const stopped = gateway.running.stop();
+  assert.deepEqual(gateway.running.gateway.unready(), ['draining']);
+  await assert.rejects(fetch(`${gateway.url}/readyz`));
+  finish();
+  assert.match(await response.text(), /message_stop/);
+  await stopped;
+  assert.equal(gateway.store.settled[0]?.status, 'success');
+  await slow.close();
+});
+
+test('a reload touches no open stream and serves the next request', async () => {
+  const other = await fakeUpstream(sayMessages('new'));
+  await using gateway = await testGateway(file);
+  gateway.configure({ channels: [channel(other.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await response.text(), /new/);
+  await other.close();
+});
+
+test('no secret in the log', async () => {
+  await using gateway = await testGateway(file);
+  await gateway.post('/v1/messages', ask());
+  await gateway.post('/v1/messages', ask(), { headers: { 'x-api-key': 'canary-secret-1' } });
+  const lines = gateway.logLines.join('');
+  assert.match(lines, /"exchange_id"/);
+  assert.doesNotMatch(lines, /sk-upstream|sk-mizu-test|canary-secret/);
+});

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { videos as videosVerb } from '../../../src/http/verbs/videos.ts';
+import { USD } from '../../../src/store/money.ts';
+import { VideoGateway } from './video-gateway.ts';
+
+const BODY = { model: 'ark', prompt: 'A cat runs', duration: 5 };
+
+test('a task is accepted with 202 and Location, made upstream once, and its price settled once', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const created = await gateway.create(BODY, 'one');
+  assert.equal(created.status, 202);
+  assert.match(created.body.id, /^video_[0-9a-f]{32}$/);
+  assert.equal(created.headers.get('location'), `/v1/videos/${created.body.id}`);
+  assert.deepEqual(created.body.billing, { status: 'held', currency: 'USD', frozen: '0.50', charged: '0.00' });
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+  const done = await gateway.until(created.body.id, 'succeeded');
+  assert.match(done.body.output.url, /^http/);
+  assert.deepEqual(done.body.billing, { status: 'settled', currency: 'USD', frozen: '0.50', charged: '0.50' });
+  assert.equal(gateway.submissions(), 1);
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+  const verified = await gateway.store.ledger.verify();
+  assert.deepEqual(verified.differences, []);
+});
+
+test('the same key and body answer the same 202 again and hold nothing twice, also at once and after a restart', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const all = await Promise.all(Array.from({ length: 20 }, () => gateway.create(BODY, 'same')));
+  assert.equal(new Set(all.map(({ body }) => JSON.stringify(body))).size, 1);
+  assert.ok(all.every(({ status }) => status === 202));
+  const reordered = await gateway.create({ duration: 5, prompt: 'A cat runs', model: 'ark' }, 'same');
+  assert.deepEqual(reordered.body, all[0]?.body);
+  const other = await gateway.create({ ...BODY, duration: 6 }, 'same');
+  assert.deepEqual([other.status, other.body.error.code], [409, 'idempotency_key_reused']);
+  const foreign = await gateway.create(BODY, 'same', 'sk-mizu-bob');
+  assert.notEqual(foreign.body.id, all[0]?.body.id);
+  await gateway.stop();
+  await gateway.begin();
+  assert.deepEqual((await gateway.create(BODY, 'same')).body, all[0]?.body);
+  await gateway.until(all[0]?.body.id, 'succeeded');
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+});
+
+test('an explicit failure of the upstream refunds once', async (t) => {
+  const gateway = await VideoGateway.start(t, {
+    video: { queueMs: 1, runMs: 1, outcome: 'failed', code: 'OutputVideoSensitiveContentDetected', message: 'no' },
+  });
+  const { body } = await gateway.create(BODY, 'fails');
+  const failed = await gateway.until(body.id, 'failed');
+  assert.equal(failed.body.error.code, 'OutputVideoSensitiveContentDetected');
+  assert.equal(failed.body.billing.status, 'refunded');
+  assert.equal(await gateway.balance('alice'), 5n * USD);
+});
+
+test('a refused submission refunds; an unreachable upstream took nothing', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue({ faults: [{ type: 'status', status: 400, code: 'InvalidParameter', message: 'bad duration' }] });
+  const refused = await gateway.create(BODY, 'refused');
+  assert.equal((await gateway.until(refused.body.id, 'failed')).body.error.code, 'InvalidParameter');
+  const unreachable = await gateway.create({ model: 'unreachable', prompt: 'p' }, 'unreachable');
+  assert.equal((await gateway.until(unreachable.body.id, 'failed')).body.billing.status, 'refunded');
+  assert.equal(await gateway.balance('alice'), 5n * USD);
+});
+
+test('a lost answer leaves the task unknown: the hold stays and it is never submitted again', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue({ faults: [{ type: 'cut', at: 0 }] });
+  const { body } = await gateway.create(BODY, 'lost');
+  const lost = await gateway.until(body.id, 'unknown');
+  assert.equal(lost.body.billing.status, 'held');
+  assert.equal((await gateway.ask('POST', `/v1/videos/${body.id}/cancel`)).status, 409);
+  await gateway.stop();
+  await gateway.begin();
+  await gateway.until(body.id, 'unknown');
+  assert.equal(gateway.submissions(), 1);
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+});
+
+test('a query error keeps the hold and is asked again', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const broken = {
+    match: ({ method }: { method: string }) => method === 'GET',
+    times: 3,
+    faults: [{ type: 'status' as const, status: 500 }],
+  };
+  gateway.simulator.enqueue(broken);
+  const { body } = await gateway.create(BODY, 'flaky');
+  assert.equal((await gateway.until(body.id, 'succeeded')).body.billing.status, 'settled');
+});
+
+test('cancel after submission has begun is 409, also when it is over', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const { body } = await gateway.create(BODY, 'late');
+  await gateway.until(body.id, 'succeeded');
+  const late = await gateway.ask('POST', `/v1/videos/${body.id}/cancel`);
+  assert.deepEqual([late.status, late.body.error.code], [409, 'video_submission_started']);
+});
+
+test("a foreign task is as unknown as one that never was, and a list shows one's own", async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index++)
+    ids.unshift((await gateway.create({ ...BODY, model: 'hailuo', prompt: `${index}` }, `n${index}`)).body.id);
+  for (const [method, path] of [
+    ['GET', `/v1/videos/${ids[0]}`],
+    ['POST', `/v1/videos/${ids[0]}/cancel`],
+    ['GET', `/v1/videos/video_${'0'.repeat(32)}`],
+  ] as const) {
+    const answer = await gateway.ask(method, path, { key: 'sk-mizu-bob' });
+    assert.deepEqual([answer.status, answer.body.error.code], [404, 'video_not_found']);
+  }
+  assert.deepEqual((await gateway.ask('GET', '/v1/videos', { key: 'sk-mizu-bob' })).body, {
+    object: 'list',
+    data: [],
+    has_more: false,
+    next_cursor: null,
+  });
+  const first = await gateway.ask('GET', '/v1/videos?limit=2');
+  const second = await gateway.ask('GET', `/v1/videos?limit=3&after=${first.body.next_cursor}`);
+  assert.equal(first.body.has_more, true);
+  assert.equal(second.body.has_more, false);
+  assert.deepEqual(
+    [...first.body.data, ...second.body.data].map(({ id }: { id: string }) => id),
+    ids,
+  );
+  for (const query of ['limit=0', 'limit=-1', 'limit=1000', 'limit=x', 'after=video_nothing']) {
+    const answer = await gateway.ask('GET', `/v1/videos?${query}`);
+    assert.deepEqual([answer.status, answer.body.error.param], [400, query.split('=')[0]]);
+  }
+});
+
+test('both minimax versions make videos', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const v1 = await gateway.create({ model: 'hailuo', prompt: 'p', duration: 6 }, 'v1');
+  const v2 = await gateway.create({ model: 'h3', prompt: 'p' }, 'v2');
+  assert.match((await gateway.until(v1.body.id, 'succeeded')).body.output.url, /^http/);
+  assert.match((await gateway.until(v2.body.id, 'succeeded')).body.output.url, /^http/);
+  const sent = gateway.simulator.requests.filter(({ method }) => method === 'POST').map(({ path }) => path);
+  assert.deepEqual(sent, ['/v1/video_generation', '/v2/video_generation']);
+});
+
+const REFUSALS: readonly (readonly [
+  string,
+  { body?: unknown; key?: string; headers?: Record<string, string> },
+  number,
+  string,
+])[] = [
+  ['no key', { key: 'sk-mizu-nobody', body: BODY }, 401, 'unauthorized'],
+  ['no Idempotency-Key', { body: BODY }, 400, 'idempotency_key_required'],
+  [
+    'an Idempotency-Key of 300 characters',
+    { body: BODY, headers: { 'idempotency-key': 'x'.repeat(300) } },
+    400,
+    'invalid_request',
+  ],
+  [
+    'an unknown field',
+    { body: { ...BODY, callback_url: 'https://x' }, headers: { 'idempotency-key': 'a' } },
+    400,
+    'invalid_request',
+  ],
+  [
+    'a model that does not exist',
+    { body: { ...BODY, model: 'nothing' }, headers: { 'idempotency-key': 'a' } },
+    404,
+    'model_not_found',
+  ],
+  [
+    'a model that makes no videos',
+    { body: { ...BODY, model: 'talk' }, headers: { 'idempotency-key': 'a' } },
+    503,
+    'no_healthy_upstream',
+  ],
+  [
+    'an option of another Channel',
+    { body: { model: 'hailuo', prompt: 'p', provider_options: { seed: 1 } }, headers: { 'idempotency-key': 'a' } },
+    400,
+    'invalid_request',
+  ],
+  [
+    'aspect_ratio on minimax v1',
+    { body: { model: 'hailuo', prompt: 'p', aspect_ratio: '1:1' }, headers: { 'idempotency-key': 'a' } },
+    400,
+    'unsupported_parameter',
+  ],
+  ['no JSON', { body: '{"model":', headers: { 'idempotency-key': 'a' } }, 400, 'invalid_request'],
+  [
+    'a form',
+    { body: 'x', headers: { 'idempotency-key': 'a', 'content-type': 'multipart/form-data; boundary=b' } },
+    415,
+    'unsupported_media_type',
+  ],
+  [
+    'more than 1 MiB',
+    { body: JSON.stringify({ ...BODY, prompt: 'x'.repeat(1024 * 1024) }), headers: { 'idempotency-key': 'a' } },
+    413,
+    'request_too_large',
+  ],
+];
+
+test('every refusal has its status and code, holds nothing and reaches no upstream', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  for (const [what, request, status, code] of REFUSALS) {
+    const answer = await gateway.ask('POST', '/v1/videos', request);
+    assert.deepEqual([what, answer.status, answer.body.error.code], [what, status, code]);
+  }
+  assert.equal(gateway.submissions(), 0);
+  assert.equal(await gateway.balance('alice'), 5n * USD);
+});
+
+test('a balance that is too low is refused before anything is sent', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  await gateway.addAccount('carol', '1', 'sk-mizu-carol');
+  const answers = await Promise.all(['a', 'b', 'c'].map((id) => gateway.create(BODY, id, 'sk-mizu-carol')));
+  assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 402]);
+});
+
+test('a replica serves no video endpoint', async (t) => {
+  const gateway = await VideoGateway.start(t, {}, 'replica');
+  for (const [method, path] of [
+    ['POST', '/v1/videos'],
+    ['GET', '/v1/videos'],
+    ['GET', '/v1/videos/video_1'],
+    ['POST', '/v1/videos/video_1/cancel'],
+  ] as const) {
+    const answer = await gateway.ask(method, path, method === 'POST' ? { body: BODY } : {});
+    assert.deepEqual([answer.status, answer.body.error.code], [503, 'video_primary_required']);
+  }
+});
+
+test('videos have no alias, and never enter the request log', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  for (const path of ['/videos', '/api/v1/videos', '/api/videos']) assert.equal((await gateway.ask('GET', path)).status, 404);
+  const { body } = await gateway.create(BODY, 'unlogged');
+  await gateway.until(body.id, 'succeeded');
+  await gateway.store.settlements.flush();
+  const rows = await gateway.store.requestLog.list();
+  assert.equal(rows.length, 0);
+});
+
+test('an operator resolves a task whose outcome nobody knows, once', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue({ faults: [{ type: 'cut', at: 0 }] }, { faults: [{ type: 'cut', at: 0 }] });
+  const good = await gateway.create(BODY, 'good');
+  await gateway.until(good.body.id, 'unknown');
+  const bad = await gateway.create(BODY, 'bad');
+  await gateway.until(bad.body.id, 'unknown');
+  assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
+  assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
+  assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
+  assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.billing.status, 'refunded');
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+  await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { failed: 'again' }), /succeeded/);
+});

@@ -1,0 +1,93 @@
+/** The command line as a process: the demonstration, an operator's day, and how it ends. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const MAIN = resolve('src/main.ts');
+const folder = mkdtempSync(join(tmpdir(), 'mizu-main-'));
+test.after(() => rmSync(folder, { recursive: true, force: true }));
+
+const environment = (more: Record<string, string> = {}) => ({ PATH: process.env['PATH'] ?? '', ...more });
+
+function run(args: readonly string[], env: Record<string, string> = {}): { code: number | null; out: string; err: string } {
+  const done = spawnSync(process.execPath, [MAIN, ...args], {
+    cwd: folder,
+    env: environment(env),
+    encoding: 'utf8',
+    timeout: 20_000,
+  });
+  return { code: done.status, out: done.stdout, err: done.stderr };
+}
+
+/** Resolves with what the process printed once it listens. */
+async function listening(child: ChildProcess): Promise<{ url: string; text: string }> {
+  let text = '';
+  let errors = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    errors += chunk.toString();
+  });
+  for await (const chunk of child.stdout ?? []) {
+    text += String(chunk);
+    const url = /Mizu listens on (http:\/\/[\d.]+:\d+)/.exec(text)?.[1];
+    if (url !== undefined) return { url, text };
+  }
+  throw new Error(`it never listened: ${errors}`);
+}
+
+test('the demonstration starts without a file, answers, and ends cleanly with a stream open', async () => {
+  const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env: environment({ PORT: '0' }), stdio: 'pipe' });
+  const { url, text } = await listening(child);
+  assert.match(text, /curl -N /);
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: 'Bearer sk-mizu-demo' },
+    body: JSON.stringify({ model: 'demo-messages', stream: true, messages: [{ role: 'user', content: 'What is a gateway?' }] }),
+  });
+  assert.equal(response.status, 200);
+  const closed = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.match(await response.text(), /data: \[DONE\]\n\n$/);
+  assert.deepEqual(await closed, [0, null]);
+});
+
+test('without a file it opens no gateway to a network', () => {
+  const { code, err } = run(['serve'], { HOST: '0.0.0.0', PORT: '0' });
+  assert.equal(code, 2);
+  assert.match(err, /--demo/);
+});
+
+test('an operator’s day: check, account, key, list, disable, balance, verify', () => {
+  const path = join(folder, 'gateway.json');
+  writeFileSync(
+    path,
+    JSON.stringify({
+      store: { path: './data' },
+      channels: [{ id: 'a', type: 'messages', base_url: 'http://127.0.0.1:1', api_key: `\${UP}`, models: ['m'] }],
+      models: { m: { price: { input: '1', output: '2' } } },
+    }),
+  );
+  const mizu = (...args: string[]) => run([...args, '--config', path], { UP: 'sk-canary' });
+  const checked = mizu('check');
+  assert.equal(checked.code, 0, checked.err);
+  assert.doesNotMatch(checked.out, /canary/);
+  assert.equal(run(['check', '--config', path]).code, 1, 'the variable is missing');
+  assert.equal(mizu('accounts', 'create', 'ada', '--credit', '12.50').code, 0);
+  const made = mizu('keys', 'create', '--account', 'ada', '--name', 'laptop', '--limit-daily', '1');
+  assert.match(made.out, /^sk-mizu-[A-Za-z0-9_-]{43}\n$/);
+  const listed: { id: string; digest?: string; disabled: boolean }[] = JSON.parse(mizu('keys', 'list', '--json').out);
+  const [key] = listed;
+  assert.ok(key);
+  assert.equal(key.digest, undefined);
+  assert.equal(mizu('keys', 'disable', key.id).code, 0);
+  assert.match(mizu('balance').out, /ada +12\.50/);
+  assert.match(mizu('ledger', 'verify').out, /no difference/);
+  assert.equal(mizu('keys', 'create', '--account', 'nobody').code, 1);
+  assert.equal(mizu('accounts', 'create', 'ada').code, 1);
+  assert.equal(mizu('nonsense').code, 2);
+  assert.equal(mizu('channels', 'test').code, 1);
+  assert.match(mizu('logs').out, /^$/);
+});

@@ -1,0 +1,90 @@
+/**
+ * A full disk, for real: a small file system in memory. Needs the right to mount one; elsewhere the test says so and is skipped. Nothing
+ * is half written, nothing is lost while the process lives, and no rejection goes unhandled.
+ */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openLmdbStore } from '../../src/store/lmdb/open.ts';
+import { StoreError } from '../../src/store/store-error.ts';
+import { cause, entry, FakeClock, funded, ok, openStore, options, tempDirectory } from './support/store.ts';
+
+test('a full disk refuses whole changes, keeps settlements waiting, and recovers', async (t) => {
+  const path = mkdtempSync(join(tmpdir(), 'mizu-full-'));
+  t.after(() => {
+    spawnSync('umount', ['-l', path]);
+    rmSync(path, { recursive: true, force: true });
+  });
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', path]).status !== 0) {
+    t.skip('mounting a small file system is not allowed here');
+    return;
+  }
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown): void => {
+    unhandled.push(reason);
+  };
+  process.on('unhandledRejection', note);
+  t.after(() => process.off('unhandledRejection', note));
+
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  const store = await openLmdbStore(
+    options(path, { clock, ballastBytes: 256 * 1024, onProblem: ({ what }) => problems.push(what) }),
+  );
+  const owner = await funded(store, 10n ** 12n);
+  writeFileSync(join(path, 'filler'), Buffer.alloc(2_900_000));
+
+  let refusals = 0;
+  let settled = 0;
+  for (let n = 0; n < 400 && refusals === 0; n += 1) {
+    const text = 'x'.repeat(20_000);
+    const done = store.settlements.settle({ entry: entry(owner, `full-${n}`, 1n, { errorText: text }) });
+    done.then(() => {
+      settled += 1;
+    }, assert.fail);
+    try {
+      await store.settlements.flush();
+    } catch (error) {
+      assert.ok(error instanceof StoreError);
+      refusals += 1;
+    }
+  }
+  assert.equal(refusals, 1, 'the disk was never full');
+  assert.equal(store.health().healthy, false);
+  assert.equal(store.settlements.pending, 1);
+  await assert.rejects(store.admission.admit(owner, 1n, clock.now()), { code: 'unhealthy' });
+  assert.deepEqual((await store.ledger.verify()).differences, []);
+  assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, BigInt(settled));
+
+  rmSync(join(path, 'filler'));
+  for (let n = 0; n < 50 && !store.health().healthy; n += 1) {
+    clock.advance(1000);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.deepEqual(store.health(), { healthy: true });
+  await store.settlements.flush();
+  assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, BigInt(settled));
+  ok(await store.accounts.credit(owner.account.id, 1n, cause()));
+  assert.deepEqual((await store.ledger.verify()).differences, []);
+  await store.close();
+  assert.deepEqual(unhandled, []);
+  assert.ok(problems.includes('store_write_failed'));
+});
+
+test('below the floor of free space no new work is taken, and what is in flight still settles', async (t) => {
+  const store = await openStore(t, { freeSpaceFloor: Number.MAX_SAFE_INTEGER });
+  const owner = await funded(store, 10n);
+  const health = store.health();
+  assert.equal(!health.healthy && health.reason, 'free_space');
+  await assert.rejects(store.admission.admit(owner, 1n, 0), { name: 'StoreError', code: 'unhealthy' });
+  assert.equal((await store.settlements.settle({ entry: entry(owner, 'f1', 1n) })).settled, true);
+});
+
+test('a path that cannot be used is a StoreError at start', async (t) => {
+  const path = join(tempDirectory(t), 'file');
+  writeFileSync(path, 'not a directory');
+  await assert.rejects(openLmdbStore(options(path)), { name: 'StoreError', code: 'unavailable' });
+});

@@ -1,0 +1,161 @@
+/** A store in memory for tests of the http room: keys, admission and settlements that can be looked at. Everything else refuses loudly. */
+import { createHash } from 'node:crypto';
+import type { AccountRecord } from '../../src/store/accounts.ts';
+import type { BillableUsage, Charge } from '../../src/store/charge.ts';
+import type { KeyRecord } from '../../src/store/keys.ts';
+import type { Rates } from '../../src/store/prices.ts';
+import type { RequestLogEntry } from '../../src/store/request-log.ts';
+import type { Reservation } from '../../src/store/reservations.ts';
+import type { OpenExchange } from '../../src/store/settlement.ts';
+import type { Store, StoreHealth } from '../../src/store/store.ts';
+import { StoreError } from '../../src/store/store-error.ts';
+
+export interface MemoryStore extends Store {
+  readonly settled: RequestLogEntry[];
+  readonly opened: OpenExchange[];
+  /** Reservations that nobody released. */
+  readonly held: Set<Reservation>;
+  walletNanos: bigint;
+  limitReached: boolean;
+  healthNow: StoreHealth;
+  /** Makes every look at a key throw. */
+  broken: boolean;
+  addKey(secret: string, changes?: Partial<KeyRecord>, account?: Partial<AccountRecord>): void;
+}
+
+export function memoryStore(): MemoryStore {
+  const accounts = new Map<string, AccountRecord>();
+  const keys = new Map<string, KeyRecord>();
+  const settled: RequestLogEntry[] = [];
+  const opened: OpenExchange[] = [];
+  const held = new Set<Reservation>();
+  const missing = (name: string) =>
+    new Proxy(Object.create(null), {
+      get: (_target, property) => () => {
+        throw new Error(`memory store: ${name}.${String(property)} is not there`);
+      },
+    });
+
+  const store: MemoryStore = {
+    settled,
+    opened,
+    held,
+    walletNanos: 1_000_000_000n,
+    limitReached: false,
+    healthNow: { healthy: true },
+    broken: false,
+    addKey(secret, changes = {}, account = {}) {
+      const owner: AccountRecord = {
+        id: 'acct_1',
+        name: 'tests',
+        class: 'default',
+        unlimited: false,
+        disabled: false,
+        createdAtMs: 0,
+        ...account,
+      };
+      accounts.set(owner.id, owner);
+      const digest = createHash('sha256').update(secret).digest('hex');
+      keys.set(digest, {
+        id: `key_${keys.size + 1}`,
+        accountId: owner.id,
+        name: 'test',
+        digest,
+        prefix: 'sk-mizu-',
+        last4: secret.slice(-4),
+        createdAtMs: 0,
+        disabled: false,
+        limits: {},
+        subAccount: false,
+        ...changes,
+      });
+    },
+    accounts: missing('accounts'),
+    ledger: missing('ledger'),
+    requestLog: missing('requestLog'),
+    videos: missing('videos'),
+    leases: missing('leases'),
+    keys: {
+      ...missing('keys'),
+      async authenticate(token: string, nowMs: number) {
+        if (store.broken) throw new StoreError('unavailable', 'the test broke the store');
+        const key = keys.get(createHash('sha256').update(token).digest('hex'));
+        const account = key === undefined ? undefined : accounts.get(key.accountId);
+        if (key === undefined || account === undefined) return { ok: false, refusal: { reason: 'unknown' } };
+        if (key.disabled) return { ok: false, refusal: { reason: 'disabled', keyId: key.id } };
+        if ((key.expiresAtMs ?? Number.POSITIVE_INFINITY) <= nowMs)
+          return { ok: false, refusal: { reason: 'expired', keyId: key.id } };
+        return { ok: true, value: { key, account } };
+      },
+      async balance() {
+        return { source: 'wallet', nanos: store.walletNanos, unlimited: false };
+      },
+    },
+    spend: {
+      ...missing('spend'),
+      async usageByDay() {
+        return [];
+      },
+    },
+    admission: {
+      async admit(principal, estimateNanos) {
+        if (store.limitReached) return { ok: false, refusal: { reason: 'spend_limit_reached', window: 'daily' } };
+        if (store.walletNanos <= 0n) return { ok: false, refusal: { reason: 'insufficient_balance', source: 'wallet' } };
+        const reservation = {
+          keyId: principal.key.id,
+          nanos: estimateNanos,
+          released: false,
+          adjust(nanos: bigint) {
+            reservation.nanos = nanos;
+          },
+          release() {
+            reservation.released = true;
+            held.delete(reservation);
+          },
+        };
+        held.add(reservation);
+        return { ok: true, value: reservation };
+      },
+      reserved: () => [...held].reduce((sum, { nanos }) => sum + nanos, 0n),
+    },
+    settlements: {
+      async open(exchange) {
+        opened.push(exchange);
+      },
+      async settle({ entry, reservation }) {
+        reservation?.release();
+        if (settled.some(({ exchangeId }) => exchangeId === entry.exchangeId))
+          return { settled: false, reason: 'already_settled' };
+        settled.push(entry);
+        const chargedNanos = entry.charge?.total ?? 0n;
+        store.walletNanos -= chargedNanos;
+        return { settled: true, chargedNanos };
+      },
+      async flush() {
+        // Nothing waits.
+      },
+      pending: 0,
+      async closeInterrupted() {
+        return [];
+      },
+    },
+    secrets: {
+      current: () => ({ id: 1, bytes: new Uint8Array(32).fill(7) }),
+      byId: (id) => (id === 1 ? { id, bytes: new Uint8Array(32).fill(7) } : undefined),
+      ...{ rotate: () => Promise.reject(new Error('memory store: no rotation')) },
+    },
+    health: () => store.healthNow,
+    async close() {
+      // Nothing is open.
+    },
+  };
+  return store;
+}
+
+/** Charges tokens alone, by plain rates. */
+export function memoryCharge(usage: BillableUsage, rates: Rates): Charge {
+  const input = rates.tokens.get('input') ?? 0n;
+  const output = rates.tokens.get('output') ?? 0n;
+  const total = (BigInt(usage.input ?? 0) * input + BigInt((usage.output ?? 0) + (usage.reasoning ?? 0)) * output) / 1_000_000n;
+  return { lines: [], total, flags: [] };
+}
