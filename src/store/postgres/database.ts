@@ -90,7 +90,7 @@ export class Database {
       await session.command('COMMIT');
       return rows;
     };
-    return this.#again(() => this.#borrow(changed));
+    return this.#again(() => this.#borrow(changed, true));
   }
 
   /** Several reads of one and the same state. */
@@ -154,11 +154,11 @@ export class Database {
       doubt.outcome = outcome;
       await session.command('COMMIT');
       return outcome;
-    });
+    }, true);
   }
 
   /** Lends a connection. One that failed in a way that leaves its state unknown is not used again. */
-  async #borrow<T>(use: (session: Session) => Promise<T>): Promise<T> {
+  async #borrow<T>(use: (session: Session) => Promise<T>, changes = false): Promise<T> {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
     let client: PoolClient;
     try {
@@ -169,7 +169,8 @@ export class Database {
     // The driver says a connection's end twice: to the query, and as an event that must have a listener.
     const ignore = (): undefined => undefined;
     client.on('error', ignore);
-    const session = new Session(client, this.#seams);
+    const { beforeStatement: _seam, ...quiet } = this.#seams;
+    const session = new Session(client, changes ? this.#seams : quiet);
     let broken = false;
     try {
       return await use(session);

@@ -27,7 +27,8 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   await migratePostgres(options);
   const database = new Database(options, seams);
   const secrets = createSecrets(database);
-  const watch = new Watch(database, seams, secrets.learn);
+  const { beforeStatement: _seam, ...quiet } = seams;
+  const watch = new Watch(database, quiet, secrets.learn);
   let started: { readonly owner: Owner; readonly spool: Spool } | undefined;
   try {
     await watch.start();
