@@ -186,7 +186,7 @@ const key = fc.nat(ACCOUNTS * 2 - 1);
 const amount = fc.bigInt({ min: -50n, max: 200n });
 const settlement = fc.tuple(key, fc.nat(40), fc.bigInt({ min: 0n, max: 120n }));
 
-eachStore(({ makePlace, dropPlace }) => {
+eachStore(({ makePlace, dropPlace, histories }) => {
   test('any interleaving of operations keeps Σ journal = balances, and nothing happens twice', async () => {
     const steps = [
       fc.tuple(fc.nat(ACCOUNTS - 1), amount).map((args) => new Credit(...args)),
@@ -225,7 +225,7 @@ eachStore(({ makePlace, dropPlace }) => {
           await dropPlace(path);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: histories },
     );
   });
 });

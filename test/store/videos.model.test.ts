@@ -166,7 +166,7 @@ const change: fc.Arbitrary<VideoChange> = fc.constantFrom<VideoChange[]>(
   { event: 'lose', why: 'lost' },
 );
 
-eachStore(({ makePlace, dropPlace }) => {
+eachStore(({ makePlace, dropPlace, histories }) => {
   test('each task is held once, settled xor refunded xor kept, and never submitted twice', async () => {
     const steps = [
       fc.tuple(task, fc.integer({ min: 1, max: 4 })).map((args) => create(...args)),
@@ -194,7 +194,7 @@ eachStore(({ makePlace, dropPlace }) => {
           await dropPlace(path);
         }
       }),
-      { numRuns: 25 },
+      { numRuns: histories },
     );
   });
 });

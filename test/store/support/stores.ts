@@ -16,6 +16,8 @@ import { options } from './store.ts';
 
 export interface Engine {
   readonly name: 'lmdb' | 'postgres';
+  /** How many random histories the model-based tests play: fewer where each step is a conversation with a server. */
+  readonly histories: number;
   /** Somewhere new and empty; what is stored there can be opened again, also by another process. */
   makePlace(): Promise<string>;
   dropPlace(place: string): Promise<void>;
@@ -43,9 +45,10 @@ export function openPlace(place: string, more: Partial<StoreOptions> = {}, befor
   return openPostgresStore(postgresOptions(place, more), beforeWrite === undefined ? {} : { beforeStatement: beforeWrite });
 }
 
-function engine(name: Engine['name'], makePlace: Engine['makePlace'], dropPlace: Engine['dropPlace']): Engine {
+function engine(name: Engine['name'], histories: number, makePlace: Engine['makePlace'], dropPlace: Engine['dropPlace']): Engine {
   return {
     name,
+    histories,
     makePlace,
     dropPlace,
     async place(t) {
@@ -67,6 +70,7 @@ function engine(name: Engine['name'], makePlace: Engine['makePlace'], dropPlace:
 
 const lmdb = engine(
   'lmdb',
+  25,
   async () => mkdtempSync(join(tmpdir(), 'mizu-store-')),
   async (place) => rmSync(place, { recursive: true, force: true }),
 );
@@ -76,6 +80,7 @@ let schemas = 0;
 /** A schema of the one database: quicker to make than a database, and as separate. */
 const postgres = engine(
   'postgres',
+  6,
   async () => {
     schemas += 1;
     const name = `place_${process.pid}_${schemas}`;
