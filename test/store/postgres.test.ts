@@ -362,11 +362,11 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const owner = await funded(store, 10n);
     const { admin } = await server();
     const schema = nameOf(url);
-    await admin(`CREATE FUNCTION ${schema}.full() RETURNS trigger LANGUAGE plpgsql AS
+    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
-    await admin(`CREATE TRIGGER full BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.full()`);
+    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
     await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('once')), { name: 'StoreError', code: 'disk_full' });
-    await admin(`DROP TRIGGER full ON ${schema}.journal`);
+    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
     assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
     await clean(store);
     t.after(() => dropPlace(url));

@@ -95,7 +95,7 @@ export async function startServer({ settings = {}, data }: ServerOptions = {}): 
 
   const start = async (): Promise<void> => {
     // The shell ends the server when our end of its standard input closes: also when this process is killed.
-    const script = '"$0" "$@" >server.log 2>&1 & pid=$!; cat >/dev/null; kill -QUIT $pid; wait $pid';
+    const script = '"$0" "$@" >server.log 2>&1 & pid=$!; cat >/dev/null; kill -INT $pid; wait $pid';
     child = spawn('/bin/sh', ['-c', script, join(bin, 'postgres'), ...args], {
       ...identity,
       cwd: folder,

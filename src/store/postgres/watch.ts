@@ -12,7 +12,7 @@ import { messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import { ACCOUNT_JSON, accountOf, int, KEY_JSON, keyOf, object, type Row, SPEND_JSON, spendOf, text } from './rows.ts';
 import { SCHEMA } from './schema.ts';
-import { Session, type Statement } from './session.ts';
+import { DatabaseFailure, Session, type Statement } from './session.ts';
 
 const STATE: Statement = {
   name: 'watch_state',
@@ -115,8 +115,7 @@ export class Watch {
 
   async #lookOnce(): Promise<void> {
     try {
-      if (this.#client === undefined) await this.#connect();
-      await this.#poll();
+      await this.#pollOrReconnect();
       this.#database.setLine(undefined);
       if (this.#database.writesFail) {
         await this.#database.change(PROBE, [`probe-${this.#options.clock.now()}`]);
@@ -126,6 +125,21 @@ export class Watch {
       await this.#drop();
       if (!this.#closed) this.#database.setLine(messageOf(error));
     }
+  }
+
+  /** That one connection has ended says nothing about the database: another is tried before anything is said. */
+  async #pollOrReconnect(): Promise<void> {
+    if (this.#client !== undefined) {
+      try {
+        await this.#poll();
+        return;
+      } catch (error) {
+        if (!(error instanceof DatabaseFailure) || error.kind !== 'lost') throw error;
+        await this.#drop();
+      }
+    }
+    await this.#connect();
+    await this.#poll();
   }
 
   async #poll(): Promise<void> {
