@@ -9,11 +9,19 @@ import { StoreError } from './store-error.ts';
 export function logText(entry: RequestLogEntry): string {
   const { usage, charge } = entry;
   const meters = usage?.meters;
-  return JSON.stringify({
-    ...entry,
-    ...(usage === undefined ? {} : { usage: meters === undefined ? usage : { ...usage, meters: [...meters] } }),
-    ...(charge === undefined ? {} : { charge: chargeText(charge) }),
-  });
+  return JSON.stringify(
+    {
+      ...entry,
+      ...(usage === undefined ? {} : { usage: meters === undefined ? usage : { ...usage, meters: [...meters] } }),
+      ...(charge === undefined ? {} : { charge: chargeText(charge) }),
+    },
+    wellFormed,
+  );
+}
+
+/** Upstreams cut characters in half: what no engine could give back as it came is not written. */
+function wellFormed(_: string, value: unknown): unknown {
+  return typeof value === 'string' ? value.toWellFormed() : value;
 }
 
 function chargeText({ lines, total, flags }: Charge) {

@@ -208,7 +208,7 @@ function store(work: Work, before: VideoTask | undefined, task: VideoTask): void
   work.put(work.tables.videos, task.id, task);
 }
 
-function dueKey(task: VideoTask): [string, number, string] | undefined {
+export function dueKey(task: VideoTask): [string, number, string] | undefined {
   switch (task.state) {
     case 'queued':
     case 'running':

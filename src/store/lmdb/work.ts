@@ -8,6 +8,7 @@ import type { KeyRecord } from '../keys.ts';
 import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
 
@@ -72,7 +73,7 @@ export class Work {
 
   /** The row that already explains this cause, if there is one. */
   journaled(ref: string, kind: JournalKind): JournalRow | undefined {
-    const seq = this.tables.journalRefs.get([ref, kind]);
+    const seq = this.tables.journalRefs.get([storable(ref), kind]);
     return seq === undefined ? undefined : this.tables.journal.get(seq);
   }
 
@@ -80,7 +81,7 @@ export class Work {
   move(movement: Movement): JournalRow {
     const { from, to, nanos } = movement;
     if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
-    if (this.tables.journalRefs.doesExist([movement.ref, movement.kind])) {
+    if (this.tables.journalRefs.doesExist([storable(movement.ref), movement.kind])) {
       throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
     }
     if (nanos !== 0n && from !== to) {
@@ -88,7 +89,10 @@ export class Work {
       this.#setBalance(to, this.balance(to) + nanos);
     }
     const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
-    const row = { ...movement, seq: head.seq + 1 };
+    const { by, note, ref } = movement;
+    // What is hashed is what comes back.
+    const words = { ref: storable(ref), ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
+    const row = { ...movement, ...words, seq: head.seq + 1 };
     const hash = journalHash(head.hash, row);
     const hashed = { ...row, hash };
     this.#head = { seq: row.seq, hash };

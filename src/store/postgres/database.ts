@@ -93,6 +93,20 @@ export class Database {
     return this.#again(() => this.#borrow(changed, true));
   }
 
+  /** Many statements in one transaction beside the ledger; not tried again. */
+  async changeAll(changes: (session: Session) => Promise<void>): Promise<void> {
+    const all = async (session: Session): Promise<void> => {
+      await session.command('BEGIN');
+      await changes(session);
+      await session.command('COMMIT');
+    };
+    try {
+      await this.#borrow(all, true);
+    } catch (error) {
+      throw error instanceof DatabaseFailure ? this.#failed(error) : error;
+    }
+  }
+
   /** Several reads of one and the same state. */
   snapshot<T>(look: (session: Session) => Promise<T>): Promise<T> {
     return this.#again(() =>

@@ -13,7 +13,7 @@ import { findAccount } from './accounts.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
 import { ACCOUNT_JSON, accountOf, accountWithWallet, flag, int, KEY_JSON, keyOf, maybeBig, maybeText, object } from './rows.ts';
-import type { Statement } from './session.ts';
+import type { Session, Statement } from './session.ts';
 import type { Watch } from './watch.ts';
 import type { Work } from './work.ts';
 
@@ -169,7 +169,7 @@ export async function findKey(work: Work, id: string): Promise<KeyRecord | undef
   return row === undefined ? undefined : keyOf(row);
 }
 
-export async function insertKey(work: Pick<Work, 'run'>, key: KeyRecord): Promise<void> {
+export async function insertKey(work: Pick<Session, 'run'>, key: KeyRecord): Promise<void> {
   const { limits } = key;
   await work.run(INSERT, [
     key.id,

@@ -1,7 +1,8 @@
 /** Reading the journal and the holds, on PostgreSQL. Writing is `work.ts`; checking is `verify.ts`. */
 import type { Hold, Ledger } from '../ledger.ts';
+import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
-import { type HoldRow, holdOf, journalOf, storable } from './rows.ts';
+import { type HoldRow, holdOf, journalOf } from './rows.ts';
 import type { Statement } from './session.ts';
 import { verify } from './verify.ts';
 

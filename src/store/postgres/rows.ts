@@ -70,11 +70,6 @@ export function object(json: string): Row {
   return Object.fromEntries(Object.entries(value));
 }
 
-/** PostgreSQL's text cannot hold a NUL, and what is sent must be well-formed: what a name of ours may not hold is replaced. */
-export function storable(words: string): string {
-  return words.replaceAll('\u0000', '\ufffd').toWellFormed();
-}
-
 /** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
 export const ACCOUNT_JSON = `json_build_object('id', a.id, 'name', a.name, 'class', a.class, 'unlimited', a.unlimited,
   'disabled', a.disabled, 'created_at_ms', a.created_at_ms::text)::text`;

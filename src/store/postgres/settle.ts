@@ -5,7 +5,8 @@ import { payerOf } from '../payer.ts';
 import type { RequestLogEntry } from '../request-log.ts';
 import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
-import { flag, int, object, storable, text } from './rows.ts';
+import { storable } from '../storable.ts';
+import { flag, int, object, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 

@@ -35,7 +35,7 @@ export const PAGES = {
   open: paged('open', 'open_exchanges', '*', 'exchange_id', ''),
 } as const satisfies Record<string, Paged>;
 
-export async function* rowsOf(session: Session, { statement, first, column }: Paged): AsyncGenerator<Row> {
+export async function* rowsOf(session: Pick<Session, 'run'>, { statement, first, column }: Paged): AsyncGenerator<Row> {
   let after = first;
   for (;;) {
     const rows = await session.run(statement, [after, PAGE]);

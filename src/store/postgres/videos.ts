@@ -231,7 +231,9 @@ export function dueOf(task: VideoTask): number | undefined {
 }
 
 export function taskText(task: VideoTask): string {
-  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() });
+  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() }, (_, value: unknown) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  );
 }
 
 type StoredTask = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'frozenNanos'> & Amount : never) : never;

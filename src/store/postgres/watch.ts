@@ -4,6 +4,7 @@
  * whether the database is there, takes writes and has our schema.
  */
 import type { Client } from 'pg';
+import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
 import type { Changes } from './cache.ts';
 import { newClient } from './connection.ts';
@@ -200,7 +201,7 @@ export class Watch {
 }
 
 export function newerSchema(found: number): StoreError {
-  return new StoreError('schema_newer', `the store has schema ${found}, this version knows ${SCHEMA}`);
+  return new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
 }
 
 /** Rows of `what, id, value` as changes. */

@@ -13,8 +13,9 @@ import type { RequestLogEntry } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
 import { StoreError } from '../store-error.ts';
+import { storable } from '../storable.ts';
 import type { Changes } from './cache.ts';
-import { int, journalOf, object, type Row, spendOf, storable, text } from './rows.ts';
+import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
 import type { Session, Statement, Value } from './session.ts';
 import { LOAD, WRITE_ALL } from './write-all.ts';
 
