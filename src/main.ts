@@ -3,7 +3,7 @@
  * process; everything else is passed in.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,36 +12,60 @@ import { codecs } from './codecs/registry.ts';
 import type { Config } from './http/config/config.ts';
 import { ConfigError } from './http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from './http/config/source.ts';
-import { accounts } from './http/verbs/accounts.ts';
+import { ACCOUNTS_USAGE, accounts } from './http/verbs/accounts.ts';
 import { channels } from './http/verbs/channels.ts';
 import { check } from './http/verbs/check.ts';
-import { keys } from './http/verbs/keys.ts';
-import { balance, ledger } from './http/verbs/ledger.ts';
+import { KEYS_USAGE, keys } from './http/verbs/keys.ts';
+import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
-import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
+import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
+import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
+import { storeVerb } from './http/verbs/store.ts';
+import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { chargeFor } from './store/charge.ts';
-import { openLmdbStore } from './store/lmdb/open.ts';
+import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
 import { parsePrice } from './store/prices.ts';
 import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
 
-const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, videos, check, channels };
+/** Where a copy would keep what waits for a database; it writes no settlements, so nothing does. */
+const COPY_FOLDER = './data';
 
-const USAGE = `usage: mizu VERB [--config FILE] [--json]
+const VERBS: Readonly<Record<string, Verb>> = {
+  accounts,
+  keys,
+  balance,
+  spend,
+  prices,
+  ledger,
+  logs,
+  videos,
+  check,
+  channels,
+  store: storeVerb({
+    exists: (place) => isDatabaseUrl(place) || existsSync(place),
+    open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
+    openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
+    migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+  }),
+};
+
+const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [--cause ID] [--note TEXT]
   serve [--demo] [--workers N]                  run the gateway
   check                                         validate the configuration
-  accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD
-  keys create --account NAME [--name N] [--expires DATE] [--models A,B] [--ips CIDR,…]
-       [--limit-total USD] [--limit-hourly USD] [--limit-daily USD] [--sub-account]
-  keys list [--account NAME] | disable ID | enable ID | transfer ID USD
+  ${ACCOUNTS_USAGE}
+  ${KEYS_USAGE}
   balance [NAME]
-  ledger verify
+  ${SPEND_USAGE}
+  ${PRICES_USAGE}
+  ${LEDGER_USAGE}
   logs [--follow] [--request ID] [--limit N]
   videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
-  channels test [ID]`;
+  channels test [ID]
+  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;
 
 const OPTIONS = {
   config: { type: 'string' },
@@ -52,6 +76,14 @@ const OPTIONS = {
   class: { type: 'string' },
   credit: { type: 'string' },
   unlimited: { type: 'boolean' },
+  limited: { type: 'boolean' },
+  cause: { type: 'string' },
+  note: { type: 'string' },
+  key: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  ref: { type: 'string' },
+  after: { type: 'string' },
   account: { type: 'string' },
   name: { type: 'string' },
   expires: { type: 'string' },
@@ -100,6 +132,10 @@ async function main(): Promise<number> {
         process.on('SIGTERM', () => listener('stop'));
         process.on('SIGINT', () => listener('stop'));
       },
+      onFault(listener) {
+        process.on('unhandledRejection', (error) => listener('rejection', error));
+        process.on('uncaughtException', (error) => listener('exception', error));
+      },
     });
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
@@ -119,6 +155,7 @@ async function runVerb(verb: Verb, args: readonly string[], options: Options, co
       clock: systemClock,
       mint,
       print,
+      readFile: readNamedFile,
       config,
       async store() {
         opened ??= await openStore(config());
@@ -131,9 +168,17 @@ async function runVerb(verb: Verb, args: readonly string[], options: Options, co
   }
 }
 
+/** `-5` is an amount, not an option: it is hidden from the parser, which would refuse it, and shown again after. */
+const HIDDEN = '\u0000';
+
 function readArguments() {
+  const args = process.argv.slice(2).map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
   try {
-    return parseArgs({ args: process.argv.slice(2), options: OPTIONS, allowPositionals: true });
+    const { positionals, values } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === 'string' && value.startsWith(HIDDEN)) Object.assign(values, { [name]: value.slice(1) });
+    }
+    return { positionals: positionals.map((text) => (text.startsWith(HIDDEN) ? text.slice(1) : text)), values };
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
   }
@@ -160,9 +205,14 @@ function loadOptions(): LoadOptions {
   };
 }
 
-function openStore(config: Config): Promise<Store> {
-  return openLmdbStore({
-    path: config.storePath,
+function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
+  return openStoreAt(config.storeUrl ?? config.storePath, environmentOf(config.storePath, onProblem));
+}
+
+function environmentOf(localPath: string, onProblem?: StoreProblem): StoreEnvironment {
+  return {
+    ...(onProblem === undefined ? {} : { onProblem }),
+    localPath,
     clock: {
       now: systemClock.now,
       after(ms, callback) {
@@ -172,7 +222,7 @@ function openStore(config: Config): Promise<Store> {
     },
     randomBytes,
     process: { host: hostname(), pid: process.pid, isAlive },
-  });
+  };
 }
 
 function isAlive(pid: number): boolean {
@@ -186,6 +236,14 @@ function isAlive(pid: number): boolean {
 
 function mint(prefix: string): string {
   return prefix + randomBytes(16).toString('hex');
+}
+
+function readNamedFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new RefusedError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function print(text: string): void {

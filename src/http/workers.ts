@@ -11,10 +11,23 @@ import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
 
-/** In a worker: answers the primary's question for metrics. */
-export function shareMetrics(registry: Registry): void {
+/** In a worker: answers the primary's questions for metrics, and for the state of its Channels. */
+export function answerPrimary(registry: Registry, channels: () => readonly object[]): void {
   AggregatorRegistry.setRegistries([registry]);
   new AggregatorRegistry();
+  process.on('message', (message: unknown) => {
+    const ask = askOf(message);
+    if (ask !== undefined) process.send?.({ [ANSWER]: ask, channels: channels() });
+  });
+}
+
+const ASK = 'mizu:ask-channels';
+const ANSWER = 'mizu:channels';
+const ASK_MS = 2_000;
+
+function askOf(message: unknown): number | undefined {
+  const ask = typeof message === 'object' && message !== null && ASK in message ? message[ASK] : undefined;
+  return typeof ask === 'number' ? ask : undefined;
 }
 
 /** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
@@ -61,6 +74,34 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   });
 }
 
+let asked = 0;
+
+/** What each worker says of its Channels: circuits are a worker's own. One that says nothing in time is left out. */
+async function askChannels(clock: Clock): Promise<object[]> {
+  const ask = ++asked;
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  const reports = workers.map(
+    (worker) =>
+      new Promise<object | undefined>((resolve) => {
+        const finish = (report?: object): void => {
+          worker.off('message', onMessage);
+          timer.cancel();
+          resolve(report);
+        };
+        const onMessage = (message: unknown): void => {
+          if (typeof message !== 'object' || message === null || !(ANSWER in message) || message[ANSWER] !== ask) return;
+          finish({ pid: worker.process.pid, ...('channels' in message ? { channels: message.channels } : {}) });
+        };
+        const timer = clock.setTimeout(() => finish(), ASK_MS);
+        worker.on('message', onMessage);
+        worker.send({ [ASK]: ask }, (error) => {
+          if (error !== null) finish();
+        });
+      }),
+  );
+  return (await Promise.all(reports)).filter((report) => report !== undefined);
+}
+
 async function serveOperations(options: WorkersOptions, workers: () => number): Promise<() => void> {
   const { operations } = options;
   if (operations === undefined) return () => undefined;
@@ -71,6 +112,11 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
       const ready = workers() === options.count;
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ status: ready ? 'ok' : 'unready', workers: workers() }));
+    } else if (path === '/channels') {
+      void askChannels(options.clock).then((reports) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+        response.end(JSON.stringify({ workers: reports }));
+      });
     } else if (path === '/metrics') {
       aggregator.clusterMetrics().then(
         (text) => response.writeHead(200, { 'content-type': aggregator.contentType }).end(text),

@@ -116,7 +116,7 @@ export class ItemWriter {
         if (delta.text !== '') this.#sayReasoning(handle, 'summary_text', delta.part, delta.text);
         return;
       case 'input':
-        if (delta.text !== '') this.#sayInput(handle, delta.text);
+        this.#sayInput(handle, delta.text);
         return;
     }
   }
@@ -283,7 +283,7 @@ export class ItemWriter {
 
   #sayInput(handle: Handle, text: string): void {
     const { item } = handle;
-    if (item === undefined) return;
+    if (item === undefined || text === '') return;
     item.input += text;
     const isCustom = item.type === 'custom_tool_call';
     const name = isCustom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';

@@ -31,6 +31,8 @@ export interface ChannelOptions {
   readonly maxConcurrency?: number;
   readonly maxQueue: number;
   readonly queueMs: number;
+  /** Repeats of this Channel in one exchange, when all others have failed too. */
+  readonly retries: number;
 }
 
 export interface ImageDefaults {
@@ -93,13 +95,24 @@ export interface Config {
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly operations?: { readonly host: string; readonly port: number };
+  /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
+  readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
   readonly publicBaseUrl?: string;
   readonly role: 'primary' | 'replica';
+  /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */
   readonly storePath: string;
+  /** A PostgreSQL database that holds the store instead. */
+  readonly storeUrl?: string;
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
   readonly log: { readonly level: string; readonly retentionDays: number };
+  /** Undefined: no traces. */
+  readonly tracing?: {
+    readonly endpoint: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly sample: number;
+    readonly serviceName: string;
+  };
   readonly limits: Limits;
   readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
   readonly health: {
@@ -108,6 +121,8 @@ export interface Config {
     readonly cooldownMs: number;
     readonly rateLimitCooldownMs: number;
     readonly refusedCooldownMs: number;
+    /** Between two active probes; undefined: none. */
+    readonly probeMs?: number;
   };
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;

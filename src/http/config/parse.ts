@@ -121,7 +121,10 @@ function build(file: ConfigFile, options: ParseOptions): Config {
   );
   if (problems.length > 0) throw new ConfigError(problems);
 
-  const operations = file.operations === null ? undefined : { host: '127.0.0.1', port: 8081, ...file.operations };
+  const operations =
+    file.operations === null
+      ? undefined
+      : { host: '127.0.0.1', port: 8081, ...file.operations, chosen: file.operations !== undefined };
   const limits = file.limits ?? {};
   return Object.freeze({
     revision: options.revision,
@@ -133,10 +136,21 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     ...(operations === undefined ? {} : { operations }),
     ...(file.public_base_url === undefined ? {} : { publicBaseUrl: file.public_base_url.replace(/\/+$/, '') }),
     role: file.node?.role ?? 'primary',
+    ...(file.store?.url === undefined ? {} : { storeUrl: file.store.url }),
     storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',
     log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
+    ...(file.tracing === undefined
+      ? {}
+      : {
+          tracing: {
+            endpoint: file.tracing.endpoint,
+            headers: file.tracing.headers ?? {},
+            sample: file.tracing.sample ?? 1,
+            serviceName: file.tracing.service_name ?? 'mizu',
+          },
+        }),
     limits: {
       jsonBytes: limits.json_bytes ?? 32 * 1024 * 1024,
       multipartBytes: limits.multipart_bytes ?? 64 * 1024 * 1024,
@@ -152,6 +166,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       cooldownMs: file.health?.cooldown_ms ?? 30_000,
       rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
       refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
+      ...(file.health?.probe_ms === undefined ? {} : { probeMs: file.health.probe_ms }),
     },
     affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
     writeStallMs: timeouts.writeStallMs,

@@ -59,6 +59,15 @@ const sharedOptions = {
     Type.Integer({ minimum: 0, default: 100, description: 'How many may wait; more go to the next Channel.' }),
   ),
   queue_ms: Milliseconds('How long one may wait.', 10_000),
+  retries: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 5,
+      default: 0,
+      description:
+        'Repeats after 408, 429, 5xx and lost connections, once every Channel has failed; at most a fifth of its load.',
+    }),
+  ),
 };
 
 const textOptions = {
@@ -183,7 +192,22 @@ export const CONFIG_SCHEMA = Type.Object(
     node: Type.Optional(
       Type.Object({ role: Type.Optional(Type.Union([Type.Literal('primary'), Type.Literal('replica')])) }, closed),
     ),
-    store: Type.Optional(Type.Object({ path: Type.Optional(Text('A folder; relative to the config file.')) }, closed)),
+    store: Type.Optional(
+      Type.Object(
+        {
+          path: Type.Optional(
+            Text('A folder; relative to the config file. With `url`: where settlements wait while the database is away.'),
+          ),
+          url: Type.Optional(
+            Type.String({
+              pattern: '^postgres(ql)?://',
+              description: 'A PostgreSQL database, for gateways on several machines.',
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
     trusted_proxies: Type.Optional(Type.Array(Text('An address or CIDR range whose forwarding headers are believed.'))),
     ledger: Type.Optional(
       Type.Object({ durability: Type.Optional(Type.Union([Type.Literal('batched'), Type.Literal('strict')])) }, closed),
@@ -203,6 +227,22 @@ export const CONFIG_SCHEMA = Type.Object(
           retention_days: Type.Optional(Type.Integer({ minimum: 1, maximum: 3650, default: 90 })),
         },
         closed,
+      ),
+    ),
+    tracing: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.String({
+            pattern: '^https?://',
+            description: 'An OTLP/HTTP collector; `/v1/traces` is appended. Spans hold names and counts, no content.',
+          }),
+          headers: Type.Optional(Type.Record(Type.String({ pattern: HeaderName }), Type.String())),
+          sample: Type.Optional(
+            Type.Number({ minimum: 0, maximum: 1, default: 1, description: 'Share of traces that begin here.' }),
+          ),
+          service_name: Type.Optional(Text('`service.name`. Default: mizu.')),
+        },
+        { ...closed, description: 'OpenTelemetry traces; absent: off. Read at start.' },
       ),
     ),
     limits: Type.Optional(
@@ -241,6 +281,13 @@ export const CONFIG_SCHEMA = Type.Object(
           cooldown_ms: Milliseconds('An open circuit lets nothing through for this long, then one trial.', 30_000),
           rate_limit_cooldown_ms: Milliseconds('After 429 without Retry-After.', 15_000),
           refused_cooldown_ms: Milliseconds('After 401, 402, 403 (the Channel) or 404 (the model on it).', 60_000),
+          probe_ms: Type.Optional(
+            Type.Integer({
+              minimum: 1000,
+              maximum: 86_400_000,
+              description: 'Ask every Channel for its model list this often; two failures in a row take it out. Absent: never.',
+            }),
+          ),
         },
         closed,
       ),

@@ -8,7 +8,7 @@ import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -25,11 +25,13 @@ import { failureFrames, relay } from './relay.ts';
 /** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
 export async function serveText(call: Call, codec: ClientCodec): Promise<void> {
   const { gateway, config } = call;
-  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const principal = await identify(call);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   const accountId = principal.account.id;
   const request = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  call.notes.model = request.model;
+  call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
@@ -82,6 +84,7 @@ class TextExchange {
       clientHeaders: call.request.headers,
       clock: gateway.clock,
       mint: gateway.mint,
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
   }
 
@@ -127,16 +130,15 @@ class TextExchange {
     const { gateway, config } = this.#call;
     const waiting = new Waiting(this.#call.response);
     let committed: Committed | undefined;
-    const commit = (): Committed => {
-      committed ??= waiting.commit({
-        clock: gateway.clock,
-        writeStallMs: config.writeStallMs,
-        keepAlive: { intervalMs: config.keepAliveMs },
-      });
+    const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
+      committed ??= waiting.commit(
+        { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        headers,
+      );
       return committed;
     };
     // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
-    const early = gateway.clock.setTimeout(commit, config.commitAfterMs);
+    const early = gateway.clock.setTimeout(() => commit(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
       taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
@@ -150,7 +152,7 @@ class TextExchange {
       early.cancel();
     }
     this.#took(taken);
-    await this.#relay(taken, commit());
+    await this.#relay(taken, commit(this.#channelHeader(taken)));
   }
 
   async #relay(taken: Taken<StreamStart>, committed: Committed): Promise<void> {

@@ -1,6 +1,5 @@
 /** A row of the settlement queue: what is to be written, who waits for it, and where it is kept meanwhile. */
 import type { RequestLogEntry } from '../request-log.ts';
-import type { Reservation } from '../reservations.ts';
 import type { OpenExchange, Settled } from '../settlement.ts';
 
 export type QueueWork =
@@ -13,7 +12,8 @@ export interface QueueRow {
   readonly what: QueueWork;
   /** When it came. */
   readonly atMs: number;
-  readonly reservation: Reservation | undefined;
+  /** Gives the reservation back: the charge is in the database, or lost for good. */
+  readonly release: (() => void) | undefined;
   /** The opening that was still waiting when this settlement came: both are written by this row alone. */
   readonly opening: QueueRow | undefined;
   /** Resolves when the row is in the database or on the local disk; what comes after is ignored. */
@@ -28,14 +28,14 @@ export interface QueueRow {
   onWritten: (() => void) | undefined;
 }
 
-export function settleRow(what: QueueWork, atMs: number, reservation?: Reservation, opening?: QueueRow): QueueRow {
+export function settleRow(what: QueueWork, atMs: number, release?: () => void, opening?: QueueRow): QueueRow {
   const { promise, resolve, reject } = Promise.withResolvers<Settled>();
   // Nobody may be waiting: a failure is told to `onProblem` too.
   promise.catch(() => undefined);
   return {
     what,
     atMs,
-    reservation,
+    release,
     opening,
     kept: promise,
     keep: resolve,

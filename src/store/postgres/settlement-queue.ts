@@ -81,7 +81,7 @@ export class SettlementQueue implements Settlements {
       this.#waiting.delete(opening);
       this.#openWaiting.delete(entry.exchangeId);
     }
-    const row = settleRow({ kind: 'settle', entry }, this.#now(), reservation, opening);
+    const row = settleRow({ kind: 'settle', entry }, this.#now(), reservation?.handOver(), opening);
     this.#add(row);
     return quiet(row.kept);
   }
@@ -286,7 +286,7 @@ export class SettlementQueue implements Settlements {
   /** Only now, with the rows in the database, does this process's memory follow. */
   #done(rows: readonly QueueRow[], outcome: Outcome): void {
     for (const row of rows) {
-      row.reservation?.release();
+      row.release?.();
       row.opening?.keep(NOTHING);
       row.keep(outcome.get(row) ?? NOTHING);
       this.#gone(row);
@@ -304,7 +304,7 @@ export class SettlementQueue implements Settlements {
     const said =
       what.kind === 'settle' ? `settlement_lost: ${describe(what.entry)}` : `opening_lost: ${what.exchange.exchangeId}`;
     this.#database.options.onProblem?.({ what: said, error });
-    row.reservation?.release();
+    row.release?.();
     row.opening?.lose(error);
     row.lose(error);
     this.#gone(row);
