@@ -3,7 +3,7 @@
  * process; everything else is passed in.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,16 +20,20 @@ import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
 import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
 import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
+import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
-import { openLmdbStore } from './store/lmdb/open.ts';
+import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
 import { parsePrice } from './store/prices.ts';
 import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
+
+/** Where a copy would keep what waits for a database; it writes no settlements, so nothing does. */
+const COPY_FOLDER = './data';
 
 const VERBS: Readonly<Record<string, Verb>> = {
   accounts,
@@ -42,6 +46,12 @@ const VERBS: Readonly<Record<string, Verb>> = {
   videos,
   check,
   channels,
+  store: storeVerb({
+    exists: (place) => isDatabaseUrl(place) || existsSync(place),
+    open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
+    openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
+    migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+  }),
 };
 
 const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [--cause ID] [--note TEXT]
@@ -55,7 +65,8 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
   ${LEDGER_USAGE}
   logs [--follow] [--request ID] [--limit N]
   videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
-  channels test [ID]`;
+  channels test [ID]
+  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;
 
 const OPTIONS = {
   config: { type: 'string' },
@@ -200,9 +211,13 @@ function loadOptions(): LoadOptions {
 }
 
 function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
-  return openLmdbStore({
+  return openStoreAt(config.storeUrl ?? config.storePath, environmentOf(config.storePath, onProblem));
+}
+
+function environmentOf(localPath: string, onProblem?: StoreProblem): StoreEnvironment {
+  return {
     ...(onProblem === undefined ? {} : { onProblem }),
-    path: config.storePath,
+    localPath,
     clock: {
       now: systemClock.now,
       after(ms, callback) {
@@ -212,7 +227,7 @@ function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
     },
     randomBytes,
     process: { host: hostname(), pid: process.pid, isAlive },
-  });
+  };
 }
 
 function isAlive(pid: number): boolean {

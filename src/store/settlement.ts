@@ -53,3 +53,17 @@ export interface Settlements {
   /** Closes, free of charge, what dead processes left open. Runs at start by itself. Returns what was closed. */
   closeInterrupted(): Promise<OpenExchange[]>;
 }
+
+/** What is kept of an open exchange, whatever else the caller's object holds. */
+export function openFields({
+  exchangeId,
+  requestId,
+  accountId,
+  keyId,
+  endpoint,
+  model,
+  stream,
+  startedAtMs,
+}: OpenExchange): OpenExchange {
+  return { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
+}

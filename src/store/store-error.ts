@@ -9,8 +9,12 @@
  * - `unhealthy`: refused before it was tried, because free space is below the floor or an earlier write failed
  * - `corrupt`: what is stored contradicts itself
  * - `schema_newer`: the store was written by a newer version
+ * - `schema_older`: the store must be migrated first, and this start was told not to
  * - `amount_out_of_range`: an amount or a balance would leave the 64-bit range
  * - `closed`: the store has been closed
+ * - `bad_url`: the database's address cannot be understood, or names a database that does not exist
+ * - `access_denied`: the database refused the user or the password
+ * - `read_only`: the database takes no writes (a replica)
  */
 export type StoreErrorCode =
   | 'unavailable'
@@ -18,8 +22,12 @@ export type StoreErrorCode =
   | 'unhealthy'
   | 'corrupt'
   | 'schema_newer'
+  | 'schema_older'
   | 'amount_out_of_range'
-  | 'closed';
+  | 'closed'
+  | 'bad_url'
+  | 'access_denied'
+  | 'read_only';
 
 export class StoreError extends Error {
   override readonly name = 'StoreError';

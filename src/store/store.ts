@@ -16,7 +16,11 @@ import type { Videos } from './videos.ts';
 
 export type StoreHealth =
   | { readonly healthy: true }
-  | { readonly healthy: false; readonly reason: 'free_space' | 'write_failed' | 'closed'; readonly message: string };
+  | {
+      readonly healthy: false;
+      readonly reason: 'free_space' | 'write_failed' | 'unreachable' | 'closed';
+      readonly message: string;
+    };
 
 export interface Store {
   readonly accounts: Accounts;

@@ -1,14 +1,11 @@
 /** The ledger against a model that is only maps: any interleaving of any operations, checked after each and by `verify`. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import type { Principal } from '../../src/store/keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import { cause, entry, FakeClock, funded, ok, options } from './support/store.ts';
+import { cause, entry, FakeClock, funded, ok } from './support/store.ts';
+import { eachStore, openPlace } from './support/stores.ts';
 
 interface ModelKey {
   readonly sub: boolean;
@@ -161,7 +158,7 @@ class Wait extends Step {
 class Reopen extends Step {
   async run(_: Model, real: Real): Promise<void> {
     await real.store.close();
-    real.store = await openLmdbStore(options(real.path, { clock: real.clock }));
+    real.store = await openPlace(real.path, { clock: real.clock });
   }
   toString = () => 'reopen';
 }
@@ -189,44 +186,46 @@ const key = fc.nat(ACCOUNTS * 2 - 1);
 const amount = fc.bigInt({ min: -50n, max: 200n });
 const settlement = fc.tuple(key, fc.nat(40), fc.bigInt({ min: 0n, max: 120n }));
 
-test('any interleaving of operations keeps Σ journal = balances, and nothing happens twice', async () => {
-  const steps = [
-    fc.tuple(fc.nat(ACCOUNTS - 1), amount).map((args) => new Credit(...args)),
-    fc.tuple(key, amount).map((args) => new Transfer(...args)),
-    fc.array(settlement, { minLength: 1, maxLength: 6 }).map((all) => new Settle(all)),
-    fc.tuple(key, fc.boolean()).map((args) => new Able(...args)),
-    fc.integer({ min: 1, max: 200 }).map((minutes) => new Wait(minutes)),
-    fc.constant(new Compare()),
-    fc.constant(new Reopen()),
-  ];
-  await fc.assert(
-    fc.asyncProperty(fc.commands(steps, { maxCommands: 40, size: '+1' }), async (commands) => {
-      const path = mkdtempSync(join(tmpdir(), 'mizu-model-'));
-      const clock = new FakeClock();
-      const store = await openLmdbStore(options(path, { clock }));
-      const owners: Principal[] = [];
-      for (let account = 0; account < ACCOUNTS; account += 1) {
-        const owner = await funded(store, 100n);
-        const sub = ok(await store.keys.create({ accountId: owner.account.id, name: 'sub', subAccount: true }, cause()));
-        owners.push(owner, { account: owner.account, key: sub.key });
-      }
-      const keys = owners.map((_, index) => ({
-        sub: index % 2 === 1,
-        disabled: false,
-        balance: 0n,
-        spent: 0n,
-        byHour: new Map(),
-      }));
-      const real: Real = { path, clock, store, owners };
-      try {
-        const model: Model = { wallets: Array.from({ length: ACCOUNTS }, () => 100n), keys, settled: new Map() };
-        await fc.asyncModelRun(() => ({ model, real }), [...commands]);
-        await new Compare().run(model, real);
-      } finally {
-        await real.store.close();
-        rmSync(path, { recursive: true, force: true });
-      }
-    }),
-    { numRuns: 25 },
-  );
+eachStore(({ makePlace, dropPlace, histories }) => {
+  test('any interleaving of operations keeps Σ journal = balances, and nothing happens twice', async () => {
+    const steps = [
+      fc.tuple(fc.nat(ACCOUNTS - 1), amount).map((args) => new Credit(...args)),
+      fc.tuple(key, amount).map((args) => new Transfer(...args)),
+      fc.array(settlement, { minLength: 1, maxLength: 6 }).map((all) => new Settle(all)),
+      fc.tuple(key, fc.boolean()).map((args) => new Able(...args)),
+      fc.integer({ min: 1, max: 200 }).map((minutes) => new Wait(minutes)),
+      fc.constant(new Compare()),
+      fc.constant(new Reopen()),
+    ];
+    await fc.assert(
+      fc.asyncProperty(fc.commands(steps, { maxCommands: 40, size: '+1' }), async (commands) => {
+        const path = await makePlace();
+        const clock = new FakeClock();
+        const store = await openPlace(path, { clock });
+        const owners: Principal[] = [];
+        for (let account = 0; account < ACCOUNTS; account += 1) {
+          const owner = await funded(store, 100n);
+          const sub = ok(await store.keys.create({ accountId: owner.account.id, name: 'sub', subAccount: true }, cause()));
+          owners.push(owner, { account: owner.account, key: sub.key });
+        }
+        const keys = owners.map((_, index) => ({
+          sub: index % 2 === 1,
+          disabled: false,
+          balance: 0n,
+          spent: 0n,
+          byHour: new Map(),
+        }));
+        const real: Real = { path, clock, store, owners };
+        try {
+          const model: Model = { wallets: Array.from({ length: ACCOUNTS }, () => 100n), keys, settled: new Map() };
+          await fc.asyncModelRun(() => ({ model, real }), [...commands]);
+          await new Compare().run(model, real);
+        } finally {
+          await real.store.close();
+          await dropPlace(path);
+        }
+      }),
+      { numRuns: histories },
+    );
+  });
 });

@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 import type { Principal } from '../../src/store/keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import { alive } from './support/alive.ts';
-import { cause, funded, ok, openStore, tempDirectory } from './support/store.ts';
+import { cause, funded, ok } from './support/store.ts';
+import { eachStore } from './support/stores.ts';
 
 const CHILD = fileURLToPath(new URL('./support/load-child.ts', import.meta.url));
 const FUNDS = 10n ** 15n;
@@ -84,51 +85,53 @@ async function check(store: Store, owner: Principal, said: readonly string[]): P
   assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, FUNDS - charged - held);
 }
 
-test('killed at five random points, the store has everything that was acknowledged, once', async (t) => {
-  const path = tempDirectory(t);
-  const first = await openStore(t, { path, ...mine });
-  const owner = await funded(first, FUNDS);
-  await first.close();
-  const said: string[] = [];
-  let interrupted = 0;
-  for (let round = 1; round <= 5; round += 1) {
-    const load = new Load(t, path, owner.secret, `r${round}`);
-    await load.sayings(2 + Math.floor(Math.random() * 400));
-    await load.kill();
-    said.push(...load.said);
+eachStore(({ openStore, place }) => {
+  test('killed at five random points, the store has everything that was acknowledged, once', async (t) => {
+    const path = await place(t);
+    const first = await openStore(t, { path, ...mine });
+    const owner = await funded(first, FUNDS);
+    await first.close();
+    const said: string[] = [];
+    let interrupted = 0;
+    for (let round = 1; round <= 5; round += 1) {
+      const load = new Load(t, path, owner.secret, `r${round}`);
+      await load.sayings(2 + Math.floor(Math.random() * 400));
+      await load.kill();
+      said.push(...load.said);
+      const store = await openStore(t, { path, ...mine });
+      interrupted += (await store.requestLog.list({ status: 'interrupted', limit: 1000 })).length;
+      await check(store, owner, said);
+      await store.close();
+    }
+    t.diagnostic(`5 kills, ${said.length} acknowledged changes, ${interrupted} interrupted exchanges seen`);
+    assert.ok(said.length > 10);
+  });
+
+  test('two processes work beside each other; when one is killed the exchanges of the other are left alone', async (t) => {
+    const path = await place(t);
     const store = await openStore(t, { path, ...mine });
-    interrupted += (await store.requestLog.list({ status: 'interrupted', limit: 1000 })).length;
-    await check(store, owner, said);
-    await store.close();
-  }
-  t.diagnostic(`5 kills, ${said.length} acknowledged changes, ${interrupted} interrupted exchanges seen`);
-  assert.ok(said.length > 10);
-});
+    const owner = await funded(store, FUNDS);
+    const [one, two] = [new Load(t, path, owner.secret, 'one'), new Load(t, path, owner.secret, 'two')];
+    await Promise.all([one.sayings(100), two.sayings(100)]);
+    await one.kill();
+    const closed = await store.settlements.closeInterrupted();
+    assert.ok(closed.every(({ exchangeId }) => exchangeId.startsWith('one-')));
+    await two.sayings(two.said.length + 50);
+    await two.kill();
+    await store.settlements.closeInterrupted();
+    await check(store, owner, [...one.said, ...two.said]);
+  });
 
-test('two processes work beside each other; when one is killed the exchanges of the other are left alone', async (t) => {
-  const path = tempDirectory(t);
-  const store = await openStore(t, { path, ...mine });
-  const owner = await funded(store, FUNDS);
-  const [one, two] = [new Load(t, path, owner.secret, 'one'), new Load(t, path, owner.secret, 'two')];
-  await Promise.all([one.sayings(100), two.sayings(100)]);
-  await one.kill();
-  const closed = await store.settlements.closeInterrupted();
-  assert.ok(closed.every(({ exchangeId }) => exchangeId.startsWith('one-')));
-  await two.sayings(two.said.length + 50);
-  await two.kill();
-  await store.settlements.closeInterrupted();
-  await check(store, owner, [...one.said, ...two.said]);
-});
-
-test('a change made in one process counts in another at once', async (t) => {
-  const path = tempDirectory(t);
-  const store = await openStore(t, { path, ...mine });
-  const owner = await funded(store, FUNDS);
-  const load = new Load(t, path, owner.secret, 'other');
-  await load.sayings(20);
-  assert.ok((await store.spend.spend(owner.key.id, Date.now())).total > 0n);
-  ok(await store.keys.change(owner.key.id, { disabled: true }, cause()));
-  // The other process's next task is refused, which ends it with an error of its own.
-  assert.match(await load.ended(), /key_not_active/);
-  assert.deepEqual((await store.ledger.verify()).differences, []);
+  test('a change made in one process counts in another at once', async (t) => {
+    const path = await place(t);
+    const store = await openStore(t, { path, ...mine });
+    const owner = await funded(store, FUNDS);
+    const load = new Load(t, path, owner.secret, 'other');
+    await load.sayings(20);
+    assert.ok((await store.spend.spend(owner.key.id, Date.now())).total > 0n);
+    ok(await store.keys.change(owner.key.id, { disabled: true }, cause()));
+    // The other process's next task is refused, which ends it with an error of its own.
+    assert.match(await load.ended(), /key_not_active/);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
 });

@@ -12,7 +12,8 @@ import {
   type VideoState,
   type VideoTask,
 } from '../../src/store/videos.ts';
-import { cause, funded, ok, openStore, refusal, T0, tempDirectory } from './support/store.ts';
+import { cause, funded, ok, refusal, T0 } from './support/store.ts';
+import { eachStore } from './support/stores.ts';
 
 const newVideo = (principal: Principal, id: string, more: Partial<NewVideo> = {}): NewVideo => ({
   id,
@@ -53,184 +54,189 @@ const PATHS: Record<VideoState, readonly VideoEvent[]> = {
 const STATES = Object.keys(VIDEO) as VideoState[];
 const EVENTS = Object.keys(VIDEO.queued) as VideoEvent[];
 
-test('in every state every event does what the table says, and an illegal one changes nothing', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 1_000_000n);
-  const token = await lease(store);
-  const apply = (id: string, event: VideoEvent) =>
-    event === 'cancel' ? store.videos.cancel(id, owned(owner), T0) : store.videos.change(id, CHANGES[event], token, T0);
-  for (const state of STATES) {
-    for (const event of EVENTS) {
-      const id = `video_${state}_${event}`;
-      ok(await store.videos.create(newVideo(owner, id)));
-      for (const step of PATHS[state]) ok(await apply(id, step));
-      const before = await store.videos.inspect(id);
-      const rows = (await store.ledger.journal({ ref: id })).length;
-      const changed = await apply(id, event);
-      const next = VIDEO[state][event];
-      if (next === null) {
-        assert.equal(refusal(changed).reason, 'illegal', `${state} ${event}`);
-        assert.deepEqual(await store.videos.inspect(id), before);
-        assert.equal((await store.ledger.journal({ ref: id })).length, rows);
-      } else assert.equal(ok(changed).state, next, `${state} ${event}`);
+eachStore(({ openStore, place }) => {
+  test('in every state every event does what the table says, and an illegal one changes nothing', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1_000_000n);
+    const token = await lease(store);
+    const apply = (id: string, event: VideoEvent) =>
+      event === 'cancel' ? store.videos.cancel(id, owned(owner), T0) : store.videos.change(id, CHANGES[event], token, T0);
+    for (const state of STATES) {
+      for (const event of EVENTS) {
+        const id = `video_${state}_${event}`;
+        ok(await store.videos.create(newVideo(owner, id)));
+        for (const step of PATHS[state]) ok(await apply(id, step));
+        const before = await store.videos.inspect(id);
+        const rows = (await store.ledger.journal({ ref: id })).length;
+        const changed = await apply(id, event);
+        const next = VIDEO[state][event];
+        if (next === null) {
+          assert.equal(refusal(changed).reason, 'illegal', `${state} ${event}`);
+          assert.deepEqual(await store.videos.inspect(id), before);
+          assert.equal((await store.ledger.journal({ ref: id })).length, rows);
+        } else assert.equal(ok(changed).state, next, `${state} ${event}`);
+      }
     }
-  }
-  assert.deepEqual((await store.ledger.verify()).differences, []);
-});
-
-test('the price is held at creation, charged by success, refunded by failure and cancel, kept while unclear', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 1000n);
-  const token = await lease(store);
-  const wallet = async () => (await store.accounts.find(owner.account.id))?.walletNanos;
-  for (const id of ['a', 'b', 'c', 'd']) ok(await store.videos.create(newVideo(owner, id)));
-  assert.equal(await wallet(), 600n);
-  assert.equal((await store.spend.spend(owner.key.id, T0)).held, 400n);
-  ok(await store.videos.cancel('a', owned(owner), T0));
-  for (const id of ['b', 'c', 'd']) ok(await store.videos.change(id, CHANGES.submit, token, T0));
-  ok(await store.videos.change('b', CHANGES.succeed, token, T0));
-  ok(await store.videos.change('c', CHANGES.fail, token, T0));
-  ok(await store.videos.change('d', CHANGES.lose, token, T0));
-  assert.equal(await wallet(), 800n);
-  assert.deepEqual(await store.spend.spend(owner.key.id, T0), { total: 100n, hourly: 100n, daily: 100n, held: 100n });
-  ok(
-    await store.videos.resolve(
-      'd',
-      { event: 'fail', error: { code: 'operator', message: 'never arrived' } },
-      cause('ticket-7'),
-      T0,
-    ),
-  );
-  assert.equal(await wallet(), 900n);
-  assert.equal(refusal(await store.videos.resolve('d', { event: 'succeed', outputUrl: 'x' }, cause(), T0)).reason, 'illegal');
-  const kinds = (await store.ledger.journal({ ref: 'd' })).map(({ kind, by, note }) => [kind, by, note]);
-  assert.deepEqual(kinds, [
-    ['hold', undefined, undefined],
-    ['keep', undefined, undefined],
-    ['refund', 'test', 'ticket-7'],
-  ]);
-  assert.deepEqual(await store.requestLog.list(), []);
-  assert.deepEqual((await store.ledger.verify()).differences, []);
-});
-
-test('the same request is one task, whenever it comes again; another body is refused', async (t) => {
-  const path = tempDirectory(t);
-  const store = await openStore(t, { path });
-  const owner = await funded(store, 1000n);
-  const other = await funded(store, 1000n);
-  const ask = (n: number, more: Partial<NewVideo> = {}) => newVideo(owner, `t${n}`, { idempotencyKey: 'same', ...more });
-  const all = await Promise.all(Array.from({ length: 50 }, (_, n) => store.videos.create(ask(n))));
-  assert.equal(all.filter((made) => ok(made).created).length, 1);
-  assert.equal(new Set(all.map((made) => ok(made).task.id)).size, 1);
-  assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 900n);
-  assert.equal(refusal(await store.videos.create(ask(51, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
-  assert.equal(ok(await store.videos.create(newVideo(other, 'u1', { idempotencyKey: 'same' }))).created, true);
-  await store.close();
-  const again = await openStore(t, { path });
-  assert.equal(ok(await again.videos.create(ask(52))).created, false);
-  for (const bad of ['', 'x'.repeat(300), 'a\nb', 'é']) {
-    assert.equal(refusal(await again.videos.create(newVideo(owner, 'z', { idempotencyKey: bad }))).reason, 'invalid');
-  }
-});
-
-test('what cannot be paid is not created', async (t) => {
-  const store = await openStore(t);
-  const poor = await funded(store, 99n);
-  assert.deepEqual(refusal(await store.videos.create(newVideo(poor, 'p'))), { reason: 'insufficient_balance', source: 'wallet' });
-  const limited = await funded(store, 1000n, { limits: { daily: 200n } });
-  ok(await store.videos.create(newVideo(limited, 'l1')));
-  ok(await store.videos.create(newVideo(limited, 'l2')));
-  assert.deepEqual(refusal(await store.videos.create(newVideo(limited, 'l3'))), {
-    reason: 'spend_limit_reached',
-    window: 'daily',
+    assert.deepEqual((await store.ledger.verify()).differences, []);
   });
-  const off = await funded(store, 1000n);
-  ok(await store.keys.change(off.key.id, { disabled: true }, cause()));
-  assert.equal(refusal(await store.videos.create(newVideo(off, 'o'))).reason, 'key_not_active');
-  assert.deepEqual((await store.ledger.verify()).differences, []);
-});
 
-test('a refund goes to the wallet when the sub-account that paid is gone', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 1000n, { subAccount: true });
-  ok(await store.keys.transfer(owner.key.id, 300n, cause()));
-  ok(await store.videos.create(newVideo(owner, 's')));
-  ok(await store.keys.change(owner.key.id, { disabled: true }, cause()));
-  ok(await store.videos.cancel('s', owned(owner), T0));
-  assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 1000n);
-  assert.deepEqual((await store.ledger.verify()).differences, []);
-});
+  test('the price is held at creation, charged by success, refunded by failure and cancel, kept while unclear', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const token = await lease(store);
+    const wallet = async () => (await store.accounts.find(owner.account.id))?.walletNanos;
+    for (const id of ['a', 'b', 'c', 'd']) ok(await store.videos.create(newVideo(owner, id)));
+    assert.equal(await wallet(), 600n);
+    assert.equal((await store.spend.spend(owner.key.id, T0)).held, 400n);
+    ok(await store.videos.cancel('a', owned(owner), T0));
+    for (const id of ['b', 'c', 'd']) ok(await store.videos.change(id, CHANGES.submit, token, T0));
+    ok(await store.videos.change('b', CHANGES.succeed, token, T0));
+    ok(await store.videos.change('c', CHANGES.fail, token, T0));
+    ok(await store.videos.change('d', CHANGES.lose, token, T0));
+    assert.equal(await wallet(), 800n);
+    assert.deepEqual(await store.spend.spend(owner.key.id, T0), { total: 100n, hourly: 100n, daily: 100n, held: 100n });
+    ok(
+      await store.videos.resolve(
+        'd',
+        { event: 'fail', error: { code: 'operator', message: 'never arrived' } },
+        cause('ticket-7'),
+        T0,
+      ),
+    );
+    assert.equal(await wallet(), 900n);
+    assert.equal(refusal(await store.videos.resolve('d', { event: 'succeed', outputUrl: 'x' }, cause(), T0)).reason, 'illegal');
+    const kinds = (await store.ledger.journal({ ref: 'd' })).map(({ kind, by, note }) => [kind, by, note]);
+    assert.deepEqual(kinds, [
+      ['hold', undefined, undefined],
+      ['keep', undefined, undefined],
+      ['refund', 'test', 'ticket-7'],
+    ]);
+    assert.deepEqual(await store.requestLog.list(), []);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
 
-test('a task of another key is as if it did not exist', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 1000n);
-  const stranger = await funded(store, 1000n);
-  const sibling = ok(await store.keys.create({ accountId: owner.account.id, name: 'sibling' }, cause()));
-  ok(await store.videos.create(newVideo(owner, 'mine')));
-  for (const who of [owned(stranger), { accountId: owner.account.id, keyId: sibling.key.id }]) {
-    assert.equal(await store.videos.find('mine', who), undefined);
-    assert.equal(refusal(await store.videos.cancel('mine', who, T0)).reason, 'not_found');
-    assert.deepEqual(ok(await store.videos.list(who, { limit: 10 })).tasks, []);
-    assert.equal(refusal(await store.videos.list(who, { limit: 10, after: 'mine' })).reason, 'unknown_cursor');
-  }
-  for (const odd of ['', 'x'.repeat(5000), 'a\u0000b', '../x'])
-    assert.equal(await store.videos.find(odd, owned(owner)), undefined);
-});
+  test('the same request is one task, whenever it comes again; another body is refused', async (t) => {
+    const path = await place(t);
+    const store = await openStore(t, { path });
+    const owner = await funded(store, 1000n);
+    const other = await funded(store, 1000n);
+    const ask = (n: number, more: Partial<NewVideo> = {}) => newVideo(owner, `t${n}`, { idempotencyKey: 'same', ...more });
+    const all = await Promise.all(Array.from({ length: 50 }, (_, n) => store.videos.create(ask(n))));
+    assert.equal(all.filter((made) => ok(made).created).length, 1);
+    assert.equal(new Set(all.map((made) => ok(made).task.id)).size, 1);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 900n);
+    assert.equal(refusal(await store.videos.create(ask(51, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
+    assert.equal(ok(await store.videos.create(newVideo(other, 'u1', { idempotencyKey: 'same' }))).created, true);
+    await store.close();
+    const again = await openStore(t, { path });
+    assert.equal(ok(await again.videos.create(ask(52))).created, false);
+    for (const bad of ['', 'x'.repeat(300), 'a\nb', 'é']) {
+      assert.equal(refusal(await again.videos.create(newVideo(owner, 'z', { idempotencyKey: bad }))).reason, 'invalid');
+    }
+  });
 
-test('the list is newest first and its pages meet without gap or overlap, also while tasks are created', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 100_000n);
-  for (let n = 1; n <= 7; n += 1) ok(await store.videos.create(newVideo(owner, `n${n}`)));
-  const ids = (tasks: readonly VideoTask[]) => tasks.map(({ id }) => id).join(' ');
-  const first = ok(await store.videos.list(owned(owner), { limit: 3 }));
-  assert.deepEqual([ids(first.tasks), first.hasMore, first.nextCursor], ['n7 n6 n5', true, 'n5']);
-  ok(await store.videos.create(newVideo(owner, 'n8')));
-  const second = ok(await store.videos.list(owned(owner), { limit: 3, after: 'n5' }));
-  assert.deepEqual([ids(second.tasks), second.nextCursor], ['n4 n3 n2', 'n2']);
-  const third = ok(await store.videos.list(owned(owner), { limit: 3, after: 'n2' }));
-  assert.deepEqual([ids(third.tasks), third.hasMore, third.nextCursor], ['n1', false, undefined]);
-  assert.equal(refusal(await store.videos.list(owned(owner), { limit: 3, after: 'gone' })).reason, 'unknown_cursor');
-});
+  test('what cannot be paid is not created', async (t) => {
+    const store = await openStore(t);
+    const poor = await funded(store, 99n);
+    assert.deepEqual(refusal(await store.videos.create(newVideo(poor, 'p'))), {
+      reason: 'insufficient_balance',
+      source: 'wallet',
+    });
+    const limited = await funded(store, 1000n, { limits: { daily: 200n } });
+    ok(await store.videos.create(newVideo(limited, 'l1')));
+    ok(await store.videos.create(newVideo(limited, 'l2')));
+    assert.deepEqual(refusal(await store.videos.create(newVideo(limited, 'l3'))), {
+      reason: 'spend_limit_reached',
+      window: 'daily',
+    });
+    const off = await funded(store, 1000n);
+    ok(await store.keys.change(off.key.id, { disabled: true }, cause()));
+    assert.equal(refusal(await store.videos.create(newVideo(off, 'o'))).reason, 'key_not_active');
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
 
-test('a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 1000n);
-  const old = await lease(store, 'one');
-  for (const id of ['f1', 'f2']) {
-    ok(await store.videos.create(newVideo(owner, id)));
-    ok(await store.videos.change(id, CHANGES.submit, old, T0));
-  }
-  ok(await store.videos.change('f2', CHANGES.accept, old, T0));
-  const next = ok(await store.leases.acquire(VIDEO_WORKER, 'two', 1000, T0 + 5000)).token;
-  assert.equal(refusal(await store.videos.change('f1', CHANGES.accept, old, T0)).reason, 'lease_lost');
-  assert.deepEqual(
-    (await store.videos.loseAbandoned(next, T0)).map(({ id, state }) => [id, state]),
-    [['f1', 'unknown']],
-  );
-  assert.deepEqual(await store.videos.loseAbandoned(old, T0), []);
-  ok(await store.videos.change('f2', CHANGES.succeed, next, T0));
-});
+  test('a refund goes to the wallet when the sub-account that paid is gone', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n, { subAccount: true });
+    ok(await store.keys.transfer(owner.key.id, 300n, cause()));
+    ok(await store.videos.create(newVideo(owner, 's')));
+    ok(await store.keys.change(owner.key.id, { disabled: true }, cause()));
+    ok(await store.videos.cancel('s', owned(owner), T0));
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 1000n);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
 
-test('due gives what is to be looked at, the most overdue first; a retry gets an attempt of its own', async (t) => {
-  const store = await openStore(t);
-  const owner = await funded(store, 10_000n);
-  const token = await lease(store);
-  const make = async (id: string, dueAtMs: number, events: readonly Exclude<VideoEvent, 'cancel'>[]) => {
-    ok(await store.videos.create(newVideo(owner, id, { dueAtMs })));
-    for (const event of events) ok(await store.videos.change(id, CHANGES[event], token, T0));
-  };
-  await make('q', T0 + 10, []);
-  await make('r', T0, ['submit', 'retry', 'accept']);
-  await make('k', T0, ['submit', 'lose']);
-  await make('s', T0, ['submit']);
-  await make('x', T0, ['submit', 'accept', 'succeed']);
-  const due = async (nowMs: number, limit = 10) => (await store.videos.due(nowMs, limit)).map(({ id }) => id).join(' ');
-  assert.equal(await due(T0 + 9), '');
-  assert.equal(await due(T0 + 10), 'q');
-  assert.equal(await due(T0 + 60_000), 'q r k');
-  assert.equal(await due(T0 + 60_000, 1), 'q');
-  const retried = await store.videos.inspect('r');
-  assert.deepEqual(retried?.state === 'running' && [retried.submission.attempt, retried.submission.channelId], [2, 'd']);
-  ok(await store.videos.change('r', CHANGES.poll, token, T0));
-  assert.equal(await due(T0 + 8000), 'q');
+  test('a task of another key is as if it did not exist', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const stranger = await funded(store, 1000n);
+    const sibling = ok(await store.keys.create({ accountId: owner.account.id, name: 'sibling' }, cause()));
+    ok(await store.videos.create(newVideo(owner, 'mine')));
+    for (const who of [owned(stranger), { accountId: owner.account.id, keyId: sibling.key.id }]) {
+      assert.equal(await store.videos.find('mine', who), undefined);
+      assert.equal(refusal(await store.videos.cancel('mine', who, T0)).reason, 'not_found');
+      assert.deepEqual(ok(await store.videos.list(who, { limit: 10 })).tasks, []);
+      assert.equal(refusal(await store.videos.list(who, { limit: 10, after: 'mine' })).reason, 'unknown_cursor');
+    }
+    for (const odd of ['', 'x'.repeat(5000), 'a\u0000b', '../x'])
+      assert.equal(await store.videos.find(odd, owned(owner)), undefined);
+  });
+
+  test('the list is newest first and its pages meet without gap or overlap, also while tasks are created', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 100_000n);
+    for (let n = 1; n <= 7; n += 1) ok(await store.videos.create(newVideo(owner, `n${n}`)));
+    const ids = (tasks: readonly VideoTask[]) => tasks.map(({ id }) => id).join(' ');
+    const first = ok(await store.videos.list(owned(owner), { limit: 3 }));
+    assert.deepEqual([ids(first.tasks), first.hasMore, first.nextCursor], ['n7 n6 n5', true, 'n5']);
+    ok(await store.videos.create(newVideo(owner, 'n8')));
+    const second = ok(await store.videos.list(owned(owner), { limit: 3, after: 'n5' }));
+    assert.deepEqual([ids(second.tasks), second.nextCursor], ['n4 n3 n2', 'n2']);
+    const third = ok(await store.videos.list(owned(owner), { limit: 3, after: 'n2' }));
+    assert.deepEqual([ids(third.tasks), third.hasMore, third.nextCursor], ['n1', false, undefined]);
+    assert.equal(refusal(await store.videos.list(owned(owner), { limit: 3, after: 'gone' })).reason, 'unknown_cursor');
+  });
+
+  test('a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const old = await lease(store, 'one');
+    for (const id of ['f1', 'f2']) {
+      ok(await store.videos.create(newVideo(owner, id)));
+      ok(await store.videos.change(id, CHANGES.submit, old, T0));
+    }
+    ok(await store.videos.change('f2', CHANGES.accept, old, T0));
+    const next = ok(await store.leases.acquire(VIDEO_WORKER, 'two', 1000, T0 + 5000)).token;
+    assert.equal(refusal(await store.videos.change('f1', CHANGES.accept, old, T0)).reason, 'lease_lost');
+    assert.deepEqual(
+      (await store.videos.loseAbandoned(next, T0)).map(({ id, state }) => [id, state]),
+      [['f1', 'unknown']],
+    );
+    assert.deepEqual(await store.videos.loseAbandoned(old, T0), []);
+    ok(await store.videos.change('f2', CHANGES.succeed, next, T0));
+  });
+
+  test('due gives what is to be looked at, the most overdue first; a retry gets an attempt of its own', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 10_000n);
+    const token = await lease(store);
+    const make = async (id: string, dueAtMs: number, events: readonly Exclude<VideoEvent, 'cancel'>[]) => {
+      ok(await store.videos.create(newVideo(owner, id, { dueAtMs })));
+      for (const event of events) ok(await store.videos.change(id, CHANGES[event], token, T0));
+    };
+    await make('q', T0 + 10, []);
+    await make('r', T0, ['submit', 'retry', 'accept']);
+    await make('k', T0, ['submit', 'lose']);
+    await make('s', T0, ['submit']);
+    await make('x', T0, ['submit', 'accept', 'succeed']);
+    const due = async (nowMs: number, limit = 10) => (await store.videos.due(nowMs, limit)).map(({ id }) => id).join(' ');
+    assert.equal(await due(T0 + 9), '');
+    assert.equal(await due(T0 + 10), 'q');
+    assert.equal(await due(T0 + 60_000), 'q r k');
+    assert.equal(await due(T0 + 60_000, 1), 'q');
+    const retried = await store.videos.inspect('r');
+    assert.deepEqual(retried?.state === 'running' && [retried.submission.attempt, retried.submission.channelId], [2, 'd']);
+    ok(await store.videos.change('r', CHANGES.poll, token, T0));
+    assert.equal(await due(T0 + 8000), 'q');
+  });
 });

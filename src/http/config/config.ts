@@ -122,7 +122,10 @@ export interface Config {
   readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
   readonly publicBaseUrl?: string;
   readonly role: 'primary' | 'replica';
+  /** The embedded store, or, with `storeUrl`, the folder of what must wait on the local disk. */
   readonly storePath: string;
+  /** A PostgreSQL database that holds the store instead. */
+  readonly storeUrl?: string;
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
   readonly log: { readonly level: string; readonly retentionDays: number };

@@ -137,6 +137,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     ...(operations === undefined ? {} : { operations }),
     ...(file.public_base_url === undefined ? {} : { publicBaseUrl: file.public_base_url.replace(/\/+$/, '') }),
     role: file.node?.role ?? 'primary',
+    ...(file.store?.url === undefined ? {} : { storeUrl: file.store.url }),
     storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',

@@ -192,7 +192,22 @@ export const CONFIG_SCHEMA = Type.Object(
     node: Type.Optional(
       Type.Object({ role: Type.Optional(Type.Union([Type.Literal('primary'), Type.Literal('replica')])) }, closed),
     ),
-    store: Type.Optional(Type.Object({ path: Type.Optional(Text('A folder; relative to the config file.')) }, closed)),
+    store: Type.Optional(
+      Type.Object(
+        {
+          path: Type.Optional(
+            Text('A folder; relative to the config file. With `url`: where settlements wait while the database is away.'),
+          ),
+          url: Type.Optional(
+            Type.String({
+              pattern: '^postgres(ql)?://',
+              description: 'A PostgreSQL database, for gateways on several machines.',
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
     trusted_proxies: Type.Optional(Type.Array(Text('An address or CIDR range whose forwarding headers are believed.'))),
     ledger: Type.Optional(
       Type.Object({ durability: Type.Optional(Type.Union([Type.Literal('batched'), Type.Literal('strict')])) }, closed),

@@ -1,15 +1,13 @@
 /** Accounts on LMDB. */
 import { randomHex } from '../random-hex.ts';
 import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
-import { checkName } from '../key-rules.ts';
+import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
 import { inRange } from '../money.ts';
-import { done, type Invalid, invalid, type Result, refused } from '../result.ts';
+import { done, invalid, refused } from '../result.ts';
+import { walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
-import { walletOf } from './money-moves.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
-
-const CLASS = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
 export function createAccounts(environment: Environment): Accounts {
   const { clock, randomBytes } = environment.options;
@@ -58,12 +56,13 @@ export function createAccounts(environment: Environment): Accounts {
       }),
 
     async change(id: string, changes: AccountChanges, cause: Cause) {
-      if (changes.class !== undefined && !CLASS.test(changes.class)) return invalid('class', 'is not a class name');
+      const checked = checkClass(changes.class);
+      if (!checked.ok) return checked;
       return environment.transact((work) => {
         const record = work.tables.accounts.get(id);
         if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
         const { class: name = record.class, unlimited = record.unlimited, disabled = record.disabled } = changes;
-        const note = JSON.stringify({ class: changes.class, unlimited: changes.unlimited, disabled: changes.disabled });
+        const note = describeAccountChanges(changes);
         const before = work.journaled(cause.id, 'account_changed');
         if (before !== undefined) {
           if (before.accountId !== id || before.note !== note)
@@ -100,20 +99,6 @@ function creditWallet(work: Work, id: string, nanos: bigint, cause: Cause, atMs:
   const [from, to] = nanos > 0n ? (['external', wallet] as const) : ([wallet, 'external'] as const);
   work.move({ kind, ref: cause.id, from, to, nanos: size, accountId: id, atMs, ...who(cause) });
   return done({ ...record, walletNanos: balance });
-}
-
-function checkNewAccount(account: NewAccount): Result<true, Invalid> {
-  const name = checkName('name', account.name);
-  if (!name.ok) return name;
-  if (account.name.startsWith('acct_')) return invalid('name', 'must not begin like an account id');
-  if (account.class !== undefined && !CLASS.test(account.class)) return invalid('class', 'is not a class name');
-  const { creditNanos = 0n } = account;
-  if (creditNanos < 0n || !inRange(creditNanos)) return invalid('credit', 'must not be negative and must be in range');
-  return done(true);
-}
-
-export function who(cause: Cause): { readonly by: string; readonly note?: string } {
-  return { by: cause.by, ...(cause.note === undefined ? {} : { note: cause.note }) };
 }
 
 function findRecord(tables: Tables, idOrName: string): AccountRecord | undefined {

@@ -3,8 +3,8 @@ import type { Principal } from '../keys.ts';
 import type { Admission, NotAdmitted, Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
 import { NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
+import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
-import { payerOf } from './money-moves.ts';
 
 export function createAdmission(environment: Environment, reservations: Reservations): Admission {
   return {

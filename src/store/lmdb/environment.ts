@@ -7,6 +7,7 @@
 import { mkdirSync } from 'node:fs';
 import { open, type RootDatabase } from 'lmdb';
 import type { StoreHealth, StoreOptions } from '../store.ts';
+import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
 import { FreeSpace } from './free-space.ts';
 import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
@@ -149,7 +150,7 @@ export class Environment {
     if (found === undefined) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
     else if (found > SCHEMA) {
       await this.close();
-      throw new StoreError('schema_newer', `the store has schema ${found}, this version knows ${SCHEMA}`);
+      throw new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
     }
   }
 

@@ -3,15 +3,17 @@
  * has changed since, so a change by another process counts at once.
  */
 import type { Cause } from '../accounts.ts';
-import { allowedWithin, type Checked, checkedKey } from '../key-fields.ts';
+import { who } from '../account-rules.ts';
+import { changedKey, describeKeyChanges } from '../key-changes.ts';
+import { checkedKey } from '../key-fields.ts';
 import { digestOf, KEY_PREFIX, MAX_TOKEN, newSecret, sameDigest } from '../key-rules.ts';
 import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted, Principal } from '../keys.ts';
 import { inRange } from '../money.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
-import { who, withWallet } from './accounts.ts';
+import { withWallet } from './accounts.ts';
+import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
-import { paysFromSubAccount, subAccountOf, walletOf } from './money-moves.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
@@ -132,46 +134,18 @@ export function balanceOf(tables: Tables, key: KeyRecord): Balance {
 function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, nowMs: number) {
   const key = work.tables.keys.get(id);
   if (key === undefined) return refused({ reason: 'unknown_key', key: id } as const);
-  const note = describe(changes);
+  const note = describeKeyChanges(changes);
   const before = work.journaled(cause.id, 'key_changed');
   if (before !== undefined) {
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
-  const changed = applied(key, changes, nowMs);
+  const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);
   work.putPrincipal(work.tables.keys, id, changed.value);
   work.note({ kind: 'key_changed', ref: cause.id, accountId: key.accountId, keyId: id, atMs: nowMs, by: cause.by, note });
   return changed;
-}
-
-/** What was asked, as text: for the journal, and to tell a repetition from another change under the same cause. */
-function describe(changes: KeyChanges): string {
-  const { name, expiresAtMs, models, ips, limits, disabled } = changes;
-  return JSON.stringify({ name, expiresAtMs, models, ips, limits, disabled }, (_, value: unknown) =>
-    typeof value === 'bigint' ? value.toString() : value,
-  );
-}
-
-function applied(key: KeyRecord, changes: KeyChanges, nowMs: number): Checked {
-  const { knownModels, disabled = key.disabled, limits: newLimits = {}, ...fields } = changes;
-  const { expiresAtMs, models, ips, ...rest } = key;
-  const limits = { ...key.limits, ...newLimits };
-  return allowedWithin(
-    { ...rest, disabled },
-    {
-      name: fields.name ?? key.name,
-      expiresAtMs: fields.expiresAtMs === undefined ? expiresAtMs : (fields.expiresAtMs ?? undefined),
-      models: fields.models === undefined ? models : (fields.models ?? undefined),
-      ips: fields.ips === undefined ? ips : (fields.ips ?? undefined),
-      limits: { total: limits.total ?? undefined, hourly: limits.hourly ?? undefined, daily: limits.daily ?? undefined },
-      // An expiry or a model list that was accepted once is not looked at again when something else changes.
-      checkExpiry: fields.expiresAtMs !== undefined,
-      knownModels: fields.models === undefined ? undefined : knownModels,
-    },
-    nowMs,
-  );
 }
 
 /** The signed balance of a sub-account goes to the wallet when its key is disabled. */

@@ -1,5 +1,6 @@
 /** Reading the journal and the holds, on LMDB. Writing is `work.ts`; checking is `verify.ts`. */
 import type { JournalRow, Ledger } from '../ledger.ts';
+import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { verify } from './verify.ts';
 
@@ -13,8 +14,8 @@ export function createLedger(environment: Environment): Ledger {
       environment.read((tables) => {
         const { after = 0, limit = DEFAULT_LIMIT, accountId, ref } = query;
         if (ref !== undefined) {
-          const rows = [...tables.journalRefs.getRange({ start: [ref, ''], end: [ref, '\uffff'] })].map(({ value }) =>
-            tables.journal.get(value),
+          const rows = [...tables.journalRefs.getRange({ start: [storable(ref), ''], end: [storable(ref), '\uffff'] })].map(
+            ({ value }) => tables.journal.get(value),
           );
           return rows.filter((row) => row !== undefined).sort((a, b) => a.seq - b.seq);
         }

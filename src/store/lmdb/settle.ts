@@ -1,10 +1,10 @@
 /** What one settlement writes, inside a transaction: the charge, the spend, the day's usage and the row of the request log. */
-import type { BillableUsage } from '../charge.ts';
+import { countsOf } from '../day-usage.ts';
+import { payerOf } from '../payer.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
-import { EXCHANGE_PREFIX, type OpenExchange, type Settled } from '../settlement.ts';
+import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
-import { payerOf } from './money-moves.ts';
-import type { DayRow, Tables } from './tables.ts';
+import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
@@ -23,7 +23,7 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
     work.move({ kind: 'charge', ref: exchangeId, from, to: 'revenue', nanos: chargedNanos, accountId, keyId, atMs: nowMs });
     work.addSpend(keyId, chargedNanos, nowMs);
   }
-  work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && dayUsage(entry.usage)) });
+  work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && countsOf(entry.usage)) });
   if (known === undefined) appendLog(work, entry, nowMs);
   else work.put(work.tables.log, known.seq, { ...entry, seq: known.seq, loggedAtMs: known.loggedAtMs });
   return { settled: true, chargedNanos };
@@ -37,20 +37,6 @@ export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number
   work.addUsage(keyId, nowMs, { requests: 1 });
   const durationMs = Math.max(0, nowMs - startedAtMs);
   appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
-}
-
-/** What is kept of an open exchange, whatever else the caller's object holds. */
-export function openFields({
-  exchangeId,
-  requestId,
-  accountId,
-  keyId,
-  endpoint,
-  model,
-  stream,
-  startedAtMs,
-}: OpenExchange): OpenExchange {
-  return { exchangeId, requestId, accountId, keyId, endpoint, model, stream, startedAtMs };
 }
 
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
@@ -83,21 +69,4 @@ function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
   const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
   work.put(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
-}
-
-function dayUsage(usage: BillableUsage): Partial<DayRow> {
-  const { cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, reasoning = 0 } = usage;
-  return {
-    inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
-    cachedInputTokens: sane(usage.cachedInput ?? 0),
-    cacheWriteTokens: sane(cacheWrite5m + cacheWrite1h + cacheWriteUnsplit),
-    outputTokens: sane((usage.output ?? 0) + (usage.imageOutput ?? 0)),
-    reasoningTokens: sane(reasoning),
-    images: sane(usage.images ?? 0),
-  };
-}
-
-/** Counts come from upstreams: nonsense is not added up. The row of the log keeps it. */
-function sane(count: number): number {
-  return Number.isSafeInteger(count) && count > 0 ? count : 0;
 }

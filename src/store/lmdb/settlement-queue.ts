@@ -4,11 +4,11 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
-import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
+import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
 import type { Owner } from './owners.ts';
-import { openFields, settleExchange } from './settle.ts';
+import { settleExchange } from './settle.ts';
 import type { Work } from './work.ts';
 
 const DEFAULT_FLUSH_MS = 10;

@@ -1,12 +1,13 @@
 /** The tables of the LMDB store and the shape of their rows. Nothing else opens a table. */
 import type { Database, Key, RootDatabase } from 'lmdb';
+import type { DayCounts } from '../day-usage.ts';
 import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
 import type { Hold, JournalRow, LedgerAccount } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
-import type { DayUsage, SpendRow } from '../spend-windows.ts';
+import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 
 /** The version of this layout. A store of a newer one is refused. */
@@ -34,8 +35,6 @@ export interface IdempotencyRow {
   readonly taskId: string;
   readonly bodyHash: string;
 }
-
-export type DayRow = Omit<DayUsage, 'day'>;
 
 export interface JournalHead {
   readonly seq: number;
@@ -72,7 +71,7 @@ export interface Tables {
   readonly holds: Database<HoldRow, string>;
   readonly spend: Database<SpendRow, string>;
   /** [key id, day] */
-  readonly days: Database<DayRow, [string, number]>;
+  readonly days: Database<DayCounts, [string, number]>;
   /** [owner, exchange id] */
   readonly openExchanges: Database<OpenExchange, [string, string]>;
   readonly owners: Database<OwnerRow, string>;

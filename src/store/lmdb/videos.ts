@@ -15,9 +15,10 @@ import {
   type VideoTask,
 } from '../videos.ts';
 import { nextTask, UNDUE } from '../video-task.ts';
+import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import { holdsLease } from './leases.ts';
-import { openHold, payerOf, resolveHold } from './money-moves.ts';
+import { openHold, resolveHold } from './money-moves.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
@@ -210,7 +211,7 @@ function store(work: Work, before: VideoTask | undefined, task: VideoTask): void
   work.put(work.tables.videos, task.id, task);
 }
 
-function dueKey(task: VideoTask): [string, number, string] | undefined {
+export function dueKey(task: VideoTask): [string, number, string] | undefined {
   switch (task.state) {
     case 'queued':
     case 'running':

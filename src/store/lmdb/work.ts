@@ -3,12 +3,14 @@
  * balances and spend are collected and written once at the end. If anything throws, the transaction around it keeps nothing.
  */
 import type { Database, Key } from 'lmdb';
+import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import type { KeyRecord } from '../keys.ts';
 import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
-import { type DayRow, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+import { type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
 
 /** The key that something is charged to. */
 interface Payer {
@@ -18,24 +20,12 @@ interface Payer {
 
 export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
 
-const NO_USAGE: DayRow = {
-  requests: 0,
-  inputTokens: 0,
-  cachedInputTokens: 0,
-  cacheWriteTokens: 0,
-  outputTokens: 0,
-  reasoningTokens: 0,
-  images: 0,
-  videos: 0,
-  chargedNanos: 0n,
-};
-
 export class Work {
   readonly tables: Tables;
   readonly #afterWrite: (() => void) | undefined;
   readonly #balances = new Map<LedgerAccount, bigint>();
   readonly #spend = new Map<string, SpendRow>();
-  readonly #days = new Map<string, { readonly key: [string, number]; row: DayRow }>();
+  readonly #days = new Map<string, { readonly key: [string, number]; row: DayCounts }>();
   readonly #payers = new Map<string, Payer>();
   /** Rows of the request log by key. */
   readonly #logKeys = new Map<string, number[]>();
@@ -93,7 +83,7 @@ export class Work {
 
   /** The row that already explains this cause, if there is one. */
   journaled(ref: string, kind: JournalKind): JournalRow | undefined {
-    const seq = this.tables.journalRefs.get([ref, kind]);
+    const seq = this.tables.journalRefs.get([storable(ref), kind]);
     return seq === undefined ? undefined : this.tables.journal.get(seq);
   }
 
@@ -102,14 +92,18 @@ export class Work {
     const { from, to, nanos } = movement;
     if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
     const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
-    if (!this.add(this.tables.journalRefs, [movement.ref, movement.kind], head.seq + 1)) {
+    const ref = storable(movement.ref);
+    if (!this.add(this.tables.journalRefs, [ref, movement.kind], head.seq + 1)) {
       throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
     }
     if (nanos !== 0n && from !== to) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);
     }
-    const row: JournalRow = { ...movement, seq: head.seq + 1, hash: '' };
+    const { by, note } = movement;
+    // What is hashed is what comes back.
+    const words = { ref, ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
+    const row: JournalRow = { ...movement, ...words, seq: head.seq + 1, hash: '' };
     const hash = journalHash(head.hash, row);
     const hashed = Object.assign(row, { hash });
     this.#head = { seq: row.seq, hash };
@@ -131,22 +125,11 @@ export class Work {
     this.#spend.set(keyId, { ...row, held: row.held + nanos });
   }
 
-  addUsage(keyId: string, atMs: number, usage: Partial<DayRow>): void {
+  addUsage(keyId: string, atMs: number, usage: Partial<DayCounts>): void {
     const key: [string, number] = [keyId, dayOf(atMs)];
     const name = `${keyId} ${key[1]}`;
     const day = this.#days.get(name) ?? { key, row: this.tables.days.get(key) ?? NO_USAGE };
-    const { row } = day;
-    day.row = {
-      requests: row.requests + (usage.requests ?? 0),
-      inputTokens: row.inputTokens + (usage.inputTokens ?? 0),
-      cachedInputTokens: row.cachedInputTokens + (usage.cachedInputTokens ?? 0),
-      cacheWriteTokens: row.cacheWriteTokens + (usage.cacheWriteTokens ?? 0),
-      outputTokens: row.outputTokens + (usage.outputTokens ?? 0),
-      reasoningTokens: row.reasoningTokens + (usage.reasoningTokens ?? 0),
-      images: row.images + (usage.images ?? 0),
-      videos: row.videos + (usage.videos ?? 0),
-      chargedNanos: row.chargedNanos + (usage.chargedNanos ?? 0n),
-    };
+    day.row = addCounts(day.row, usage);
     this.#days.set(name, day);
   }
 

@@ -5,14 +5,14 @@
  */
 import type { Principal } from '../../../src/store/keys.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
-import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import type { VideoChange } from '../../../src/store/videos.ts';
-import { entry, ok, options, realClock } from './store.ts';
+import { entry, ok, realClock } from './store.ts';
+import { openPlace } from './stores.ts';
 import { alive } from './alive.ts';
 
 const [, , path = '', token = '', name = ''] = process.argv;
 
-const store = await openLmdbStore(options(path, { process: { host: 'test', pid: process.pid, isAlive: alive } }));
+const store = await openPlace(path, { process: { host: 'test', pid: process.pid, isAlive: alive } });
 const principal: Principal = ok(await store.keys.authenticate(token, Date.now()));
 const say = (...words: unknown[]): void => {
   process.stdout.write(`${words.join(' ')}\n`);

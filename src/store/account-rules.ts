@@ -1,0 +1,32 @@
+/** The checks of an account's fields. Pure; shared by every engine. */
+import type { AccountChanges, Cause, NewAccount } from './accounts.ts';
+import { checkName } from './key-rules.ts';
+import { inRange } from './money.ts';
+import { done, type Invalid, invalid, type Result } from './result.ts';
+
+const CLASS = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+
+export function checkNewAccount(account: NewAccount): Result<true, Invalid> {
+  const name = checkName('name', account.name);
+  if (!name.ok) return name;
+  if (account.name.startsWith('acct_')) return invalid('name', 'must not begin like an account id');
+  const checked = checkClass(account.class);
+  if (!checked.ok) return checked;
+  const { creditNanos = 0n } = account;
+  if (creditNanos < 0n || !inRange(creditNanos)) return invalid('credit', 'must not be negative and must be in range');
+  return done(true);
+}
+
+export function checkClass(name: string | undefined): Result<true, Invalid> {
+  return name === undefined || CLASS.test(name) ? done(true) : invalid('class', 'is not a class name');
+}
+
+/** What was asked, as text: for the journal, and to tell a repetition from another change under the same cause. */
+export function describeAccountChanges({ class: name, unlimited, disabled }: AccountChanges): string {
+  return JSON.stringify({ class: name, unlimited, disabled });
+}
+
+/** Who asked, and why, as a journal row says it. */
+export function who(cause: Cause): { readonly by: string; readonly note?: string } {
+  return { by: cause.by, ...(cause.note === undefined ? {} : { note: cause.note }) };
+}

@@ -1,0 +1,48 @@
+/** What a request adds to its key's day. Pure; shared by every engine. */
+import type { BillableUsage } from './charge.ts';
+import type { DayUsage } from './spend-windows.ts';
+
+export type DayCounts = Omit<DayUsage, 'day'>;
+
+export const NO_USAGE: DayCounts = {
+  requests: 0,
+  inputTokens: 0,
+  cachedInputTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 0,
+  reasoningTokens: 0,
+  images: 0,
+  videos: 0,
+  chargedNanos: 0n,
+};
+
+export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCounts {
+  return {
+    requests: counts.requests + (more.requests ?? 0),
+    inputTokens: counts.inputTokens + (more.inputTokens ?? 0),
+    cachedInputTokens: counts.cachedInputTokens + (more.cachedInputTokens ?? 0),
+    cacheWriteTokens: counts.cacheWriteTokens + (more.cacheWriteTokens ?? 0),
+    outputTokens: counts.outputTokens + (more.outputTokens ?? 0),
+    reasoningTokens: counts.reasoningTokens + (more.reasoningTokens ?? 0),
+    images: counts.images + (more.images ?? 0),
+    videos: counts.videos + (more.videos ?? 0),
+    chargedNanos: counts.chargedNanos + (more.chargedNanos ?? 0n),
+  };
+}
+
+export function countsOf(usage: BillableUsage): Partial<DayCounts> {
+  const { cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, reasoning = 0 } = usage;
+  return {
+    inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
+    cachedInputTokens: sane(usage.cachedInput ?? 0),
+    cacheWriteTokens: sane(cacheWrite5m + cacheWrite1h + cacheWriteUnsplit),
+    outputTokens: sane((usage.output ?? 0) + (usage.imageOutput ?? 0)),
+    reasoningTokens: sane(reasoning),
+    images: sane(usage.images ?? 0),
+  };
+}
+
+/** Counts come from upstreams: nonsense is not added up. The row of the log keeps it. */
+function sane(count: number): number {
+  return Number.isSafeInteger(count) && count > 0 ? count : 0;
+}

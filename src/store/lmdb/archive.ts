@@ -1,0 +1,114 @@
+/** An LMDB store as rows without an engine. Opened without a gateway: nothing is registered, closed or made. */
+import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
+import type { StoreOptions } from '../store.ts';
+import { Environment } from './environment.ts';
+import { otherNames } from './settle.ts';
+import { metaOf, SCHEMA, type Tables } from './tables.ts';
+import { verify } from './verify.ts';
+import { dueKey } from './videos.ts';
+import type { Work } from './work.ts';
+
+/** Throws `StoreError` as `openLmdbStore` does. */
+export async function openLmdbArchive(options: StoreOptions): Promise<Archive> {
+  const environment = await Environment.open(options, {});
+  const { tables } = environment;
+  return {
+    async *rows() {
+      yield* rowsOf(tables);
+    },
+    isEmpty: async () =>
+      tables.accounts.getCount() === 0 && tables.journal.getCount() === 0 && metaOf(tables, 'secrets') === undefined,
+    openExchanges: async () => tables.openExchanges.getCount(),
+    begin: () => environment.transact((work) => work.put(work.tables.meta, 'schema', COPYING)),
+    write: (rows) =>
+      environment.transact((work) => {
+        for (const row of rows) write(work, row);
+      }),
+    finish: () => environment.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA)),
+    verify: () => environment.read(verify),
+    close: () => environment.close(),
+  };
+}
+
+function* rowsOf(tables: Tables): Generator<ArchiveRow> {
+  for (const { value } of tables.accounts.getRange()) yield { table: 'account', row: value };
+  for (const { value } of tables.keys.getRange()) yield { table: 'key', row: value };
+  for (const { value } of tables.journal.getRange()) yield { table: 'journal', row: value };
+  for (const { key, value } of tables.balances.getRange()) yield { table: 'balance', row: { account: key, nanos: value } };
+  for (const { value } of tables.holds.getRange()) yield { table: 'hold', row: value };
+  for (const { key, value } of tables.spend.getRange()) yield { table: 'spend', row: { keyId: key, ...value } };
+  for (const { key, value } of tables.days.getRange()) yield { table: 'day', row: { keyId: key[0], day: key[1], ...value } };
+  for (const { value } of tables.log.getRange()) yield { table: 'log', row: value };
+  const videos = [...tables.videos.getRange()].map(({ value }) => value).sort((a, b) => a.number - b.number);
+  for (const row of videos) yield { table: 'video', row };
+  for (const { key, value } of tables.idempotency.getRange()) {
+    const [accountId, keyId, idempotencyKey] = key;
+    yield { table: 'idempotency', row: { accountId, keyId, idempotencyKey, ...value } };
+  }
+  for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: value };
+  for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
+  const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
+  yield { table: 'heads', row: { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 } };
+}
+
+function write(work: Work, { table, row }: ArchiveRow): void {
+  const { tables } = work;
+  switch (table) {
+    case 'account':
+      work.putPrincipal(tables.accounts, row.id, row);
+      work.put(tables.accountNames, row.name, row.id);
+      return;
+    case 'key':
+      work.putPrincipal(tables.keys, row.id, row);
+      work.put(tables.keyDigests, row.digest, row.id);
+      return;
+    case 'journal':
+      work.put(tables.journal, row.seq, row);
+      work.put(tables.journalRefs, [row.ref, row.kind], row.seq);
+      work.put(tables.meta, 'journalHead', { seq: row.seq, hash: row.hash });
+      return;
+    case 'balance':
+      work.put(tables.balances, row.account, row.nanos);
+      return;
+    case 'hold':
+      work.put(tables.holds, row.id, row);
+      return;
+    case 'spend': {
+      const { keyId, ...spend } = row;
+      work.put(tables.spend, keyId, spend);
+      return;
+    }
+    case 'day': {
+      const { keyId, day, ...counts } = row;
+      work.put(tables.days, [keyId, day], counts);
+      return;
+    }
+    case 'log':
+      work.put(tables.log, row.seq, row);
+      work.put(tables.logExchanges, row.exchangeId, row.seq);
+      for (const name of otherNames(row)) work.put(tables.logIds, [name, row.seq], true);
+      work.put(tables.logKeys, [row.keyId, row.seq], [row.seq]);
+      return;
+    case 'video': {
+      const due = dueKey(row);
+      if (due !== undefined) work.put(tables.videoDue, due, true);
+      work.put(tables.videoOwners, [row.accountId, row.keyId, row.number], row.id);
+      work.put(tables.videos, row.id, row);
+      return;
+    }
+    case 'idempotency': {
+      const { accountId, keyId, idempotencyKey, taskId, bodyHash } = row;
+      work.put(tables.idempotency, [accountId, keyId, idempotencyKey], { taskId, bodyHash });
+      return;
+    }
+    case 'lease':
+      work.put(tables.leases, row.name, row);
+      return;
+    case 'secret':
+      work.put(tables.meta, 'secrets', [...(metaOf(tables, 'secrets') ?? []), { id: row.id, bytes: Buffer.from(row.bytes) }]);
+      return;
+    case 'heads':
+      work.put(tables.meta, 'logHead', { seq: row.logSeq, atMs: row.logAtMs });
+      work.put(tables.meta, 'videoNumber', row.videoNumber);
+  }
+}

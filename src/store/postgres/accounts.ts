@@ -1,0 +1,126 @@
+/** Accounts on PostgreSQL. */
+import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
+import type { AccountRecord, Accounts, Cause } from '../accounts.ts';
+import { inRange } from '../money.ts';
+import { walletOf } from '../payer.ts';
+import { randomHex } from '../random-hex.ts';
+import { done, invalid, refused } from '../result.ts';
+import type { Database } from './database.ts';
+import { accountOf, accountWithWallet } from './rows.ts';
+import type { Statement } from './session.ts';
+import type { Work } from './work.ts';
+
+const WITH_WALLET = `SELECT a.*, b.nanos FROM accounts a LEFT JOIN balances b ON b.account = 'wallet:' || a.id`;
+const BY_ID: Statement = { name: 'account_by_id', text: 'SELECT * FROM accounts WHERE id = $1' };
+const BY_NAME: Statement = { name: 'account_by_name', text: 'SELECT * FROM accounts WHERE name = $1' };
+const FIND: Statement = {
+  name: 'account_find',
+  // A name wins over an id: the order of the other engine.
+  text: `${WITH_WALLET} WHERE a.name = $1 OR a.id = $1 ORDER BY a.name = $1 DESC LIMIT 1`,
+};
+const LIST: Statement = { name: 'account_list', text: `${WITH_WALLET} ORDER BY a.created_at_ms, a.id COLLATE "C"` };
+const INSERT: Statement = {
+  name: 'account_insert',
+  text: 'INSERT INTO accounts (id, name, class, unlimited, disabled, created_at_ms) VALUES ($1, $2, $3, $4, $5, $6)',
+};
+const UPDATE: Statement = {
+  name: 'account_update',
+  text: 'UPDATE accounts SET class = $2, unlimited = $3, disabled = $4 WHERE id = $1',
+};
+
+export function createAccounts(database: Database): Accounts {
+  const { clock, randomBytes } = database.options;
+
+  return {
+    async create(account, cause) {
+      const checked = checkNewAccount(account);
+      if (!checked.ok) return checked;
+      const { name, creditNanos = 0n } = account;
+      const record: AccountRecord = {
+        id: `acct_${randomHex(randomBytes)}`,
+        name,
+        class: account.class ?? 'default',
+        unlimited: account.unlimited ?? false,
+        disabled: false,
+        createdAtMs: clock.now(),
+      };
+      return database.transact(async (work) => {
+        const reused = async (kind: 'account_created' | 'credit') => (await work.journaled(cause.id, kind)) !== undefined;
+        if ((await reused('account_created')) || (creditNanos > 0n && (await reused('credit'))))
+          return refused({ reason: 'cause_reused', cause: cause.id } as const);
+        if ((await work.run(BY_NAME, [name])).length > 0) return refused({ reason: 'name_taken' } as const);
+        await work.run(INSERT, [record.id, name, record.class, record.unlimited, record.disabled, record.createdAtMs]);
+        const wallet = walletOf(record.id);
+        await work.load([wallet, 'external']);
+        const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };
+        work.note({ ...common, kind: 'account_created' });
+        if (creditNanos > 0n) work.move({ ...common, kind: 'credit', from: 'external', to: wallet, nanos: creditNanos });
+        work.changedAccount(record);
+        return done({ ...record, walletNanos: creditNanos });
+      });
+    },
+
+    async find(idOrName) {
+      if (idOrName.length === 0 || idOrName.length > 256 || idOrName.includes('\u0000')) return undefined;
+      const [row] = await database.run(FIND, [idOrName]);
+      return row === undefined ? undefined : accountWithWallet(row);
+    },
+
+    list: async () => (await database.run(LIST)).map(accountWithWallet),
+
+    async change(id, changes, cause) {
+      const checked = checkClass(changes.class);
+      if (!checked.ok) return checked;
+      return database.transact(async (work) => {
+        const record = await findAccount(work, id);
+        if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
+        const wallet = walletOf(id);
+        await work.load([wallet]);
+        const note = describeAccountChanges(changes);
+        const before = await work.journaled(cause.id, 'account_changed');
+        if (before !== undefined) {
+          if (before.accountId !== id || before.note !== note)
+            return refused({ reason: 'cause_reused', cause: cause.id } as const);
+          return done({ ...record, walletNanos: work.balance(wallet) });
+        }
+        const { class: name = record.class, unlimited = record.unlimited, disabled = record.disabled } = changes;
+        const changed = { ...record, class: name, unlimited, disabled };
+        await work.run(UPDATE, [id, name, unlimited, disabled]);
+        work.note({ kind: 'account_changed', ref: cause.id, accountId: id, atMs: clock.now(), by: cause.by, note });
+        work.changedAccount(changed);
+        return done({ ...changed, walletNanos: work.balance(wallet) });
+      });
+    },
+
+    async credit(id, nanos, cause) {
+      if (nanos === 0n || !inRange(nanos)) return invalid('amount', 'must not be zero and must be in range');
+      return database.transact((work) => creditWallet(work, id, nanos, cause, clock.now()));
+    },
+  };
+}
+
+async function creditWallet(work: Work, id: string, nanos: bigint, cause: Cause, atMs: number) {
+  const record = await findAccount(work, id);
+  if (record === undefined) return refused({ reason: 'unknown_account', account: id } as const);
+  const wallet = walletOf(id);
+  await work.load([wallet, 'external']);
+  const kind = nanos > 0n ? 'credit' : 'admin_adjustment';
+  const size = nanos > 0n ? nanos : -nanos;
+  const before = await work.journaled(cause.id, kind);
+  if (before !== undefined) {
+    const same = before.accountId === id && before.nanos === size;
+    if (!same) return refused({ reason: 'cause_reused', cause: cause.id } as const);
+    return done({ ...record, walletNanos: work.balance(wallet) });
+  }
+  const balance = work.balance(wallet) + nanos;
+  if (!inRange(balance)) return invalid('amount', 'the balance would be out of range');
+  const [from, to] = nanos > 0n ? (['external', wallet] as const) : ([wallet, 'external'] as const);
+  work.move({ kind, ref: cause.id, from, to, nanos: size, accountId: id, atMs, ...who(cause) });
+  return done({ ...record, walletNanos: balance });
+}
+
+export async function findAccount(work: Work, id: string): Promise<AccountRecord | undefined> {
+  if (id.includes('\u0000')) return undefined;
+  const [row] = await work.run(BY_ID, [id]);
+  return row === undefined ? undefined : accountOf(row);
+}

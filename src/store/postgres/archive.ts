@@ -1,0 +1,153 @@
+/** A PostgreSQL store as rows without an engine. Opened without a gateway: nothing is registered, closed or made but the schema. */
+import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
+import { logText } from '../log-text.ts';
+import { storable } from '../storable.ts';
+import { Database } from './database.ts';
+import { leaseOf } from './leases.ts';
+import { insertKey } from './keys.ts';
+import { migratePostgres } from './migrate.ts';
+import { INSERT_HOLD } from './money-moves.ts';
+import type { PostgresOptions } from './options.ts';
+import { logRowOf } from './request-log.ts';
+import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, type Row, spendOf, text } from './rows.ts';
+import type { Session, Statement } from './session.ts';
+import { countsOfDay } from './spend.ts';
+import { PAGES, rowsOf, verify } from './verify.ts';
+import { dueOf, INSERT_IDEMPOTENCY, INSERT_VIDEO, taskOf, taskText } from './videos.ts';
+
+const statement = (name: string, sql: string): Statement => ({ name: `archive_${name}`, text: sql });
+
+const EMPTY = statement(
+  'empty',
+  `SELECT NOT EXISTS (SELECT 1 FROM accounts) AND NOT EXISTS (SELECT 1 FROM journal)
+    AND NOT EXISTS (SELECT 1 FROM envelope_secrets) AS empty`,
+);
+const OPEN = statement('open', 'SELECT count(*) AS count FROM open_exchanges');
+const BEGIN = statement('begin', `INSERT INTO schema_migrations (version, name) VALUES (${COPYING}, 'copy under way')`);
+const FINISH = statement('finish', `DELETE FROM schema_migrations WHERE version = ${COPYING}`);
+const DAYS = statement('days', 'SELECT * FROM days ORDER BY key_id COLLATE "C", day');
+const IDEMPOTENCY = statement(
+  'idempotency',
+  'SELECT * FROM idempotency ORDER BY account_id COLLATE "C", key_id COLLATE "C", idempotency_key COLLATE "C"',
+);
+const LEASES = statement('leases', 'SELECT * FROM leases ORDER BY name COLLATE "C"');
+const SECRETS = statement('secrets', 'SELECT * FROM envelope_secrets ORDER BY id');
+const HEADS = statement('heads', 'SELECT log_seq, log_at_ms, video_number FROM ledger_head');
+
+const PUT_ACCOUNT = statement('put_account', 'INSERT INTO accounts VALUES ($1, $2, $3, $4, $5, $6)');
+const PUT_JOURNAL = statement(
+  'put_journal',
+  `WITH row AS (INSERT INTO journal VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12))
+    UPDATE ledger_head SET seq = $1, hash = $12`,
+);
+/** Balances come after the journal, so the head is what they hold as of. */
+const PUT_BALANCE = statement('put_balance', 'INSERT INTO balances SELECT $1, $2, seq FROM ledger_head');
+const PUT_SPEND = statement('put_spend', 'INSERT INTO spend VALUES ($1, $2, $3, $4, $5, $6, $7)');
+const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
+const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
+const PUT_LEASE = statement('put_lease', 'INSERT INTO leases VALUES ($1, $2, $3, $4)');
+const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
+const PUT_HEADS = statement('put_heads', 'UPDATE ledger_head SET log_seq = $1, log_at_ms = $2, video_number = $3');
+
+/** Throws `StoreError` as `openPostgresStore` does. */
+export async function openPostgresArchive(options: PostgresOptions): Promise<Archive> {
+  await migratePostgres(options);
+  const database = new Database(options, {});
+  const one = async (asked: Statement): Promise<Row> => (await database.run(asked))[0] ?? {};
+  return {
+    rows: () => allRows(database),
+    isEmpty: async () => (await one(EMPTY))['empty'] === true,
+    openExchanges: async () => int(await one(OPEN), 'count'),
+    begin: async () => void (await database.change(BEGIN)),
+    write: (rows) =>
+      database.changeAll(async (session) => {
+        for (const row of rows) await write(session, row);
+      }),
+    finish: async () => void (await database.change(FINISH)),
+    verify: () => database.snapshot(verify),
+    close: () => database.close(),
+  };
+}
+
+/** Table by table, each page from a connection of the pool: the store is at rest, so no snapshot is needed. */
+async function* allRows(database: Database): AsyncGenerator<ArchiveRow> {
+  for await (const row of rowsOf(database, PAGES.accounts)) yield { table: 'account', row: accountOf(row) };
+  for await (const row of rowsOf(database, PAGES.keys)) yield { table: 'key', row: keyOf(row) };
+  for await (const row of rowsOf(database, PAGES.journal)) yield { table: 'journal', row: journalOf(row) };
+  for await (const row of rowsOf(database, PAGES.balances))
+    yield { table: 'balance', row: { account: text(row, 'account'), nanos: big(row, 'nanos') } };
+  for await (const row of rowsOf(database, PAGES.holds)) yield { table: 'hold', row: holdOf(row) };
+  for await (const row of rowsOf(database, PAGES.spend))
+    yield { table: 'spend', row: { keyId: text(row, 'key_id'), ...spendOf(row) } };
+  for (const row of await database.run(DAYS))
+    yield { table: 'day', row: { keyId: text(row, 'key_id'), day: int(row, 'day'), ...countsOfDay(row) } };
+  for await (const row of rowsOf(database, PAGES.log)) yield { table: 'log', row: logRowOf(row) };
+  for await (const row of rowsOf(database, PAGES.videos)) yield { table: 'video', row: taskOf(row) };
+  for (const row of await database.run(IDEMPOTENCY)) {
+    const owner = { accountId: text(row, 'account_id'), keyId: text(row, 'key_id') };
+    const made = { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash') };
+    yield { table: 'idempotency', row: { ...owner, idempotencyKey: text(row, 'idempotency_key'), ...made } };
+  }
+  for (const row of await database.run(LEASES)) yield { table: 'lease', row: leaseOf(row) };
+  for (const row of await database.run(SECRETS))
+    yield { table: 'secret', row: { id: int(row, 'id'), bytes: bytes(row, 'bytes') } };
+  for (const row of await database.run(HEADS)) {
+    const heads = { logSeq: int(row, 'log_seq'), logAtMs: int(row, 'log_at_ms'), videoNumber: int(row, 'video_number') };
+    yield { table: 'heads', row: heads };
+  }
+}
+
+async function write(session: Session, { table, row }: ArchiveRow): Promise<void> {
+  switch (table) {
+    case 'account':
+      await session.run(PUT_ACCOUNT, [row.id, row.name, row.class, row.unlimited, row.disabled, row.createdAtMs]);
+      return;
+    case 'key':
+      await insertKey(session, row);
+      return;
+    case 'journal': {
+      const { seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash } = row;
+      await session.run(PUT_JOURNAL, [seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash]);
+      return;
+    }
+    case 'balance':
+      await session.run(PUT_BALANCE, [row.account, row.nanos]);
+      return;
+    case 'hold': {
+      const { id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from } = row;
+      await session.run(INSERT_HOLD, [id, accountId, keyId, state, nanos, openedAtMs, closedAtMs, from]);
+      return;
+    }
+    case 'spend':
+      await session.run(PUT_SPEND, [row.keyId, row.total, row.hour, row.hourly, row.day, row.daily, row.held]);
+      return;
+    case 'day': {
+      const { keyId, day, requests, inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens } = row;
+      const tokens = [inputTokens, cachedInputTokens, cacheWriteTokens, outputTokens, row.reasoningTokens];
+      await session.run(PUT_DAY, [keyId, day, requests, ...tokens, row.images, row.videos, row.chargedNanos]);
+      return;
+    }
+    case 'log': {
+      const { seq, loggedAtMs, ...entry } = row;
+      const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
+      const names = [storable(exchangeId), storable(requestId), clientRequestId && storable(clientRequestId.slice(0, 256))];
+      const rest = [accountId, keyId, storable(model), status, charge?.total ?? 0n, logText(entry)];
+      await session.run(PUT_LOG, [seq, loggedAtMs, ...names, ...rest]);
+      return;
+    }
+    case 'video':
+      await session.run(INSERT_VIDEO, [row.id, row.number, row.accountId, row.keyId, row.state, dueOf(row), taskText(row)]);
+      return;
+    case 'idempotency':
+      await session.run(INSERT_IDEMPOTENCY, [row.accountId, row.keyId, row.idempotencyKey, row.taskId, row.bodyHash]);
+      return;
+    case 'lease':
+      await session.run(PUT_LEASE, [row.name, row.holder, row.token, row.expiresAtMs]);
+      return;
+    case 'secret':
+      await session.run(PUT_SECRET, [row.id, row.bytes]);
+      return;
+    case 'heads':
+      await session.run(PUT_HEADS, [row.logSeq, row.logAtMs, row.videoNumber]);
+  }
+}

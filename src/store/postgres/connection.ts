@@ -1,0 +1,55 @@
+/**
+ * The address of the database and what each connection is told. Reads TLS from the parameters of the URL (`sslmode`, `sslrootcert`,
+ * `sslcert`, `sslkey`). Nothing that this file throws repeats the password.
+ */
+import { Client, type ClientConfig, types } from 'pg';
+import { StoreError } from '../store-error.ts';
+import { messageOf } from './failure.ts';
+import { DEFAULTS, type PostgresOptions } from './options.ts';
+
+/** PostgreSQL's own number of the type `bigint`. */
+const INT8 = 20;
+
+/** Every bigint comes back as a bigint: money never passes through a float. */
+const exactTypes: ClientConfig['types'] = {
+  getTypeParser(id: number, format?: 'text' | 'binary') {
+    if (id === INT8 && format !== 'binary') return BigInt;
+    return types.getTypeParser(id, format);
+  },
+};
+
+export function clientConfig(options: PostgresOptions): ClientConfig {
+  const { statementTimeoutMs = DEFAULTS.statementTimeoutMs, lockTimeoutMs = DEFAULTS.lockTimeoutMs } = options;
+  return {
+    connectionString: options.url,
+    application_name: 'mizu',
+    types: exactTypes,
+    statement_timeout: statementTimeoutMs,
+    lock_timeout: lockTimeoutMs,
+    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+    // The server cannot say that the line to it is cut: the client stops waiting by itself, a little later than the server would.
+    query_timeout: statementTimeoutMs + 1_000,
+    connectionTimeoutMillis: statementTimeoutMs,
+    keepAlive: true,
+  };
+}
+
+/**
+ * A connection of its own, not from the pool. Its errors outside of a query must be listened to by the caller.
+ * Throws `StoreError` `bad_url`.
+ */
+export function newClient(options: PostgresOptions): Client {
+  if (!/^postgres(ql)?:\/\/./.test(options.url)) {
+    throw new StoreError('bad_url', 'the address of the database must begin with postgres://');
+  }
+  try {
+    return new Client(clientConfig(options));
+  } catch (error) {
+    // The driver reads the URL and the files that its parameters name. Its words may repeat the URL, and with it a password.
+    const said = messageOf(error);
+    throw new StoreError(
+      'bad_url',
+      `the address of the database cannot be used: ${said.includes('://') ? 'it is no URL' : said}`,
+    );
+  }
+}

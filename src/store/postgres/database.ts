@@ -1,0 +1,255 @@
+/**
+ * The one way to change the ledger (`transact`), the one way to read it (`run`, `snapshot`), and what happens when the database fails.
+ * A transaction has an identity: after a cut connection its row in `commits` tells whether the commit happened, so it is tried again
+ * only when it did not, and its result is given when it did.
+ */
+import { Pool, type PoolClient } from 'pg';
+import { randomHex } from '../random-hex.ts';
+import type { StoreHealth } from '../store.ts';
+import { StoreError } from '../store-error.ts';
+import { Cache } from './cache.ts';
+import { clientConfig } from './connection.ts';
+import { messageOf, storeErrorOf } from './failure.ts';
+import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
+import type { Row } from './rows.ts';
+import { DatabaseFailure, Session, type Statement, type Value } from './session.ts';
+import { headOf, Work } from './work.ts';
+import { LOCK_HEAD } from './write-all.ts';
+
+/** How often a transaction is tried when the server undid it for the sake of another. */
+const TRIES_AGAIN = 10;
+/** How often when the connection was lost: a backend that was ended is replaced at once, a database that is away is not. */
+const TRIES_LOST = 3;
+
+const COMMITTED: Statement = { name: 'committed', text: 'SELECT 1 AS one FROM commits WHERE id = $1' };
+const NOTIFY: Statement = { name: 'notify', text: `SELECT pg_notify('mizu', '')::text AS done` };
+
+/** A change with an identity: running it again after a failure never does it twice. */
+export interface Unit<T> {
+  run(): Promise<T>;
+}
+
+interface Outcome<T> {
+  readonly result: T;
+  readonly work: Work;
+}
+
+export class Database {
+  readonly options: PostgresOptions;
+  readonly cache = new Cache();
+  readonly #pool: Pool;
+  readonly #seams: PostgresSeams;
+  #writeFailure: string | undefined;
+  #lineFailure: string | undefined;
+  #closed = false;
+
+  constructor(options: PostgresOptions, seams: PostgresSeams) {
+    this.options = options;
+    this.#seams = seams;
+    this.#pool = new Pool({
+      ...clientConfig(options),
+      max: options.poolSize ?? DEFAULTS.poolSize,
+      idleTimeoutMillis: 60_000,
+      // A connection is replaced now and then, so that a database that has moved is found again.
+      maxLifetimeSeconds: 3_600,
+    });
+    // An idle connection that breaks is removed by the pool; the next use opens another, or fails with its own error.
+    this.#pool.on('error', (error) => options.onProblem?.({ what: 'idle_connection_lost', error }));
+  }
+
+  /** One transaction over the ledger, tried again while that is safe. Rejects with `StoreError`, or with what `change` threw. */
+  transact<T>(change: (work: Work) => Promise<T>): Promise<T> {
+    return this.unit(change).run();
+  }
+
+  unit<T>(change: (work: Work) => Promise<T>): Unit<T> {
+    const id = randomHex(this.options.randomBytes);
+    // What the last attempt would have committed, while it is not known whether it did.
+    const doubt: { outcome?: Outcome<T> } = {};
+    return {
+      run: async () => {
+        const outcome = await this.#again(() => this.#attempt(id, change, doubt));
+        delete doubt.outcome;
+        this.cache.committed(outcome.work.changes());
+        if (outcome.work.urgent) this.#notify();
+        return outcome.result;
+      },
+    };
+  }
+
+  /** One statement that may be repeated without harm. */
+  run(statement: Statement, values: readonly Value[] = []): Promise<Row[]> {
+    return this.#again(() => this.#borrow((session) => session.run(statement, values)));
+  }
+
+  /** One statement that changes rows, in a transaction of its own, and that may be repeated without harm. */
+  change(statement: Statement, values: readonly Value[] = []): Promise<Row[]> {
+    const changed = async (session: Session): Promise<Row[]> => {
+      await session.command('BEGIN');
+      const rows = await session.run(statement, values);
+      await session.command('COMMIT');
+      return rows;
+    };
+    return this.#again(() => this.#borrow(changed, true));
+  }
+
+  /** Many statements in one transaction beside the ledger; not tried again. */
+  async changeAll(changes: (session: Session) => Promise<void>): Promise<void> {
+    const all = async (session: Session): Promise<void> => {
+      await session.command('BEGIN');
+      await changes(session);
+      await session.command('COMMIT');
+    };
+    try {
+      await this.#borrow(all, true);
+    } catch (error) {
+      throw error instanceof DatabaseFailure ? this.#failed(error) : error;
+    }
+  }
+
+  /** Several reads of one and the same state. */
+  snapshot<T>(look: (session: Session) => Promise<T>): Promise<T> {
+    return this.#again(() =>
+      this.#borrow(async (session) => {
+        await session.command('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        const result = await look(session);
+        await session.command('COMMIT');
+        return result;
+      }),
+    );
+  }
+
+  health(): StoreHealth {
+    if (this.#closed) return { healthy: false, reason: 'closed', message: 'the store is closed' };
+    if (this.#lineFailure !== undefined) return { healthy: false, reason: 'unreachable', message: this.#lineFailure };
+    if (this.#writeFailure !== undefined) return { healthy: false, reason: 'write_failed', message: this.#writeFailure };
+    return { healthy: true };
+  }
+
+  /** Throws `StoreError`: for new work, before anything is tried. */
+  requireHealth(): void {
+    const health = this.health();
+    if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
+  }
+
+  /** Said by the watcher: why the database cannot be reached, or undefined when it can. */
+  setLine(failure: string | undefined): void {
+    this.#report(() => {
+      this.#lineFailure = failure;
+    });
+  }
+
+  /** True when a write has failed since the last one that succeeded. */
+  get writesFail(): boolean {
+    return this.#writeFailure !== undefined;
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#pool.end();
+  }
+
+  async #attempt<T>(id: string, change: (work: Work) => Promise<T>, doubt: { outcome?: Outcome<T> }): Promise<Outcome<T>> {
+    return this.#borrow(async (session) => {
+      await session.command('BEGIN');
+      const [row] = await session.run(LOCK_HEAD);
+      if (row === undefined) throw new StoreError('corrupt', 'the ledger has no head');
+      // The lock was ours to get, so an earlier attempt is over, one way or the other.
+      if (doubt.outcome !== undefined && (await session.run(COMMITTED, [id])).length > 0) {
+        await session.command('ROLLBACK');
+        return doubt.outcome;
+      }
+      delete doubt.outcome;
+      const work = new Work(session, headOf(row), id);
+      const result = await change(work);
+      await work.finish();
+      const outcome = { result, work };
+      doubt.outcome = outcome;
+      await session.command('COMMIT');
+      return outcome;
+    }, true);
+  }
+
+  /** Lends a connection. One that failed in a way that leaves its state unknown is not used again. */
+  async #borrow<T>(use: (session: Session) => Promise<T>, changes = false): Promise<T> {
+    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    let client: PoolClient;
+    try {
+      client = await this.#pool.connect();
+    } catch (error) {
+      throw new DatabaseFailure(error);
+    }
+    // The driver says a connection's end twice: to the query, and as an event that must have a listener.
+    const ignore = (): undefined => undefined;
+    client.on('error', ignore);
+    const { beforeStatement: _seam, ...quiet } = this.#seams;
+    const session = new Session(client, changes ? this.#seams : quiet);
+    let broken = false;
+    try {
+      return await use(session);
+    } catch (error) {
+      broken = !(await this.#rolledBack(session, error));
+      throw error;
+    } finally {
+      client.off('error', ignore);
+      client.release(broken);
+    }
+  }
+
+  async #rolledBack(session: Session, error: unknown): Promise<boolean> {
+    if (error instanceof DatabaseFailure && error.kind === 'lost') return false;
+    try {
+      await session.command('ROLLBACK');
+      return true;
+    } catch (failure) {
+      if (failure instanceof DatabaseFailure) return false;
+      throw failure;
+    }
+  }
+
+  async #again<T>(attempt: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        const result = await attempt();
+        return result;
+      } catch (error) {
+        if (!(error instanceof DatabaseFailure)) throw error;
+        const most = error.kind === 'again' ? TRIES_AGAIN : error.kind === 'lost' ? TRIES_LOST : 1;
+        if (tries >= most) throw this.#failed(error);
+      }
+    }
+  }
+
+  #failed(failure: DatabaseFailure): StoreError {
+    const found = storeErrorOf(failure.cause, 'the database failed');
+    if (failure.kind === 'row') return found;
+    this.#report(() => {
+      this.#writeFailure = messageOf(failure.cause);
+    });
+    this.options.onProblem?.({ what: 'database_failed', error: failure.cause });
+    return found;
+  }
+
+  /** A write has gone through again. */
+  recovered(): void {
+    this.#report(() => {
+      this.#writeFailure = undefined;
+    });
+  }
+
+  #report(change: () => void): void {
+    const before = this.health();
+    change();
+    const after = this.health();
+    if (before.healthy !== after.healthy && !this.#closed)
+      this.options.onProblem?.({ what: after.healthy ? 'store_healthy' : `store_unhealthy: ${after.message}` });
+  }
+
+  /** A hint to other processes to look now. Lost ones do no harm: everybody looks every half second anyway. */
+  #notify(): void {
+    this.#borrow((session) => session.run(NOTIFY)).catch((error: unknown) =>
+      this.options.onProblem?.({ what: 'notification_not_sent', error }),
+    );
+  }
+}

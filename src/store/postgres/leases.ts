@@ -1,0 +1,70 @@
+/** Leases on PostgreSQL: one row each, changed by single statements that may be repeated. */
+import type { Lease, Leases } from '../leases.ts';
+import { done, refused } from '../result.ts';
+import type { Database } from './database.ts';
+import { int, type Row, text } from './rows.ts';
+import type { Statement } from './session.ts';
+import type { Work } from './work.ts';
+
+/** $1 name, $2 holder, $3 now, $4 expiry. A living holder keeps its token, a new one gets the next. */
+const ACQUIRE: Statement = {
+  name: 'lease_acquire',
+  text: `INSERT INTO leases AS l (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $4)
+    ON CONFLICT (name) DO UPDATE SET holder = $2, expires_at_ms = $4,
+      token = CASE WHEN l.holder = $2 AND l.expires_at_ms > $3 THEN l.token ELSE l.token + 1 END
+    WHERE l.holder = $2 OR l.expires_at_ms <= $3 RETURNING *`,
+};
+const FIND: Statement = { name: 'lease_find', text: 'SELECT * FROM leases WHERE name = $1' };
+const RENEW: Statement = {
+  name: 'lease_renew',
+  text: 'UPDATE leases SET expires_at_ms = $3 WHERE name = $1 AND token = $2 AND expires_at_ms > 0 RETURNING *',
+};
+/** The row stays, so that the token goes on rising; a released one can no longer be renewed or write. */
+const RELEASE: Statement = {
+  name: 'lease_release',
+  text: `UPDATE leases SET holder = '', expires_at_ms = 0 WHERE name = $1 AND token = $2`,
+};
+/** Locked against a new holder until the transaction is over: what was fenced in is committed before the lease can move. */
+const HOLDS: Statement = {
+  name: 'lease_holds',
+  text: 'SELECT 1 AS one FROM leases WHERE name = $1 AND token = $2 AND expires_at_ms > 0 FOR SHARE',
+};
+
+export function createLeases(database: Database): Leases {
+  return {
+    async acquire(name, holder, ttlMs, nowMs) {
+      for (;;) {
+        const [taken] = await database.change(ACQUIRE, [name, holder, nowMs, nowMs + ttlMs]);
+        if (taken !== undefined) return done(leaseOf(taken));
+        const [held] = await database.run(FIND, [name]);
+        if (held === undefined) continue;
+        const lease = leaseOf(held);
+        // It may have become free in between.
+        if (lease.expiresAtMs > nowMs && lease.holder !== holder) return refused({ reason: 'held', lease } as const);
+      }
+    },
+
+    async renew(name, token, ttlMs, nowMs) {
+      const [row] = await database.change(RENEW, [name, token, nowMs + ttlMs]);
+      return row === undefined ? refused({ reason: 'lost' } as const) : done(leaseOf(row));
+    },
+
+    async release(name, token) {
+      await database.change(RELEASE, [name, token]);
+    },
+  };
+}
+
+export function leaseOf(row: Row): Lease {
+  return {
+    name: text(row, 'name'),
+    holder: text(row, 'holder'),
+    token: int(row, 'token'),
+    expiresAtMs: int(row, 'expires_at_ms'),
+  };
+}
+
+/** True while `token` is the newest one and was not released. An expired lease that nobody took since still counts. */
+export async function holdsLease(work: Work, name: string, token: number): Promise<boolean> {
+  return (await work.run(HOLDS, [name, token])).length > 0;
+}

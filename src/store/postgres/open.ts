@@ -1,0 +1,81 @@
+/** Opens the store on PostgreSQL and puts its parts together. Any number of processes on any number of machines may share it. */
+import { Reservations } from '../reservations.ts';
+import type { Store } from '../store.ts';
+import { StoreError } from '../store-error.ts';
+import { createAccounts } from './accounts.ts';
+import { createAdmission } from './admission.ts';
+import { Database } from './database.ts';
+import { createKeys } from './keys.ts';
+import { createLeases } from './leases.ts';
+import { createLedger } from './ledger.ts';
+import { migratePostgres } from './migrate.ts';
+import type { PostgresOptions, PostgresSeams } from './options.ts';
+import { Owner } from './owners.ts';
+import { createRequestLog } from './request-log.ts';
+import { createSecrets } from './secrets.ts';
+import { SettlementQueue } from './settlement-queue.ts';
+import { createSpend } from './spend.ts';
+import { Spool } from './spool.ts';
+import { createVideos } from './videos.ts';
+import { Watch } from './watch.ts';
+
+/**
+ * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `unavailable`. What dead processes
+ * left open is closed, and what they left in the local spool is taken over, before it resolves.
+ */
+export async function openPostgresStore(options: PostgresOptions, seams: PostgresSeams = {}): Promise<Store> {
+  await migratePostgres(options);
+  const database = new Database(options, seams);
+  const secrets = createSecrets(database);
+  const { beforeStatement: _seam, ...quiet } = seams;
+  const watch = new Watch(database, quiet, secrets.learn);
+  let started: { readonly owner: Owner; readonly spool: Spool } | undefined;
+  try {
+    await watch.start();
+    await secrets.start();
+    const owner = await Owner.register(database);
+    started = { owner, spool: new Spool(options, owner.id) };
+  } catch (error) {
+    await watch.close();
+    await database.close();
+    throw error;
+  }
+  const { owner, spool } = started;
+  const settlements = new SettlementQueue(database, owner, spool);
+  owner.everyBeat(() => settlements.recover());
+  await settlements.recover();
+  await settlements.closeInterrupted();
+  const reservations = new Reservations();
+  let closing: Promise<void> | undefined;
+  return {
+    accounts: createAccounts(database),
+    keys: createKeys(database, watch),
+    ledger: createLedger(database),
+    spend: createSpend(database),
+    admission: createAdmission(database, watch, reservations),
+    settlements,
+    requestLog: createRequestLog(database),
+    videos: createVideos(database, reservations),
+    leases: createLeases(database),
+    secrets,
+    health: () => database.health(),
+    close: () => {
+      closing ??= close();
+      return closing;
+    },
+  };
+
+  async function close(): Promise<void> {
+    await settlements.close();
+    try {
+      await owner.leave();
+    } catch (error) {
+      // A database that is away is left as a killed process leaves it: the next start finds what was open.
+      if (!(error instanceof StoreError)) throw error;
+      owner.abandon();
+    }
+    await spool.close();
+    await watch.close();
+    await database.close();
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * Which processes have the store open. An exchange belongs to the process that opened it, and only one that is known to be dead has its
+ * exchanges closed by another: by its pid on the same host at once, else when it has not been heard of for a while by the
+ * clock of the database, the one clock that all machines share.
+ */
+import type { OpenExchange } from '../settlement.ts';
+import { randomHex } from '../random-hex.ts';
+import { StoreError } from '../store-error.ts';
+import type { Database } from './database.ts';
+import { DEFAULTS } from './options.ts';
+import { int, type Row, text } from './rows.ts';
+import type { Statement } from './session.ts';
+import { Settler } from './settle.ts';
+import type { Work } from './work.ts';
+
+/** The owners of this very process: several stores may be open in one. */
+const living = new Set<string>();
+
+/** Exchanges closed in one transaction. */
+const BATCH = 200;
+
+const BEAT: Statement = {
+  name: 'owner_beat',
+  text: `INSERT INTO owners (id, host, pid, heartbeat) VALUES ($1, $2, $3, clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET heartbeat = clock_timestamp()`,
+};
+const AGE = `(extract(epoch FROM clock_timestamp() - heartbeat) * 1000)::bigint AS age_ms`;
+const OWNERS: Statement = {
+  name: 'owners_of_open',
+  text: `SELECT e.owner_id AS id, o.host, o.pid, ${AGE} FROM (SELECT DISTINCT owner_id FROM open_exchanges) e
+    LEFT JOIN owners o ON o.id = e.owner_id`,
+};
+const OWNER: Statement = { name: 'owner_find', text: `SELECT id, host, pid, ${AGE} FROM owners WHERE id = $1` };
+const OPEN_OF: Statement = {
+  name: 'open_of',
+  text: 'SELECT exchange FROM open_exchanges WHERE owner_id = $1 ORDER BY exchange_id LIMIT $2',
+};
+const LEAVE: Statement = { name: 'owner_leave', text: 'DELETE FROM owners WHERE id = $1' };
+/** Dead owners without open exchanges, and the proofs of commits that nobody asks about any more. */
+const SWEEP: Statement = {
+  name: 'sweep',
+  text: `WITH old AS (DELETE FROM commits WHERE at < now() - interval '15 minutes')
+    DELETE FROM owners o WHERE heartbeat < now() - interval '1 day'
+      AND NOT EXISTS (SELECT 1 FROM open_exchanges e WHERE e.owner_id = o.id)`,
+};
+
+export class Owner {
+  readonly id: string;
+  readonly #database: Database;
+  readonly #ttlMs: number;
+  #stop: () => void = () => undefined;
+  #onBeat: () => Promise<void> = async () => undefined;
+
+  private constructor(database: Database, id: string) {
+    this.#database = database;
+    this.id = id;
+    this.#ttlMs = database.options.ownerTtlMs ?? DEFAULTS.ownerTtlMs;
+  }
+
+  static async register(database: Database): Promise<Owner> {
+    const owner = new Owner(database, `own_${randomHex(database.options.randomBytes)}`);
+    living.add(owner.id);
+    await owner.#beat();
+    owner.#schedule();
+    return owner;
+  }
+
+  /** `then` runs after every heartbeat. */
+  everyBeat(then: () => Promise<void>): void {
+    this.#onBeat = then;
+  }
+
+  /** Closes what dead processes left open. Returns what was closed. */
+  async closeInterrupted(): Promise<OpenExchange[]> {
+    const owners = await this.#database.run(OWNERS);
+    const closed: OpenExchange[] = [];
+    for (const row of owners) if (!this.#isAlive(row, text(row, 'id'))) closed.push(...(await this.#closeAllOf(text(row, 'id'))));
+    return closed;
+  }
+
+  /** Ends this process's own registration: what it still has open can never be settled, so it is closed as interrupted. */
+  async leave(): Promise<void> {
+    this.#stop();
+    await this.#closeAllOf(this.id);
+    await this.#database.change(LEAVE, [this.id]);
+    living.delete(this.id);
+  }
+
+  /** Leaves without a word, as a killed process does: for a database that is away. */
+  abandon(): void {
+    this.#stop();
+    living.delete(this.id);
+  }
+
+  async #closeAllOf(ownerId: string): Promise<OpenExchange[]> {
+    const { clock } = this.#database.options;
+    const closed: OpenExchange[] = [];
+    for (;;) {
+      const batch = await this.#database.transact((work) => this.#closeSome(work, ownerId, clock.now()));
+      closed.push(...batch.closed);
+      if (batch.rows < BATCH) return closed;
+    }
+  }
+
+  async #closeSome(work: Work, ownerId: string, nowMs: number): Promise<{ closed: OpenExchange[]; rows: number }> {
+    if (ownerId !== this.id) {
+      // Asked again inside the transaction: it may have come back, or another process may have been here.
+      const [row] = await work.run(OWNER, [ownerId]);
+      if (this.#isAlive(row, ownerId)) return { closed: [], rows: 0 };
+    }
+    const rows = (await work.run(OPEN_OF, [ownerId, BATCH])).map((row) => exchangeOf(text(row, 'exchange')));
+    const settler = await Settler.prepare(work, rows, nowMs);
+    const closed = rows.filter((exchange) => {
+      work.closeExchange(exchange.exchangeId);
+      return settler.interrupt(exchange);
+    });
+    if (rows.length < BATCH && ownerId !== this.id) await work.run(LEAVE, [ownerId]);
+    return { closed, rows: rows.length };
+  }
+
+  #isAlive(row: Row | undefined, id: string): boolean {
+    if (living.has(id)) return true;
+    if (row === undefined || row['host'] === null) return false;
+    const { process: self } = this.#database.options;
+    const pid = int(row, 'pid');
+    // The same host, so the pid tells; our own pid in another owner's row is an earlier life of it.
+    if (text(row, 'host') === self.host && (pid === self.pid || !self.isAlive(pid))) return false;
+    return int(row, 'age_ms') < this.#ttlMs;
+  }
+
+  async #beat(): Promise<void> {
+    const { process: self } = this.#database.options;
+    await this.#database.change(BEAT, [this.id, self.host, self.pid]);
+  }
+
+  #schedule(): void {
+    const { clock, onProblem } = this.#database.options;
+    this.#stop = clock.after(this.#ttlMs / 3, () => {
+      this.#schedule();
+      this.#round().catch((error: unknown) => onProblem?.({ what: 'heartbeat_failed', error }));
+    });
+  }
+
+  async #round(): Promise<void> {
+    await this.#beat();
+    await this.#onBeat();
+    await this.closeInterrupted();
+    await this.#database.change(SWEEP);
+  }
+}
+
+/** Only this folder writes such text. */
+export function exchangeOf(json: string): OpenExchange {
+  const value: unknown = JSON.parse(json);
+  if (isOpenExchange(value)) return value;
+  throw new StoreError('corrupt', 'an open exchange is not one');
+}
+
+function isOpenExchange(value: unknown): value is OpenExchange {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'exchangeId' in value &&
+    typeof value.exchangeId === 'string' &&
+    'keyId' in value &&
+    typeof value.keyId === 'string' &&
+    'startedAtMs' in value &&
+    typeof value.startedAtMs === 'number'
+  );
+}

@@ -1,0 +1,83 @@
+/** The request log on PostgreSQL. */
+import { logEntryOf } from '../log-text.ts';
+import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
+import type { Database } from './database.ts';
+import { int, type Row, text } from './rows.ts';
+import type { Statement, Value } from './session.ts';
+
+const DEFAULT_LIMIT = 100;
+const MAX_LIMIT = 1000;
+/** Rows removed in one transaction. */
+const PRUNE_BATCH = 500;
+const MAX_ID = 256;
+
+const FIND: Statement = {
+  name: 'log_find',
+  text: `SELECT * FROM request_log WHERE seq IN (
+      SELECT seq FROM request_log WHERE exchange_id = $1 UNION SELECT seq FROM request_log WHERE request_id = $1
+      UNION SELECT seq FROM request_log WHERE client_request_id = $1)
+    ORDER BY exchange_id = $1 DESC, seq DESC LIMIT ${MAX_LIMIT}`,
+};
+const HEAD: Statement = { name: 'log_head', text: 'SELECT log_seq FROM ledger_head' };
+const PRUNE: Statement = {
+  name: 'log_prune',
+  text: `DELETE FROM request_log WHERE seq IN (
+    SELECT seq FROM request_log WHERE logged_at_ms < $1 ORDER BY seq LIMIT ${PRUNE_BATCH}) RETURNING seq`,
+};
+
+export function createRequestLog(database: Database): RequestLog {
+  return {
+    async find(id) {
+      if (id.length === 0 || id.length > MAX_ID || id.includes('\u0000')) return [];
+      return (await database.run(FIND, [id])).map(logRowOf);
+    },
+
+    async list(query = {}) {
+      const { statement, values } = listOf(query);
+      return (await database.run(statement, values)).map(logRowOf);
+    },
+
+    async head() {
+      const [row] = await database.run(HEAD);
+      return row === undefined ? 0 : int(row, 'log_seq');
+    },
+
+    async prune(beforeMs) {
+      let removed = 0;
+      for (;;) {
+        const rows = await database.change(PRUNE, [beforeMs]);
+        removed += rows.length;
+        if (rows.length < PRUNE_BATCH) return removed;
+      }
+    },
+  };
+}
+
+export function logRowOf(row: Row): RequestLogRow {
+  return { ...logEntryOf(text(row, 'entry')), seq: int(row, 'seq'), loggedAtMs: int(row, 'logged_at_ms') };
+}
+
+/** One statement for each combination of what is asked, so that each has a plan of its own. */
+function listOf(query: RequestLogQuery): { readonly statement: Statement; readonly values: readonly Value[] } {
+  const values: Value[] = [];
+  const conditions: string[] = [];
+  let asked = '';
+  const where = (letter: string, condition: string, value: Value): void => {
+    if (value === undefined) return;
+    values.push(value);
+    conditions.push(`${condition} $${values.length}`);
+    asked += letter;
+  };
+  where('k', 'key_id =', query.keyId?.replaceAll('\u0000', ''));
+  where('a', 'account_id =', query.accountId?.replaceAll('\u0000', ''));
+  where('s', 'status =', query.status);
+  where('f', 'logged_at_ms >=', query.sinceMs);
+  where('t', 'logged_at_ms <', query.untilMs);
+  where('n', 'seq >', query.after);
+  where('p', 'seq <', query.before);
+  values.push(Math.min(Math.max(query.limit ?? DEFAULT_LIMIT, 1), MAX_LIMIT));
+  const order = query.after === undefined ? 'DESC' : 'ASC';
+  const filter = conditions.length === 0 ? '' : ` WHERE ${conditions.join(' AND ')}`;
+  const sql = `SELECT * FROM request_log${filter} ORDER BY seq ${order} LIMIT $${values.length}`;
+  return { statement: { name: `log_list_${order}_${asked}`, text: sql }, values };
+}

@@ -1,0 +1,195 @@
+/** Rows as the driver gives them and records as the store means them. Whatever has not the expected type is `corrupt`. */
+import type { Account, AccountRecord } from '../accounts.ts';
+import { JOURNAL_KINDS, type Hold, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
+import type { KeyRecord, SpendLimits } from '../keys.ts';
+import type { SpendRow } from '../spend-windows.ts';
+import { StoreError } from '../store-error.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+export function text(row: Row, column: string): string {
+  const value = row[column];
+  if (typeof value !== 'string') throw unexpected(column, value);
+  return value;
+}
+
+export function maybeText(row: Row, column: string): string | undefined {
+  return row[column] === null || row[column] === undefined ? undefined : text(row, column);
+}
+
+/** An exact integer, from a bigint column or from text. */
+export function big(row: Row, column: string): bigint {
+  const value = row[column];
+  if (typeof value === 'bigint') return value;
+  if (typeof value === 'string' && /^-?[0-9]{1,20}$/.test(value)) return BigInt(value);
+  throw unexpected(column, value);
+}
+
+export function maybeBig(row: Row, column: string): bigint | undefined {
+  return row[column] === null || row[column] === undefined ? undefined : big(row, column);
+}
+
+/** A time, a count, a sequence: refuses what a number cannot hold exactly. */
+export function int(row: Row, column: string): number {
+  const value = typeof row[column] === 'number' ? row[column] : Number(big(row, column));
+  if (!Number.isSafeInteger(value)) throw unexpected(column, value);
+  return value;
+}
+
+export function maybeInt(row: Row, column: string): number | undefined {
+  return row[column] === null || row[column] === undefined ? undefined : int(row, column);
+}
+
+export function flag(row: Row, column: string): boolean {
+  const value = row[column];
+  if (typeof value !== 'boolean') throw unexpected(column, value);
+  return value;
+}
+
+function maybeTexts(row: Row, column: string): readonly string[] | undefined {
+  const value: unknown = row[column];
+  if (value === null || value === undefined) return undefined;
+  if (!Array.isArray(value) || !value.every((item): item is string => typeof item === 'string')) throw unexpected(column, value);
+  return value;
+}
+
+export function bytes(row: Row, column: string): Uint8Array {
+  const value = row[column];
+  if (!(value instanceof Uint8Array)) throw unexpected(column, value);
+  return value;
+}
+
+function unexpected(column: string, value: unknown): StoreError {
+  return new StoreError('corrupt', `column ${column} holds ${value === null ? 'null' : typeof value}`);
+}
+
+/** The object inside a JSON text. */
+export function object(json: string): Row {
+  const value: unknown = JSON.parse(json);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new StoreError('corrupt', 'a row is no object');
+  return Object.fromEntries(Object.entries(value));
+}
+
+/** Columns as JSON text with every bigint as text, so that one statement can return rows of several tables, exactly. */
+export const ACCOUNT_JSON = `json_build_object('id', a.id, 'name', a.name, 'class', a.class, 'unlimited', a.unlimited,
+  'disabled', a.disabled, 'created_at_ms', a.created_at_ms::text)::text`;
+export const KEY_JSON = `json_build_object('id', k.id, 'account_id', k.account_id, 'name', k.name, 'digest', k.digest,
+  'prefix', k.prefix, 'last4', k.last4, 'created_at_ms', k.created_at_ms::text, 'expires_at_ms', k.expires_at_ms::text,
+  'disabled', k.disabled, 'models', k.models, 'ips', k.ips, 'limit_total', k.limit_total::text,
+  'limit_hourly', k.limit_hourly::text, 'limit_daily', k.limit_daily::text, 'sub_account', k.sub_account)::text`;
+export const SPEND_JSON = `json_build_object('total', s.total::text, 'hour', s.hour::text, 'hourly', s.hourly::text,
+  'day', s.day::text, 'daily', s.daily::text, 'held', s.held::text)::text`;
+
+export function accountOf(row: Row): AccountRecord {
+  return {
+    id: text(row, 'id'),
+    name: text(row, 'name'),
+    class: text(row, 'class'),
+    unlimited: flag(row, 'unlimited'),
+    disabled: flag(row, 'disabled'),
+    createdAtMs: int(row, 'created_at_ms'),
+  };
+}
+
+export function accountWithWallet(row: Row): Account {
+  return { ...accountOf(row), walletNanos: maybeBig(row, 'nanos') ?? 0n };
+}
+
+export function keyOf(row: Row): KeyRecord {
+  const [expiresAtMs, models, ips] = [maybeInt(row, 'expires_at_ms'), maybeTexts(row, 'models'), maybeTexts(row, 'ips')];
+  return {
+    id: text(row, 'id'),
+    accountId: text(row, 'account_id'),
+    name: text(row, 'name'),
+    digest: text(row, 'digest'),
+    prefix: text(row, 'prefix'),
+    last4: text(row, 'last4'),
+    createdAtMs: int(row, 'created_at_ms'),
+    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    disabled: flag(row, 'disabled'),
+    ...(models === undefined ? {} : { models }),
+    ...(ips === undefined ? {} : { ips }),
+    limits: limitsOf(row),
+    subAccount: flag(row, 'sub_account'),
+  };
+}
+
+function limitsOf(row: Row): SpendLimits {
+  const total = maybeBig(row, 'limit_total');
+  const hourly = maybeBig(row, 'limit_hourly');
+  const daily = maybeBig(row, 'limit_daily');
+  return {
+    ...(total === undefined ? {} : { total }),
+    ...(hourly === undefined ? {} : { hourly }),
+    ...(daily === undefined ? {} : { daily }),
+  };
+}
+
+export function spendOf(row: Row): SpendRow {
+  return {
+    total: big(row, 'total'),
+    hour: int(row, 'hour'),
+    hourly: big(row, 'hourly'),
+    day: int(row, 'day'),
+    daily: big(row, 'daily'),
+    held: big(row, 'held'),
+  };
+}
+
+export function journalOf(row: Row): JournalRow {
+  const [accountId, keyId] = [maybeText(row, 'account_id'), maybeText(row, 'key_id')];
+  const [by, note] = [maybeText(row, 'by_whom'), maybeText(row, 'note')];
+  return {
+    seq: int(row, 'seq'),
+    atMs: int(row, 'at_ms'),
+    kind: kindOf(text(row, 'kind')),
+    ref: text(row, 'ref'),
+    from: ledgerAccountOf(text(row, 'from_account')),
+    to: ledgerAccountOf(text(row, 'to_account')),
+    nanos: big(row, 'nanos'),
+    ...(accountId === undefined ? {} : { accountId }),
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(by === undefined ? {} : { by }),
+    ...(note === undefined ? {} : { note }),
+    hash: text(row, 'hash'),
+  };
+}
+
+function kindOf(name: string): JournalKind {
+  const kind = JOURNAL_KINDS.find((known) => known === name);
+  if (kind === undefined) throw new StoreError('corrupt', `there is no journal kind ${name}`);
+  return kind;
+}
+
+export function ledgerAccountOf(name: string): LedgerAccount {
+  if (isLedgerAccount(name)) return name;
+  throw new StoreError('corrupt', `there is no ledger account ${name}`);
+}
+
+function isLedgerAccount(name: string): name is LedgerAccount {
+  return /^(external|revenue|transit|(wallet|sub|house|hold):.+)$/s.test(name);
+}
+
+/** The hold with the ledger account that it was taken from. */
+export interface HoldRow extends Hold {
+  readonly from: LedgerAccount;
+}
+
+export function holdOf(row: Row): HoldRow {
+  const closedAtMs = maybeInt(row, 'closed_at_ms');
+  return {
+    id: text(row, 'id'),
+    accountId: text(row, 'account_id'),
+    keyId: text(row, 'key_id'),
+    state: holdStateOf(text(row, 'state')),
+    nanos: big(row, 'nanos'),
+    openedAtMs: int(row, 'opened_at_ms'),
+    ...(closedAtMs === undefined ? {} : { closedAtMs }),
+    from: ledgerAccountOf(text(row, 'from_account')),
+  };
+}
+
+function holdStateOf(name: string): Hold['state'] {
+  if (name === 'held' || name === 'settled' || name === 'refunded') return name;
+  throw new StoreError('corrupt', `there is no hold state ${name}`);
+}

@@ -1,0 +1,63 @@
+/** One connection while it is borrowed: runs named statements and tells failures of the database from errors of ours. */
+import type { ClientBase } from 'pg';
+import { type FailureKind, failureKind, messageOf } from './failure.ts';
+import type { PostgresSeams } from './options.ts';
+import type { Row } from './rows.ts';
+
+/** A prepared statement: parsed once for each connection, known by its name. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export type Value = string | number | bigint | boolean | null | Uint8Array | readonly string[] | undefined;
+
+/** What the driver or the server said, with what it means. Never leaves this folder. */
+export class DatabaseFailure extends Error {
+  override readonly name = 'DatabaseFailure';
+  readonly kind: FailureKind;
+
+  constructor(error: unknown) {
+    super(messageOf(error), { cause: error });
+    this.kind = failureKind(error);
+  }
+}
+
+export class Session {
+  readonly #client: ClientBase;
+  readonly #seams: PostgresSeams;
+
+  constructor(client: ClientBase, seams: PostgresSeams) {
+    this.#client = client;
+    this.#seams = seams;
+  }
+
+  /** Throws `DatabaseFailure`. */
+  async run({ name, text }: Statement, values: readonly Value[] = []): Promise<Row[]> {
+    this.#seams.beforeStatement?.(name);
+    this.#seams.onQuery?.(name);
+    try {
+      const found = await this.#client.query<Row>({ name, text, values: values.map(parameter) });
+      return found.rows;
+    } catch (error) {
+      throw new DatabaseFailure(error);
+    }
+  }
+
+  /** Commands without parameters: `BEGIN`, `COMMIT`, migrations. */
+  async command(text: string): Promise<void> {
+    if (text !== 'ROLLBACK') this.#seams.onQuery?.(text);
+    if (text === 'COMMIT') this.#seams.beforeStatement?.(text);
+    try {
+      await this.#client.query(text);
+    } catch (error) {
+      throw new DatabaseFailure(error);
+    }
+  }
+}
+
+/** Amounts go as decimal text: the driver would do the same, but only for bigints that it knows of. */
+function parameter(value: Value): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  return value === undefined ? null : value;
+}

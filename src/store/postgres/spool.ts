@@ -1,0 +1,156 @@
+/**
+ * The local file where settlements wait while the database is away: appended to and synced before a row counts as kept, cut to nothing
+ * when all of it is in the database. A file whose process has died is taken over, by renaming, by the next process that looks.
+ * Knows lines and checksums; what the lines mean the queue says.
+ */
+import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { StoreError } from '../store-error.ts';
+import { messageOf } from './failure.ts';
+import { DEFAULTS, type PostgresOptions } from './options.ts';
+
+export interface Orphan {
+  readonly lines: readonly string[];
+  /** Lines in the middle of the file that are not what was written; the last line of a killed process is not one of them. */
+  readonly damaged: number;
+  /** Call when everything in it is in the database. */
+  done(): void;
+}
+
+const NAME = /^(\d+)-(own_[0-9a-f]+)(?:-\d+)?\.spool$/;
+
+/** The spools of this very process: several stores may be open in one. */
+const living = new Set<string>();
+
+export class Spool {
+  readonly #options: PostgresOptions;
+  readonly #owner: string;
+  readonly #path: string;
+  readonly #maxBytes: number;
+  #file: FileHandle | undefined;
+  #bytes = 0;
+  #taken = 0;
+  #writing: Promise<void> = Promise.resolve();
+
+  /** Throws `StoreError` `unavailable` when the folder cannot be used. */
+  constructor(options: PostgresOptions, owner: string) {
+    this.#options = options;
+    this.#owner = owner;
+    this.#maxBytes = options.spoolMaxBytes ?? DEFAULTS.spoolMaxBytes;
+    this.#path = join(options.spoolPath, `${options.process.pid}-${owner}.spool`);
+    try {
+      mkdirSync(options.spoolPath, { recursive: true });
+    } catch (error) {
+      throw new StoreError('unavailable', `the spool folder cannot be used: ${messageOf(error)}`, error);
+    }
+    living.add(owner);
+  }
+
+  /** Bytes that wait in the file. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** True when a row of this many bytes still has room. */
+  hasRoom(bytes: number): boolean {
+    return this.#bytes + bytes <= this.#maxBytes;
+  }
+
+  /** Resolves when the lines are on the disk. Rejects with the file system's error, and then none of them counts as kept. */
+  append(lines: readonly string[]): Promise<void> {
+    const text = lines.map((line) => `${checksum(line)} ${line}\n`).join('');
+    this.#bytes += Buffer.byteLength(text);
+    this.#writing = this.#writing.catch(() => undefined).then(() => this.#write(text));
+    return this.#writing;
+  }
+
+  /** Forgets what was appended before this call: all of it is in the database. */
+  clear(): Promise<void> {
+    const gone = this.#bytes;
+    this.#writing = this.#writing.catch(() => undefined).then(() => this.#remove(gone));
+    return this.#writing;
+  }
+
+  /** Leaves what waits for the next process. */
+  async close(): Promise<void> {
+    await this.#writing.catch(() => undefined);
+    await this.#file?.close();
+    this.#file = undefined;
+    living.delete(this.#owner);
+  }
+
+  /** Takes over the files of processes that are dead. */
+  orphans(): Orphan[] {
+    const found: Orphan[] = [];
+    for (const name of readdirSync(this.#options.spoolPath)) {
+      const [, pid, owner] = NAME.exec(name) ?? [];
+      if (pid === undefined || owner === undefined || living.has(owner)) continue;
+      const { process: self } = this.#options;
+      // Our own pid in another owner's name is an earlier life of it.
+      if (Number(pid) !== self.pid && self.isAlive(Number(pid))) continue;
+      const taken = this.#take(join(this.#options.spoolPath, name));
+      if (taken !== undefined) found.push(taken);
+    }
+    return found;
+  }
+
+  #take(path: string): Orphan | undefined {
+    this.#taken += 1;
+    const mine = join(this.#options.spoolPath, `${this.#options.process.pid}-${this.#owner}-${this.#taken}.spool`);
+    try {
+      renameSync(path, mine);
+    } catch (error) {
+      // Another process was quicker.
+      if (!existsSync(path)) return undefined;
+      throw error;
+    }
+    const { lines, damaged } = linesOf(readFileSync(mine, 'utf8'));
+    return { lines, damaged, done: () => (damaged === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)) };
+  }
+
+  async #remove(bytes: number): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    this.#bytes -= bytes;
+    await file?.close();
+    rmSync(this.#path, { force: true });
+  }
+
+  async #write(text: string): Promise<void> {
+    if (this.#file === undefined) {
+      this.#file = await open(this.#path, 'a', 0o600);
+      syncFolder(this.#options.spoolPath);
+    }
+    await this.#file.appendFile(text);
+    await this.#file.datasync();
+  }
+}
+
+function checksum(line: string): string {
+  return crc32(line).toString(16).padStart(8, '0');
+}
+
+/** The lines that are whole. The last one may be torn: its writing was never acknowledged. */
+export function linesOf(text: string): { readonly lines: string[]; readonly damaged: number } {
+  const lines: string[] = [];
+  let damaged = 0;
+  for (const line of text.slice(0, text.lastIndexOf('\n') + 1).split('\n')) {
+    if (line === '') continue;
+    const content = line.slice(9);
+    if (line[8] === ' ' && checksum(content) === line.slice(0, 8)) lines.push(content);
+    else damaged += 1;
+  }
+  return { lines, damaged };
+}
+
+/** A new name in a folder lasts only when the folder itself is synced. */
+function syncFolder(path: string): void {
+  const folder = openSync(path, 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

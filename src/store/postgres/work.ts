@@ -1,0 +1,270 @@
+/**
+ * One unit of work: everything that a transaction changes in the ledger goes through here. The ledger's head is locked before, so
+ * what is read here is the newest and nobody else writes meanwhile. Money moves with the journal row that explains it; all that
+ * was collected is written by one statement at the end. If anything throws, the transaction around it keeps nothing.
+ */
+import type { AccountRecord } from '../accounts.ts';
+import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
+import { type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
+import type { KeyRecord } from '../keys.ts';
+import { logText } from '../log-text.ts';
+import { inRange } from '../money.ts';
+import type { RequestLogEntry } from '../request-log.ts';
+import type { OpenExchange } from '../settlement.ts';
+import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { StoreError } from '../store-error.ts';
+import { storable } from '../storable.ts';
+import type { Changes } from './cache.ts';
+import { int, journalOf, object, type Row, spendOf, text } from './rows.ts';
+import type { Session, Statement, Value } from './session.ts';
+import { LOAD, WRITE_ALL } from './write-all.ts';
+
+export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
+
+export interface Head {
+  readonly seq: number;
+  readonly hash: string;
+  readonly logSeq: number;
+  readonly logAtMs: number;
+  readonly videoNumber: number;
+}
+
+const JOURNALED: Statement = { name: 'journaled', text: 'SELECT * FROM journal WHERE ref = $1 AND kind = $2' };
+
+export class Work {
+  readonly session: Session;
+  readonly #commitId: string;
+  #head: Head;
+  readonly #balances = new Map<string, bigint>();
+  readonly #spend = new Map<string, SpendRow>();
+  readonly #changedBalances = new Set<string>();
+  readonly #changedSpend = new Set<string>();
+  readonly #days = new Map<string, { readonly keyId: string; readonly day: number; counts: DayCounts }>();
+  readonly #journal: JournalRow[] = [];
+  readonly #log: object[] = [];
+  readonly #relog: object[] = [];
+  readonly #opened = new Map<string, object>();
+  readonly #closed = new Set<string>();
+  readonly #accounts: AccountRecord[] = [];
+  readonly #keys: KeyRecord[] = [];
+
+  constructor(session: Session, head: Head, commitId: string) {
+    this.session = session;
+    this.#head = head;
+    this.#commitId = commitId;
+  }
+
+  run(statement: Statement, values: readonly Value[] = []): Promise<Row[]> {
+    return this.session.run(statement, values);
+  }
+
+  /** Fetches balances and spend rows in one round trip; without it they cannot be read or changed. */
+  async load(balances: Iterable<LedgerAccount>, spend: Iterable<string> = []): Promise<void> {
+    const accounts = [...new Set(balances)].filter((name) => !this.#balances.has(name));
+    const keys = [...new Set(spend)].filter((id) => !this.#spend.has(id));
+    if (accounts.length === 0 && keys.length === 0) return;
+    for (const name of accounts) this.#balances.set(name, 0n);
+    for (const id of keys) this.#spend.set(id, NOTHING_SPENT);
+    for (const row of await this.run(LOAD, [accounts, keys])) {
+      const [id, value] = [text(row, 'id'), text(row, 'value')];
+      if (row['what'] === 'balance') this.#balances.set(id, BigInt(value));
+      else this.#spend.set(id, spendOf(object(value)));
+    }
+  }
+
+  balance(account: LedgerAccount): bigint {
+    return loaded(this.#balances, account);
+  }
+
+  spend(keyId: string): SpendRow {
+    return loaded(this.#spend, keyId);
+  }
+
+  /** The row that already explains this cause, if there is one. */
+  async journaled(ref: string, kind: JournalKind): Promise<JournalRow | undefined> {
+    const [row] = await this.run(JOURNALED, [storable(ref), kind]);
+    return row === undefined ? undefined : journalOf(row);
+  }
+
+  /** Writes the journal row and moves the money between balances that were loaded. That the cause is new callers check before. */
+  move(movement: Movement): void {
+    const { from, to, nanos } = movement;
+    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
+    if (nanos !== 0n && from !== to) {
+      this.#setBalance(from, this.balance(from) - nanos);
+      this.#setBalance(to, this.balance(to) + nanos);
+    }
+    const { by, note, ref } = movement;
+    const row = {
+      ...movement,
+      seq: this.#head.seq + 1,
+      // What is hashed is what is stored.
+      ref: storable(ref),
+      ...(by === undefined ? {} : { by: storable(by) }),
+      ...(note === undefined ? {} : { note: storable(note) }),
+    };
+    const hash = journalHash(this.#head.hash, row);
+    this.#head = { ...this.#head, seq: row.seq, hash };
+    this.#journal.push({ ...row, hash });
+  }
+
+  /** A journal row that moves nothing: it says why something changed, or why nothing did. */
+  note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): void {
+    this.move({ ...movement, from: 'external', to: 'external', nanos: 0n });
+  }
+
+  addSpend(keyId: string, nanos: bigint, atMs: number): void {
+    this.#spend.set(keyId, addSpend(this.spend(keyId), nanos, atMs));
+    this.#changedSpend.add(keyId);
+  }
+
+  addHeld(keyId: string, nanos: bigint): void {
+    const row = this.spend(keyId);
+    this.#spend.set(keyId, { ...row, held: row.held + nanos });
+    this.#changedSpend.add(keyId);
+  }
+
+  addUsage(keyId: string, atMs: number, usage: Partial<DayCounts>): void {
+    const day = dayOf(atMs);
+    const name = `${keyId} ${day}`;
+    const found = this.#days.get(name) ?? { keyId, day, counts: NO_USAGE };
+    found.counts = addCounts(found.counts, usage);
+    this.#days.set(name, found);
+  }
+
+  /** A new row of the request log; times never go back along it. */
+  appendLog(entry: RequestLogEntry, nowMs: number): void {
+    const { logSeq, logAtMs } = this.#head;
+    this.#head = { ...this.#head, logSeq: logSeq + 1, logAtMs: Math.max(logAtMs, nowMs) };
+    this.#log.push({ ...logColumns(entry), seq: this.#head.logSeq, logged_at_ms: this.#head.logAtMs });
+  }
+
+  /** An interrupted exchange is settled after all: its row says so, in its old place. */
+  replaceLog(seq: number, entry: RequestLogEntry): void {
+    this.#relog.push({ ...logColumns(entry), seq });
+  }
+
+  open(ownerId: string, exchange: OpenExchange): void {
+    const exchange_id = storable(exchange.exchangeId);
+    this.#opened.set(exchange_id, { exchange_id, owner_id: ownerId, exchange: JSON.stringify(exchange) });
+  }
+
+  /** It is not open any more. Does no harm when it never was. */
+  closeExchange(exchangeId: string): void {
+    const id = storable(exchangeId);
+    this.#opened.delete(id);
+    this.#closed.add(id);
+  }
+
+  nextVideoNumber(): number {
+    this.#head = { ...this.#head, videoNumber: this.#head.videoNumber + 1 };
+    return this.#head.videoNumber;
+  }
+
+  /** For the cache, once it is committed; the rows themselves are written by their own statements. */
+  changedAccount(account: AccountRecord): void {
+    this.#accounts.push(account);
+  }
+
+  changedKey(key: KeyRecord): void {
+    this.#keys.push(key);
+  }
+
+  /** True when other processes should look at once instead of at their next poll. */
+  get urgent(): boolean {
+    return this.#accounts.length > 0 || this.#keys.length > 0;
+  }
+
+  /** Writes what was collected, with the row that proves the commit. Called once, at the end of the transaction. */
+  async finish(): Promise<void> {
+    const balances = [...this.#changedBalances].map((account) => ({ account, nanos: String(loaded(this.#balances, account)) }));
+    const { seq, hash, logSeq, logAtMs, videoNumber } = this.#head;
+    await this.run(WRITE_ALL, [
+      JSON.stringify({
+        commit: this.#commitId,
+        head: { seq, hash, log_seq: logSeq, log_at_ms: logAtMs, video_number: videoNumber },
+        journal: this.#journal.map(journalColumns),
+        balances,
+        spend: [...this.#changedSpend].map((key_id) => ({ key_id, ...spendColumns(loaded(this.#spend, key_id)) })),
+        days: [...this.#days.values()].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) })),
+        log: this.#log,
+        relog: this.#relog,
+        opened: [...this.#opened.values()],
+        closed: [...this.#closed],
+      }),
+    ]);
+  }
+
+  /** What the cache must know after the commit. */
+  changes(): Changes {
+    const pick = <T>(names: Iterable<string>, map: ReadonlyMap<string, T>) =>
+      new Map([...names].map((name) => [name, loaded(map, name)] as const));
+    return {
+      seq: this.#head.seq,
+      accounts: this.#accounts,
+      keys: this.#keys,
+      balances: pick(this.#changedBalances, this.#balances),
+      spend: pick(this.#changedSpend, this.#spend),
+    };
+  }
+
+  #setBalance(account: LedgerAccount, nanos: bigint): void {
+    if (!inRange(nanos)) throw new StoreError('amount_out_of_range', `the balance of ${account} would be ${nanos} nano-dollars`);
+    this.#balances.set(account, nanos);
+    this.#changedBalances.add(account);
+  }
+}
+
+function loaded<T>(map: ReadonlyMap<string, T>, name: string): T {
+  const found = map.get(name);
+  if (found === undefined) throw new StoreError('corrupt', `${name} was not loaded before it was used`);
+  return found;
+}
+
+export function headOf(row: Row): Head {
+  return {
+    seq: int(row, 'seq'),
+    hash: text(row, 'hash'),
+    logSeq: int(row, 'log_seq'),
+    logAtMs: int(row, 'log_at_ms'),
+    videoNumber: int(row, 'video_number'),
+  };
+}
+
+function journalColumns({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note, hash }: JournalRow) {
+  const where = { from_account: from, to_account: to, nanos: nanos.toString(), account_id: accountId, key_id: keyId };
+  return { seq, at_ms: atMs, kind, ref, ...where, by_whom: by, note, hash };
+}
+
+function spendColumns({ total, hour, hourly, day, daily, held }: SpendRow) {
+  return { total: String(total), hour, hourly: String(hourly), day, daily: String(daily), held: String(held) };
+}
+
+function dayColumns(counts: DayCounts) {
+  return {
+    requests: counts.requests,
+    input_tokens: counts.inputTokens,
+    cached_input_tokens: counts.cachedInputTokens,
+    cache_write_tokens: counts.cacheWriteTokens,
+    output_tokens: counts.outputTokens,
+    reasoning_tokens: counts.reasoningTokens,
+    images: counts.images,
+    videos: counts.videos,
+    charged_nanos: counts.chargedNanos.toString(),
+  };
+}
+
+function logColumns(entry: RequestLogEntry) {
+  const { exchangeId, requestId, clientRequestId, accountId, keyId, model, status, charge } = entry;
+  return {
+    exchange_id: storable(exchangeId),
+    request_id: storable(requestId),
+    client_request_id: clientRequestId === undefined ? undefined : storable(clientRequestId.slice(0, 256)),
+    account_id: accountId,
+    key_id: keyId,
+    model: storable(model),
+    status,
+    charged_nanos: (charge?.total ?? 0n).toString(),
+    entry: logText(entry),
+  };
+}

@@ -1,0 +1,352 @@
+/** The store, part by part, as its callers see it; the same for every engine. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cause, entry, FakeClock, funded, ok, refusal, T0 } from './support/store.ts';
+import { eachStore } from './support/stores.ts';
+
+const clean = { differences: [] as unknown[] };
+
+function openOf(
+  { account, key }: { readonly account: { readonly id: string }; readonly key: { readonly id: string } },
+  exchangeId: string,
+) {
+  return {
+    exchangeId,
+    requestId: `req_${exchangeId}`,
+    accountId: account.id,
+    keyId: key.id,
+    endpoint: 'chat',
+    model: 'm',
+    stream: true,
+    startedAtMs: T0,
+  };
+}
+
+eachStore(({ openStore, place }) => {
+  test('an account is created with credit, credited, corrected and found by id and by name', async (t) => {
+    const store = await openStore(t);
+    const account = ok(await store.accounts.create({ name: 'Ann', creditNanos: 5n }, cause()));
+    assert.equal(ok(await store.accounts.credit(account.id, 10n, cause())).walletNanos, 15n);
+    assert.equal(ok(await store.accounts.credit(account.id, -20n, cause())).walletNanos, -5n);
+    assert.equal((await store.accounts.find('Ann'))?.walletNanos, -5n);
+    assert.equal((await store.accounts.find(account.id))?.name, 'Ann');
+    assert.equal(refusal(await store.accounts.create({ name: 'Ann' }, cause())).reason, 'name_taken');
+    assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
+  });
+
+  test('the same cause credits once; the same cause for another amount is refused', async (t) => {
+    const store = await openStore(t);
+    const { account } = await funded(store, 0n);
+    const paid = cause();
+    assert.equal(ok(await store.accounts.credit(account.id, 7n, paid)).walletNanos, 7n);
+    assert.equal(ok(await store.accounts.credit(account.id, 7n, paid)).walletNanos, 7n);
+    assert.equal(refusal(await store.accounts.credit(account.id, 8n, paid)).reason, 'cause_reused');
+    assert.equal((await store.accounts.find(account.id))?.walletNanos, 7n);
+  });
+
+  test('amounts out of range are refused and change nothing', async (t) => {
+    const store = await openStore(t);
+    const { account } = await funded(store, 2n ** 63n - 10n);
+    assert.equal(refusal(await store.accounts.credit(account.id, 10n, cause())).reason, 'invalid');
+    assert.equal(refusal(await store.accounts.credit(account.id, 0n, cause())).reason, 'invalid');
+    assert.equal(refusal(await store.accounts.credit(account.id, 2n ** 63n, cause())).reason, 'invalid');
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('a key is shown once, found by its token, and refused when disabled, expired or of a disabled account', async (t) => {
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
+    const { key, secret, account } = await funded(store, 1n, { expiresAtMs: T0 + 1000 });
+    assert.match(secret, /^sk-mizu-[A-Za-z0-9_-]{43}$/);
+    assert.doesNotMatch(
+      JSON.stringify(await store.keys.list(), (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+      new RegExp(secret),
+    );
+    assert.equal(ok(await store.keys.authenticate(secret, T0)).key.id, key.id);
+    assert.equal(refusal(await store.keys.authenticate(secret, T0 + 1000)).reason, 'expired');
+    for (const wrong of ['', 'x', `${secret}x`, secret.slice(0, -1), 'a'.repeat(5000), '\u0000']) {
+      assert.equal(refusal(await store.keys.authenticate(wrong, T0)).reason, 'unknown');
+    }
+    ok(await store.keys.change(key.id, { disabled: true }, cause()));
+    assert.equal(refusal(await store.keys.authenticate(secret, T0)).reason, 'disabled');
+    ok(await store.keys.change(key.id, { disabled: false, expiresAtMs: null }, cause()));
+    assert.equal(ok(await store.keys.authenticate(secret, T0 + 5000)).key.expiresAtMs, undefined);
+    ok(await store.accounts.change(account.id, { disabled: true }, cause()));
+    assert.equal(refusal(await store.keys.authenticate(secret, T0)).reason, 'account_disabled');
+  });
+
+  test('bad fields of a key are refused by name and change nothing', async (t) => {
+    const store = await openStore(t);
+    const { key, account } = await funded(store, 1n);
+    const before = (await store.ledger.journal()).length;
+    const known = new Set(['a']);
+    const cases: [string, Parameters<typeof store.keys.change>[1]][] = [
+      ['ips[1]', { ips: ['10.0.0.0/8', '10.0.0.0/33'] }],
+      ['ips[0]', { ips: ['10.0.0/8'] }],
+      ['ips', { ips: [] }],
+      ['models[0]', { models: ['b'], knownModels: known }],
+      ['limits.daily', { limits: { daily: 0n } }],
+      ['limits.total', { limits: { total: -1n } }],
+      ['expiresAtMs', { expiresAtMs: 5 }],
+      ['name', { name: 'a\nb' }],
+    ];
+    for (const [field, changes] of cases) {
+      const found = refusal(await store.keys.change(key.id, changes, cause()));
+      assert.equal(found.reason === 'invalid' && found.field, field);
+    }
+    assert.equal(refusal(await store.keys.create({ accountId: 'acct_none', name: 'x' }, cause())).reason, 'unknown_account');
+    assert.equal((await store.ledger.journal()).length, before);
+    assert.deepEqual(await store.keys.find(key.id), key);
+    assert.equal((await store.keys.list(account.id)).length, 1);
+  });
+
+  test('a sub-account is filled from the wallet, pays alone, and returns its signed balance when its key is disabled', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 100n, { subAccount: true });
+    const { key, account } = owner;
+    assert.equal(refusal(await store.keys.transfer(key.id, 101n, cause())).reason, 'insufficient_balance');
+    assert.equal(ok(await store.keys.transfer(key.id, 40n, cause())).nanos, 40n);
+    await store.settlements.settle({ entry: entry(owner, 'x1', 55n) });
+    assert.deepEqual(await store.keys.balance(key.id), { source: 'sub_account', nanos: -15n, unlimited: false });
+    assert.equal((await store.accounts.find(account.id))?.walletNanos, 60n);
+    ok(await store.keys.change(key.id, { disabled: true }, cause()));
+    assert.equal((await store.accounts.find(account.id))?.walletNanos, 45n);
+    await store.settlements.settle({ entry: entry(owner, 'x2', 5n) });
+    assert.deepEqual(await store.keys.balance(key.id), { source: 'wallet', nanos: 40n, unlimited: false });
+    assert.equal(refusal(await store.keys.transfer(key.id, 1n, cause())).reason, 'key_disabled');
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('an unlimited account is never debited, and its usage is journaled', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 3n);
+    ok(await store.accounts.change(owner.account.id, { unlimited: true }, cause()));
+    const principal = ok(await store.keys.authenticate(owner.secret, T0));
+    const reservation = ok(await store.admission.admit(principal, 10n ** 12n, T0));
+    await store.settlements.settle({ entry: entry(owner, 'u1', 500n), reservation });
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 3n);
+    assert.equal((await store.spend.spend(owner.key.id, Date.now())).total, 500n);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('one exchange settles once, whatever is said twice, and is found by each of its ids', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const meters = new Map([['web_search', 2]]);
+    const row = entry(owner, 'e1', 10n, { clientRequestId: 'mine', usage: { input: 5, output: 2, meters } });
+    const [first, second] = await Promise.all([
+      store.settlements.settle({ entry: row }),
+      store.settlements.settle({ entry: row }),
+    ]);
+    assert.deepEqual(first, { settled: true, chargedNanos: 10n });
+    assert.deepEqual(second, { settled: false, reason: 'already_settled' });
+    for (const id of ['e1', 'req_e1', 'mine']) assert.equal((await store.requestLog.find(id))[0]?.exchangeId, 'e1');
+    assert.deepEqual((await store.requestLog.find('e1'))[0]?.usage, { input: 5, output: 2, meters });
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 990n);
+    const [day] = await store.spend.usageByDay(owner.key.id);
+    assert.deepEqual([day?.requests, day?.inputTokens, day?.outputTokens, day?.chargedNanos], [1, 5, 2, 10n]);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('rows flush together within the window; a row that is wrong fails alone and aloud', async (t) => {
+    const clock = new FakeClock();
+    const problems: string[] = [];
+    const store = await openStore(t, { clock, flushMs: 10, onProblem: ({ what }) => problems.push(what) });
+    const owner = await funded(store, 1000n);
+    const stranger = { account: owner.account, key: { ...owner.key, id: 'key_none' } };
+    const good = store.settlements.settle({ entry: entry(owner, 'g1', 1n) });
+    const bad = store.settlements.settle({ entry: entry(stranger, 'b1', 1n) });
+    const also = store.settlements.settle({ entry: entry(owner, 'g2', 2n) });
+    assert.equal(store.settlements.pending, 3);
+    clock.advance(10);
+    await assert.rejects(bad, { name: 'StoreError', code: 'corrupt' });
+    assert.deepEqual(
+      [await good, await also].map((done) => done.settled),
+      [true, true],
+    );
+    assert.match(problems.join(), /settlement_lost: .*"b1"/);
+    assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 3n);
+  });
+
+  test('an exchange settled before its opening was flushed is never written as open', async (t) => {
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
+    const owner = await funded(store, 1000n);
+    const opened = store.settlements.open(openOf(owner, 'o1'));
+    const settled = store.settlements.settle({ entry: entry(owner, 'o1', 4n) });
+    assert.equal(store.settlements.pending, 1);
+    await store.settlements.flush();
+    await opened;
+    assert.equal((await settled).settled, true);
+  });
+
+  test('windows roll over at fixed UTC hours and days; total never', async (t) => {
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
+    const owner = await funded(store, 1000n, { limits: { hourly: 10n, daily: 15n } });
+    const settle = async (id: string, nanos: bigint) => {
+      const settled = store.settlements.settle({ entry: entry(owner, id, nanos) });
+      await store.settlements.flush();
+      return settled;
+    };
+    const admit = () => store.admission.admit(owner, 0n, clock.now());
+    await settle('w1', 10n);
+    assert.deepEqual(refusal(await admit()), { reason: 'spend_limit_reached', window: 'hourly' });
+    clock.advance(29 * 60_000 + 59_999);
+    assert.equal((await admit()).ok, false);
+    clock.advance(1);
+    ok(await admit());
+    await settle('w2', 5n);
+    assert.deepEqual(refusal(await admit()), { reason: 'spend_limit_reached', window: 'daily' });
+    clock.advance(11 * 3_600_000);
+    ok(await admit());
+    assert.deepEqual(await store.spend.spend(owner.key.id, clock.now()), { total: 15n, hourly: 0n, daily: 0n, held: 0n });
+    const days = await store.spend.usageByDay(owner.key.id, { from: '2026-03-01', to: '2026-03-01' });
+    assert.deepEqual(
+      days.map(({ day, chargedNanos }) => [day, chargedNanos]),
+      [['2026-03-01', 15n]],
+    );
+  });
+
+  test('the log is listed newest first, paged, followed, bounded by time, and pruned', async (t) => {
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
+    const owner = await funded(store, 1000n);
+    const other = await funded(store, 1000n);
+    for (let n = 1; n <= 10; n += 1) {
+      void store.settlements.settle({ entry: entry(n % 2 === 0 ? owner : other, `l${n}`, 1n) });
+      await store.settlements.flush();
+      clock.advance(1000);
+    }
+    const ids = (rows: readonly { readonly exchangeId: string }[]) => rows.map(({ exchangeId }) => exchangeId).join(' ');
+    assert.equal(ids(await store.requestLog.list({ limit: 3 })), 'l10 l9 l8');
+    assert.equal(ids(await store.requestLog.list({ limit: 2, before: 8 })), 'l7 l6');
+    assert.equal(ids(await store.requestLog.list({ after: 7 })), 'l8 l9 l10');
+    assert.equal(ids(await store.requestLog.list({ keyId: owner.key.id })), 'l10 l8 l6 l4 l2');
+    assert.equal(ids(await store.requestLog.list({ keyId: owner.key.id, after: 4 })), 'l6 l8 l10');
+    assert.equal(ids(await store.requestLog.list({ sinceMs: T0 + 2000, untilMs: T0 + 5000 })), 'l5 l4 l3');
+    assert.equal(await store.requestLog.head(), 10);
+    assert.equal(await store.requestLog.prune(T0 + 4000), 4);
+    assert.equal(ids(await store.requestLog.list({ sinceMs: 0 })), 'l10 l9 l8 l7 l6 l5');
+    assert.deepEqual(await store.requestLog.find('l1'), []);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('64 at once on a balance for a few: what is in flight bounds the overshoot', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const admitted = await Promise.all(
+      Array.from({ length: 64 }, async (_, n) => {
+        const admission = await store.admission.admit(owner, 100n, Date.now());
+        if (!admission.ok) return false;
+        await store.settlements.settle({ entry: entry(owner, `r${n}`, 100n), reservation: admission.value });
+        return true;
+      }),
+    );
+    assert.equal(admitted.filter(Boolean).length, 10);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 0n);
+    assert.equal(store.admission.reserved(owner.key.id), 0n);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('64 at once that all cost more than estimated: over by at most Σ max(0, C − E) and the last one', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 5000n, { limits: { total: 700n } });
+    const charges = await Promise.all(
+      Array.from({ length: 64 }, async (_, n) => {
+        const admission = await store.admission.admit(owner, 60n, Date.now());
+        if (!admission.ok) return 0n;
+        await store.settlements.settle({ entry: entry(owner, `o${n}`, 90n), reservation: admission.value });
+        return 90n;
+      }),
+    );
+    const count = BigInt(charges.filter((nanos) => nanos > 0n).length);
+    const spent = (await store.spend.spend(owner.key.id, Date.now())).total;
+    assert.equal(spent, count * 90n);
+    assert.ok(spent <= 700n + 90n + count * 30n, `${spent} spent by ${count}`);
+    assert.deepEqual(refusal(await store.admission.admit(owner, 1n, Date.now())), {
+      reason: 'spend_limit_reached',
+      window: 'total',
+    });
+  });
+
+  test('a reservation that is released gives its room back, once', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 100n);
+    const first = ok(await store.admission.admit(owner, 100n, Date.now()));
+    assert.equal(refusal(await store.admission.admit(owner, 1n, Date.now())).reason, 'insufficient_balance');
+    first.release();
+    first.release();
+    first.adjust(50n);
+    assert.equal(store.admission.reserved(owner.key.id), 0n);
+    ok(await store.admission.admit(owner, 1n, Date.now()));
+  });
+
+  test('a lease has one holder; its token rises and fences', async (t) => {
+    const store = await openStore(t);
+    const first = ok(await store.leases.acquire('job', 'a', 100, 0));
+    assert.equal(ok(await store.leases.acquire('job', 'a', 100, 50)).token, first.token);
+    assert.equal(refusal(await store.leases.acquire('job', 'b', 100, 149)).reason, 'held');
+    const second = ok(await store.leases.acquire('job', 'b', 100, 151));
+    assert.ok(second.token > first.token);
+    assert.equal(refusal(await store.leases.renew('job', first.token, 100, 152)).reason, 'lost');
+    await store.leases.release('job', second.token);
+    assert.equal((await store.leases.renew('job', second.token, 100, 153)).ok, false);
+    assert.ok(ok(await store.leases.acquire('job', 'c', 100, 154)).token > second.token);
+  });
+
+  test('the envelope secret outlives the process; a rotated one still opens', async (t) => {
+    const path = await place(t);
+    const first = await openStore(t, { path });
+    const old = first.secrets.current();
+    assert.equal(old.bytes.length, 32);
+    const next = await first.secrets.rotate(cause());
+    assert.equal(next.id, old.id + 1);
+    await first.close();
+    const again = await openStore(t, { path });
+    assert.deepEqual(again.secrets.current(), next);
+    assert.deepEqual(again.secrets.byId(old.id), old);
+    assert.equal(again.secrets.byId(9), undefined);
+  });
+
+  test('after close every part refuses with StoreError', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 5n);
+    await store.close();
+    assert.equal(store.health().healthy, false);
+    await assert.rejects(store.accounts.list(), { code: 'closed' });
+    await assert.rejects(store.settlements.settle({ entry: entry(owner, 'late', 1n) }), { code: 'closed' });
+    await assert.rejects(store.admission.admit(owner, 1n, T0), { code: 'closed' });
+  });
+
+  test('exchanges left open by a dead process are closed free of charge; those of a living one are left alone', async (t) => {
+    const path = await place(t);
+    const clock = new FakeClock();
+    const first = await openStore(t, { path, clock });
+    const owner = await funded(first, 1000n);
+    void first.settlements.open(openOf(owner, 'living'));
+    await first.settlements.flush();
+    const second = await openStore(t, { path, clock });
+    assert.deepEqual(await second.settlements.closeInterrupted(), []);
+    await first.close();
+    const rows = await second.requestLog.find('living');
+    assert.deepEqual(
+      rows.map(({ status, charge }) => [status, charge]),
+      [['interrupted', undefined]],
+    );
+    assert.deepEqual(
+      (await second.ledger.journal({ ref: 'living' })).map(({ kind, nanos }) => [kind, nanos]),
+      [['interrupted', 0n]],
+    );
+    // It had only been stopped: its settlement still counts, once.
+    const settle = () => second.settlements.settle({ entry: entry(owner, 'living', 7n) });
+    const late = [settle(), settle()];
+    await second.settlements.flush();
+    assert.deepEqual(
+      (await Promise.all(late)).map(({ settled }) => settled),
+      [true, false],
+    );
+    assert.equal((await second.requestLog.find('living'))[0]?.status, 'success');
+    assert.deepEqual((await second.ledger.verify()).differences, []);
+  });
+});

@@ -1,0 +1,419 @@
+/** What only an engine behind a connection must answer: bad starts, lost connections, a database that is away, several processes' caches. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import { type TestContext, test } from 'node:test';
+import type { Principal } from '../../src/store/keys.ts';
+import { VIDEO_WORKER } from '../../src/store/leases.ts';
+import { migratePostgres } from '../../src/store/postgres/migrate.ts';
+import { openPostgresStore } from '../../src/store/postgres/open.ts';
+import type { PostgresOptions, PostgresSeams } from '../../src/store/postgres/options.ts';
+import { SCHEMA } from '../../src/store/postgres/schema.ts';
+import { linesOf } from '../../src/store/postgres/spool.ts';
+import type { Store } from '../../src/store/store.ts';
+import { server, startServer } from '../support/postgres.ts';
+import { cause, entry, FakeClock, funded, ok, realClock, refusal, T0 } from './support/store.ts';
+import { nameOf, onPostgres, postgresOptions, spoolOf } from './support/stores.ts';
+
+/** The store's timers keep no process alive, and for a moment of these tests there is no connection that would. */
+function stayAlive(t: TestContext): void {
+  const timer = setInterval(() => undefined, 1_000);
+  t.after(() => clearInterval(timer));
+}
+
+async function open(t: TestContext, url: string, more: Partial<PostgresOptions> = {}, seams: PostgresSeams = {}): Promise<Store> {
+  stayAlive(t);
+  const store = await openPostgresStore(postgresOptions(url, more), seams);
+  t.after(() => store.close());
+  return store;
+}
+
+/** Waits until `reached` says so; the test's own time limit is the only other end. */
+async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await reached())) await new Promise((resolve) => setTimeout(resolve, 10));
+}
+
+const fails = (url: string, more: Partial<PostgresOptions> = {}) => openPostgresStore(postgresOptions(url, more));
+const clean = async (store: Store) => assert.deepEqual((await store.ledger.verify()).differences, []);
+
+onPostgres(({ place, makePlace, dropPlace }) => {
+  test('a bad address, an unknown database, user and host are named at start, and no password is repeated', async () => {
+    const { url, socket } = await server();
+    await assert.rejects(fails('mysql://u:secret@h/db'), { code: 'bad_url' });
+    await assert.rejects(fails('postgres://u:secret@h:port/db'), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'bad_url');
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+    await assert.rejects(fails(url('nowhere')), { name: 'StoreError', code: 'bad_url' });
+    await assert.rejects(fails(url('postgres', 'nobody')), { name: 'StoreError', code: 'access_denied' });
+    await assert.rejects(fails(`postgres://mizu@${encodeURIComponent(`${socket}/none`)}/postgres`), { code: 'unavailable' });
+    await assert.rejects(fails(`${url('postgres')}?sslmode=verify-full&sslrootcert=/none.pem`), { code: 'bad_url' });
+  });
+
+  test('a wrong password is named at start', async (t) => {
+    const guarded = await startServer();
+    t.after(() => guarded.stop());
+    await guarded.admin(`CREATE ROLE clerk LOGIN PASSWORD 'right'`);
+    const hba = join(guarded.socket, 'data', 'pg_hba.conf');
+    writeFileSync(hba, `local all clerk scram-sha-256\n${readFileSync(hba, 'utf8')}`);
+    await guarded.admin('SELECT pg_reload_conf()');
+    const as = (password: string) => guarded.url('postgres', `clerk:${password}`);
+    await until(async () => {
+      const refused = await fails(as('wrong')).then(
+        async (store) => {
+          await store.close();
+          return undefined;
+        },
+        (error: unknown) => error,
+      );
+      // The server reads its rules again a moment after it was told to.
+      return (
+        refused instanceof Error && 'code' in refused && refused.code === 'access_denied' && !refused.message.includes('wrong')
+      );
+    });
+  });
+
+  test('a database that takes no writes is refused at start, and found out while running', async (t) => {
+    const url = await place(t);
+    await assert.rejects(fails(url.replace('search_path', 'default_transaction_read_only%3Don%20-c%20search_path')), {
+      code: 'read_only',
+    });
+    assert.deepEqual(await tablesOf(url), []);
+  });
+
+  test('an empty database is migrated once, whoever comes first; a newer one is refused; an older one where told to', async (t) => {
+    const url = await place(t);
+    await assert.rejects(fails(url, { migrate: 'never' }), { code: 'schema_older' });
+    const reports = await Promise.all(Array.from({ length: 4 }, () => migratePostgres(postgresOptions(url))));
+    assert.equal(reports.filter(({ applied }) => applied.length > 0).length, 1);
+    const store = await open(t, url, { migrate: 'never' });
+    await funded(store, 5n);
+    const { admin } = await server();
+    await admin(`INSERT INTO ${nameOf(url)}.schema_migrations (version, name) VALUES (${SCHEMA + 1}, 'future')`);
+    await assert.rejects(fails(url), { code: 'schema_newer' });
+    // A process that runs meanwhile takes no more work.
+    await until(() => !store.health().healthy);
+    const health = store.health();
+    assert.match(health.healthy ? '' : health.message, /schema/);
+    await admin(`DELETE FROM ${nameOf(url)}.schema_migrations WHERE version > ${SCHEMA}`);
+    await until(() => store.health().healthy);
+  });
+
+  test('admission and authentication ask the database nothing when warm; a cold one asks once for many', async (t) => {
+    const asked: string[] = [];
+    const store = await open(t, await place(t), { clock: new FakeClock() }, { onQuery: (name) => asked.push(name) });
+    const owner = await funded(store, 10n ** 12n, { limits: { total: 10n ** 12n } });
+    const request = async () => {
+      const principal = ok(await store.keys.authenticate(owner.secret, T0));
+      ok(await store.admission.admit(principal, 10n, T0)).release();
+    };
+    await Promise.all(Array.from({ length: 50 }, request));
+    void store.settlements.settle({ entry: entry(owner, 'warm', 1n) });
+    await store.settlements.flush();
+    // The notification of the new key may still be on its way.
+    await until(async () => {
+      asked.length = 0;
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return asked.length === 0;
+    });
+    for (let n = 0; n < 100; n += 1) await request();
+    assert.deepEqual(asked, []);
+    assert.equal(refusal(await store.keys.authenticate('sk-mizu-guess', T0)).reason, 'unknown');
+    asked.length = 0;
+    for (let n = 0; n < 100; n += 1) await store.keys.authenticate('sk-mizu-guess', T0);
+    assert.deepEqual(asked, []);
+  });
+
+  test('a key is revoked everywhere by its notification at once, and within a second when that is lost', async (t) => {
+    const url = await place(t);
+    const [here, there] = [await open(t, url), await open(t, url)];
+    const owner = await funded(here, 100n);
+    const revoked = async () => !(await there.keys.authenticate(owner.secret, Date.now())).ok;
+    ok(await there.keys.authenticate(owner.secret, Date.now()));
+    ok(await here.keys.change(owner.key.id, { disabled: true }, cause()));
+    await until(revoked);
+    ok(await here.keys.change(owner.key.id, { disabled: false }, cause()));
+    await until(async () => !(await revoked()));
+    const lost = (name: string): void => {
+      if (name === 'notify') throw new Error('this notification is lost');
+    };
+    const silent = await open(t, url, {}, { onQuery: lost });
+    const started = performance.now();
+    ok(await silent.accounts.change(owner.account.id, { disabled: true }, cause()));
+    await until(revoked);
+    assert.ok(performance.now() - started < 1_500, 'revocation took too long');
+  });
+
+  test('what is cached is not used once it is older than the bound', async (t) => {
+    const url = await place(t);
+    const clock = new FakeClock();
+    const store = await open(t, url, { clock });
+    const owner = await funded(store, 100n);
+    ok(await store.keys.authenticate(owner.secret, T0));
+    const { admin } = await server();
+    // No journal row, no notification: only a look at the row itself can tell.
+    await admin(`UPDATE ${nameOf(url)}.keys SET disabled = true`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    clock.advance(999 - 500);
+    ok(await store.keys.authenticate(owner.secret, T0));
+    const other = await open(t, url, { clock, pollMs: 10 ** 9 });
+    ok(await store.keys.authenticate(owner.secret, T0));
+    assert.equal(refusal(await other.keys.authenticate(owner.secret, T0)).reason, 'disabled');
+    await admin(`UPDATE ${nameOf(url)}.keys SET disabled = false`);
+    assert.equal(refusal(await other.keys.authenticate(owner.secret, T0)).reason, 'disabled');
+    clock.advance(1_000);
+    ok(await other.keys.authenticate(owner.secret, T0));
+  });
+
+  test('processes that do not see each other pass a limit by no more than the formula says', async (t) => {
+    const url = await place(t);
+    // Two processes whose clocks stand still: neither looks at what the other does, the worst that staleness can be.
+    const stores = [await open(t, url, { clock: new FakeClock() }), await open(t, url, { clock: new FakeClock() })];
+    const [first] = stores;
+    assert.ok(first);
+    const limit = 1_000n;
+    const owner = await funded(first, 10n ** 9n, { limits: { total: limit } });
+    const [estimate, charge] = [50n, 70n];
+    const inFlight: bigint[] = [];
+    const admitted = await Promise.all(
+      stores.map(async (store, index) => {
+        let count = 0n;
+        const settled: Promise<unknown>[] = [];
+        for (let n = 0; n < 60; n += 1) {
+          const admission = await store.admission.admit(owner, estimate, T0);
+          if (!admission.ok) continue;
+          count += 1n;
+          settled.push(store.settlements.settle({ entry: entry(owner, `f${index}-${n}`, charge), reservation: admission.value }));
+          if (n % 5 === 0) await store.settlements.flush();
+        }
+        inFlight[index] = count * charge;
+        await store.settlements.flush();
+        await Promise.all(settled);
+        return count;
+      }),
+    );
+    const spent = (await first.spend.spend(owner.key.id, T0)).total;
+    assert.equal(spent, admitted.reduce((sum, count) => sum + count, 0n) * charge);
+    const others = inFlight.reduce((most, nanos) => (nanos > most ? nanos : most), 0n);
+    const excess = admitted.reduce((sum, count) => sum + count, 0n) * (charge - estimate);
+    assert.ok(spent >= limit, `${spent}`);
+    assert.ok(spent <= limit + others + charge + excess, `${spent} spent`);
+    // And once anybody looks, nobody is let in any more.
+    for (const store of stores) assert.equal(refusal(await store.admission.admit(owner, 1n, T0)).reason, 'spend_limit_reached');
+    await clean(first);
+  });
+
+  test('a backend that is ended before, in and after every statement: each change happens once', async (t) => {
+    const url = await place(t);
+    const { admin } = await server();
+    const killer: { at: number; seen: number } = { at: Number.POSITIVE_INFINITY, seen: 0 };
+    const kill = () => admin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '${nameOf(url)}'`);
+    let killing: Promise<unknown> = Promise.resolve();
+    const store = await open(
+      t,
+      url,
+      {},
+      {
+        beforeStatement: () => {
+          killer.seen += 1;
+          if (killer.seen === killer.at) killing = kill();
+        },
+      },
+    );
+    const owner = await funded(store, 10n ** 9n, { subAccount: true });
+    ok(await store.keys.transfer(owner.key.id, 10n ** 6n, cause()));
+    const token = ok(await store.leases.acquire(VIDEO_WORKER, 'w', 10 ** 9, Date.now())).token;
+    let n = 0;
+    const video = (id: string) =>
+      store.videos.create({
+        id,
+        principal: owner,
+        model: 'v',
+        requestJson: '{}',
+        priceNanos: 10n,
+        idempotencyKey: id,
+        bodyHash: 'h',
+        nowMs: Date.now(),
+      });
+    const operations: readonly (() => Promise<void>)[] = [
+      async () => void ok(await store.accounts.credit(owner.account.id, 5n, cause())),
+      async () => void ok(await store.accounts.create({ name: `k${n}`, creditNanos: 3n }, cause())),
+      async () => void ok(await store.keys.transfer(owner.key.id, 5n, cause())),
+      async () => assert.equal((await store.settlements.settle({ entry: entry(owner, `k${n}`, 2n) })).settled, true),
+      async () => {
+        assert.equal(ok(await video(`v${n}`)).created, true);
+        ok(await store.videos.change(`v${n}`, { event: 'submit', channelId: 'c', upstreamModel: 'u' }, token, Date.now()));
+      },
+    ];
+    for (const run of operations) {
+      for (let at = 1; at <= 8; at += 1) {
+        n += 1;
+        Object.assign(killer, { at, seen: 0 });
+        await run();
+        await killing;
+      }
+    }
+    await until(() => store.health().healthy);
+    await clean(store);
+    const rows = await store.ledger.journal({ limit: 10_000 });
+    assert.equal(rows.filter(({ kind, nanos }) => kind === 'credit' && nanos === 5n).length, 8);
+    assert.equal(rows.filter(({ kind, nanos }) => kind === 'credit' && nanos === 3n).length, 8);
+    assert.equal(rows.filter(({ kind, nanos }) => kind === 'charge' && nanos === 2n).length, 8);
+    assert.equal(rows.filter(({ kind }) => kind === 'hold').length, 8);
+  });
+
+  test('while the database is away nothing is let in, what runs is kept on the disk, and all of it is settled once', async (t) => {
+    stayAlive(t);
+    const own = await startServer();
+    const url = await own.createDatabase();
+    const problems: string[] = [];
+    const store = await openPostgresStore(postgresOptions(url, { onProblem: ({ what }) => problems.push(what) }));
+    const owner = await funded(store, 10n ** 9n);
+    const admitted = ok(await store.admission.admit(owner, 10n, Date.now()));
+    void store.settlements.open({ ...openOf(owner, 'open-1') });
+    await store.settlements.flush();
+    await own.stop();
+    await until(() => !store.health().healthy);
+    await assert.rejects(store.admission.admit(owner, 10n, Date.now()), { name: 'StoreError' });
+    await assert.rejects(store.keys.authenticate('sk-mizu-never-seen', Date.now()), { name: 'StoreError' });
+    const settled = await store.settlements.settle({ entry: entry(owner, 'open-1', 7n), reservation: admitted });
+    assert.deepEqual(settled, { settled: true, chargedNanos: 7n });
+    assert.equal(store.admission.reserved(owner.key.id), 7n);
+    const [file] = readdirSync(spoolOf(url));
+    assert.ok(file !== undefined);
+    assert.equal(linesOf(readFileSync(join(spoolOf(url), file), 'utf8')).lines.length, 1);
+    await own.start();
+    await until(() => store.health().healthy && store.settlements.pending === 0);
+    await until(() => readdirSync(spoolOf(url)).length === 0);
+    assert.equal(store.admission.reserved(owner.key.id), 0n);
+    assert.equal((await store.requestLog.find('open-1')).length, 1);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 10n ** 9n - 7n);
+    await clean(store);
+    assert.ok(problems.some((what) => what.startsWith('store_unhealthy')) && problems.includes('store_healthy'));
+
+    // Away again, and this time the process ends before it comes back: the next one on this machine takes over.
+    await own.stop();
+    await until(() => !store.health().healthy);
+    await store.settlements.settle({ entry: entry(owner, 'late', 9n) });
+    await store.settlements.open(openOf(owner, 'cut'));
+    await store.close();
+    assert.equal(readdirSync(spoolOf(url)).length, 1);
+    await own.start();
+    const next = await openPostgresStore(postgresOptions(url));
+    t.after(async () => {
+      await next.close();
+      await own.stop();
+    });
+    await until(() => next.settlements.pending === 0 && readdirSync(spoolOf(url)).length === 0);
+    assert.equal((await next.accounts.find(owner.account.id))?.walletNanos, 10n ** 9n - 16n);
+    assert.deepEqual((await next.requestLog.list()).map(({ exchangeId, status }) => [exchangeId, status]).sort(), [
+      ['cut', 'interrupted'],
+      ['late', 'success'],
+      ['open-1', 'success'],
+    ]);
+    await clean(next);
+  });
+
+  test('a full spool is said aloud, and the rows go on waiting in memory', async (t) => {
+    stayAlive(t);
+    const own = await startServer();
+    const url = await own.createDatabase();
+    const problems: string[] = [];
+    const store = await openPostgresStore(
+      postgresOptions(url, { spoolMaxBytes: 2_000, onProblem: ({ what }) => problems.push(what) }),
+    );
+    const owner = await funded(store, 10n ** 9n);
+    await own.stop();
+    await until(() => !store.health().healthy);
+    for (let n = 0; n < 20; n += 1) void store.settlements.settle({ entry: entry(owner, `s${n}`, 1n) });
+    await until(() => problems.some((what) => what.startsWith('spool_full')));
+    await own.start();
+    await until(() => store.settlements.pending === 0);
+    assert.equal((await store.spend.spend(owner.key.id, Date.now())).total, 20n);
+    await clean(store);
+    await store.close();
+    await own.stop();
+  });
+
+  test('a torn last line of a spool is nothing, a damaged one in the middle is said aloud and kept', async () => {
+    const whole = '{"a":1}';
+    const line = (text: string) => `${crc(text)} ${text}\n`;
+    assert.deepEqual(linesOf(`${line(whole)}${line(whole).slice(0, 9)}`), { lines: [whole], damaged: 0 });
+    assert.deepEqual(linesOf(`${line(whole)}00000000 ${whole}\n${line(whole)}`), { lines: [whole, whole], damaged: 1 });
+  });
+
+  test('of many workers one holds the lease, whatever they do at once', async (t) => {
+    const url = await place(t);
+    const stores = [await open(t, url), await open(t, url)];
+    for (let round = 0; round < 5; round += 1) {
+      const now = T0 + round * 1_000;
+      const all = await Promise.all(
+        Array.from({ length: 10 }, (_, n) => stores[n % 2]?.leases.acquire('job', `h${round}-${n}`, 500, now)),
+      );
+      assert.equal(all.filter((taken) => taken?.ok === true).length, 1);
+    }
+  });
+
+  test('a full database refuses the write by name and keeps nothing of it', async (t) => {
+    const url = await makePlace();
+    const store = await open(t, url);
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
+    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('once')), { name: 'StoreError', code: 'disk_full' });
+    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
+    assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
+    await clean(store);
+    t.after(() => dropPlace(url));
+  });
+
+  test('a lock that is held too long is an error by name, not a wait for ever', async (t) => {
+    const url = await place(t);
+    const store = await open(t, url, { lockTimeoutMs: 100 });
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const holding = admin(`BEGIN; SELECT * FROM ${nameOf(url)}.ledger_head FOR UPDATE; SELECT pg_sleep(0.6); COMMIT`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { code: 'unavailable' });
+    await holding;
+    await until(() => store.health().healthy);
+    ok(await store.accounts.credit(owner.account.id, 5n, cause()));
+    await clean(store);
+  });
+
+  test('money beyond what a float can hold comes back to the last digit', async (t) => {
+    const store = await open(t, await place(t), { clock: realClock });
+    const odd = 9_007_199_254_740_993n;
+    const owner = await funded(store, 2n ** 62n + 1n, { limits: { total: 2n ** 62n + 3n } });
+    const charge = {
+      lines: [{ item: 'input', quantity: 1, rate: odd, per: 'million', amount: odd * 7n }],
+      total: odd,
+      flags: ['f'],
+    } as const;
+    await store.settlements.settle({ entry: entry(owner, 'odd', 0n, { charge }) });
+    assert.deepEqual((await store.requestLog.find('odd'))[0]?.charge, charge);
+    assert.equal((await store.keys.find(owner.key.id))?.limits.total, 2n ** 62n + 3n);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 2n ** 62n + 1n - odd);
+    ok(await store.admission.admit(ok(await store.keys.authenticate(owner.secret, Date.now())), 1n, Date.now())).release();
+    await clean(store);
+  });
+});
+
+async function tablesOf(url: string): Promise<unknown[]> {
+  const { admin } = await server();
+  return [...(await admin(`SELECT table_name FROM information_schema.tables WHERE table_schema = '${nameOf(url)}'`))];
+}
+
+function openOf({ account, key }: Principal, exchangeId: string) {
+  const names = { exchangeId, requestId: `req_${exchangeId}`, accountId: account.id, keyId: key.id };
+  return { ...names, endpoint: 'chat', model: 'm', stream: true, startedAtMs: T0 };
+}
+
+function crc(text: string): string {
+  return crc32(text).toString(16).padStart(8, '0');
+}
