@@ -176,5 +176,7 @@ test('probes ask for the model list with the credential, and count', async (t) =
   assert.match(text, /mizu_probes_total\{channel="one",outcome="failure"\} 2/);
   const refused = await gateway.post('/v1/messages', ask());
   assert.equal(refused.status, 503);
-  assert.match(await refused.text(), /no_healthy_upstream|No upstream/);
+  assert.match(await refused.text(), /No upstream/);
+  const wait = Number(refused.headers.get('retry-after'));
+  assert.ok(wait >= 1 && wait <= 30, `retry-after: ${wait}`);
 });
