@@ -9,7 +9,7 @@ import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import type { Channel } from './config/config.ts';
-import type { Call } from './gateway.ts';
+import type { Asking } from './gateway.ts';
 
 /** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
 export interface Ending {
@@ -41,7 +41,7 @@ export class Meter {
   /** Every attempt so far, in order. */
   readonly attempts: AttemptEntry[] = [];
   readonly exchangeId: string;
-  readonly #call: Call;
+  readonly #call: Asking;
   readonly #admitted: Admitted;
   readonly #options: MeterOptions;
   readonly #startedAt: number;
@@ -50,7 +50,7 @@ export class Meter {
   #lastWordsAt: number | undefined;
   #settled = false;
 
-  constructor(call: Call, admitted: Admitted, options: MeterOptions) {
+  constructor(call: Asking, admitted: Admitted, options: MeterOptions) {
     const { gateway } = call;
     this.#call = call;
     this.#admitted = admitted;

@@ -9,6 +9,7 @@ import { answerError, errorBody } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
 import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
+import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
@@ -41,6 +42,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   const responses = new Set<ServerResponse>();
   let draining = false;
 
+  const sockets = createResponsesSockets(gateway);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -49,6 +51,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     noDelay: true,
+    shouldUpgradeCallback: (request) => sockets.wants(request),
   });
   server.maxConnections = limits.connections;
 
@@ -66,6 +69,13 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
   server.on('clientError', refuseUnreadable);
+  server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+
+  const cut = (): void => {
+    server.closeAllConnections();
+    // Node does not count upgraded connections as its own.
+    sockets.cut();
+  };
 
   return {
     server,
@@ -84,16 +94,15 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     },
     async drain(drainMs) {
       draining = true;
+      sockets.drain();
       for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = gateway.clock.setTimeout(() => server.closeAllConnections(), drainMs);
+      const timer = gateway.clock.setTimeout(cut, drainMs);
       await closed;
       timer.cancel();
     },
-    cut() {
-      server.closeAllConnections();
-    },
+    cut,
   };
 }
 

@@ -1,13 +1,15 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store; history, affinity, circuits and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
+import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
+import { passOn, type Post } from './history/workers.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
@@ -29,6 +31,21 @@ const ASK_MS = 2_000;
 function askOf(message: unknown): number | undefined {
   const ask = typeof message === 'object' && message !== null && ASK in message ? message[ASK] : undefined;
   return typeof ask === 'number' ? ask : undefined;
+}
+
+/** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
+export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
+  const { worker } = cluster;
+  if (worker === undefined) return undefined;
+  return {
+    worker: worker.id % 65_536,
+    post: {
+      send(message) {
+        if (worker.isConnected()) worker.send(message);
+      },
+      onMessage: (listener) => void worker.on('message', listener),
+    },
+  };
 }
 
 /** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
@@ -109,8 +126,16 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       for (const worker of alive()) worker.process.kill(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
       if (stopping && alive().length === 0) resolve(0);
     });
+    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
     for (let index = 0; index < count; index++) cluster.fork();
   });
+}
+
+function sendTo(id: number, message: JsonObject): boolean {
+  const worker = cluster.workers?.[id];
+  if (worker === undefined || !worker.isConnected()) return false;
+  worker.send(message);
+  return true;
 }
 
 let asked = 0;

@@ -7,6 +7,9 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 
+/** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
+export const COMPACT_SUFFIX = '-openai-compact';
+
 export interface Timeouts {
   readonly connectMs: number;
   readonly firstDataMs: number;
@@ -90,6 +93,26 @@ export interface Limits {
   readonly connections: number;
 }
 
+/** The most bytes that are kept: of one conversation, of one key, in all. */
+export interface HistoryLimits {
+  readonly entryBytes: number;
+  readonly keyBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface WebSocketLimits {
+  /** Creates and appends of one connection, warm-ups included. */
+  readonly turns: number;
+  /** One message of a client. */
+  readonly messageBytes: number;
+  /** Without a turn for this long a connection is closed. */
+  readonly idleMs: number;
+  /** The age from which no turn is begun any more. */
+  readonly lifetimeMs: number;
+  /** Undefined: as many as there are. */
+  readonly perKey?: number;
+}
+
 export interface Config {
   /** Rises with every accepted reload. */
   readonly revision: number;
@@ -121,6 +144,9 @@ export interface Config {
     /** Between two active probes; undefined: none. */
     readonly probeMs?: number;
   };
+  /** Stored response history. */
+  readonly history: HistoryLimits;
+  readonly websocket: WebSocketLimits;
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;
   readonly commitAfterMs: number;

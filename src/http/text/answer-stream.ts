@@ -14,7 +14,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
-import { StreamError } from '../../streams/stream-error.ts';
+import { ENDED } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFailure } from '../errors.ts';
 
@@ -95,7 +95,7 @@ export class AnswerStream implements AnswerSource {
     } finally {
       this.#watch(out, before);
     }
-    if (this.#over) this.cancel(new StreamError('ended', 'the answer is whole'));
+    if (this.#over) this.cancel(ENDED);
     return true;
   }
 

@@ -20,7 +20,7 @@ import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary, isWorker, leavePrimary, runWorkers, type Signal } from '../workers.ts';
+import { answerPrimary, isWorker, leavePrimary, runWorkers, type Signal, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -136,6 +136,7 @@ function problemsTo(log: Logger): StoreProblem {
 
 async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
+  const worker = workerPost();
   return await startGateway({
     config,
     store,
@@ -146,7 +147,9 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     chargeFor,
     log,
     processFigures: true,
+    preparePages: true,
     operations: !isWorker,
+    ...(worker === undefined ? {} : { worker }),
   });
 }
 
