@@ -33,7 +33,7 @@ export interface Serving {
   readonly text: () => string;
   /** Ends it if it still lives; resolves with the exit code. */
   stop(signal?: NodeJS.Signals): Promise<number | null>;
-  /** Resolves when a log line with this message is there; rejects after ten seconds, which only a bug takes. */
+  /** Resolves when a log line with this message is there; rejects after forty seconds. */
   logged(message: string, count?: number): Promise<void>;
 }
 
@@ -117,9 +117,9 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-/** Polls until there is a value; rejects after fifteen seconds. */
+/** Polls until there is a value; rejects after forty seconds, which only a bug takes. */
 export async function waitFor<T>(look: () => T | undefined | Promise<T | undefined>, what: () => string): Promise<T> {
-  for (const deadline = performance.now() + 15_000; ; ) {
+  for (const deadline = performance.now() + 40_000; ; ) {
     const found = await look();
     if (found !== undefined) return found;
     if (performance.now() > deadline) throw new Error(what());

@@ -47,13 +47,18 @@ export function refusesOpaque(error: GatewayError): boolean {
   return OPAQUE_WORDS.test(`${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`);
 }
 
+/** No Channel was even asked: their circuits are open. */
+export function noHealthyUpstream(retryAfterMs: number): GatewayError {
+  return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.', { retryAfterMs });
+}
+
 /**
  * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself, anything
  * else is a 502.
  */
 export function finalError(errors: readonly GatewayError[]): GatewayError {
   const last = errors.at(-1);
-  if (last === undefined) return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.');
+  if (last === undefined) return noHealthyUpstream(1000);
   const status = last.details.upstream?.status;
   const agreed =
     status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);

@@ -42,7 +42,8 @@ for (const [way, sickness] of Object.entries(WAYS)) {
           base_url: url,
           api_key: 'k',
           models: ['m'],
-          timeouts: { first_data_ms: FIRST_DATA_MS },
+          // The healthy ones may be slow on a busy machine.
+          ...(index === 0 ? { timeouts: { first_data_ms: FIRST_DATA_MS } } : {}),
         })),
         models: MODELS,
         // The circuit must not hide the sick Channel from most of the streams.
@@ -59,7 +60,7 @@ for (const [way, sickness] of Object.entries(WAYS)) {
         return await response.text();
       }),
     );
-    assert.ok(performance.now() - started < FIRST_DATA_MS + 10_000, 'nothing hangs');
+    assert.ok(performance.now() - started < FIRST_DATA_MS + 30_000, 'nothing hangs');
     for (const text of texts) {
       const said = [...text.matchAll(/"type":"text_delta","text":"([^"]*)"/g)].map(([, words]) => words).join('');
       assert.match(said, /^the whole answer of upstream [12]$/);
