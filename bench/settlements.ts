@@ -1,7 +1,7 @@
 /**
  * How many settlements a second one database takes from several processes: each offers its share at a steady pace, admitted with a
  * warm cache, opened and settled, and the queue must not grow. Prints one JSON line. Needs a PostgreSQL server's binaries.
- * Usage: node bench/settlements.ts [processes] [requests a second, in all] [seconds]
+ * Usage: node bench/settlements.ts [processes] [requests a second, in all] [seconds] [keys, each with an account]
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -24,10 +24,9 @@ interface Report {
 
 const self = { process: { host: 'bench', pid: process.pid, isAlive: alive } };
 
-async function work(url: string, secret: string, perSecond: number, seconds: number): Promise<Report> {
+async function work(url: string, secrets: readonly string[], perSecond: number, seconds: number): Promise<Report> {
   const problems: string[] = [];
   const store = await openPostgresStore(postgresOptions(url, { ...self, onProblem: ({ what }) => problems.push(what) }));
-  const principal = ok(await store.keys.authenticate(secret, Date.now()));
   const [waits, all]: [number[], Promise<unknown>[]] = [[], []];
   let mostPending = 0;
   const cpu = process.cpuUsage();
@@ -35,9 +34,9 @@ async function work(url: string, secret: string, perSecond: number, seconds: num
   for (let n = 0; n < perSecond * seconds; ) {
     const due = Math.min(((performance.now() - start) / 1000) * perSecond, perSecond * seconds);
     for (; n < due; n += 1) {
-      const owner = ok(await store.keys.authenticate(secret, Date.now()));
+      const owner = ok(await store.keys.authenticate(secrets[n % secrets.length] ?? '', Date.now()));
       const reservation = ok(await store.admission.admit(owner, 1_000n, Date.now()));
-      const row = entry(principal, `b-${process.pid}-${n}`, 777n, { usage: { input: 1_200, output: 345 } });
+      const row = entry(owner, `b-${process.pid}-${n}`, 777n, { usage: { input: 1_200, output: 345 } });
       void store.settlements.open(row);
       const began = performance.now();
       all.push(store.settlements.settle({ entry: row, reservation }).then(() => waits.push(performance.now() - began)));
@@ -64,14 +63,14 @@ async function work(url: string, secret: string, perSecond: number, seconds: num
 }
 
 async function child(): Promise<void> {
-  const [, , , url = '', secret = '', perSecond = '0', seconds = '0'] = process.argv;
-  const report = await work(url, secret, Number(perSecond), Number(seconds));
+  const [, , , url = '', secrets = '', perSecond = '0', seconds = '0'] = process.argv;
+  const report = await work(url, secrets.split(','), Number(perSecond), Number(seconds));
   process.send?.(report);
   process.disconnect?.();
 }
 
 async function main(): Promise<void> {
-  const [processes = 2, perSecond = 1_000, seconds = 10] = process.argv.slice(2).map(Number);
+  const [processes = 2, perSecond = 1_000, seconds = 10, keys = 1] = process.argv.slice(2).map(Number);
   // As an operator runs it: every commit waits for the disk.
   const server = await startServer({
     settings: { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'on', shared_buffers: '128MB' },
@@ -79,20 +78,24 @@ async function main(): Promise<void> {
   try {
     const url = await server.createDatabase();
     const store = await openPostgresStore(postgresOptions(url, self));
-    const { secret, account } = await funded(store, 10n ** 17n, { limits: { total: 10n ** 17n, daily: 10n ** 17n } });
+    const secrets: string[] = [];
+    for (let n = 0; n < keys; n += 1)
+      secrets.push((await funded(store, 10n ** 15n, { limits: { total: 10n ** 15n, daily: 10n ** 15n } })).secret);
     const before = await server.admin('SELECT pg_current_wal_lsn() AS at');
     const children = Array.from({ length: processes }, () =>
-      fork(fileURLToPath(import.meta.url), ['child', url, secret, String(perSecond / processes), String(seconds)]),
+      fork(fileURLToPath(import.meta.url), ['child', url, secrets.join(','), String(perSecond / processes), String(seconds)]),
     );
     const reports = await Promise.all(children.map(reportOf));
     const settled = reports.reduce((sum, one) => sum + one.settled, 0);
     const wal = await server.admin(`SELECT pg_wal_lsn_diff(pg_current_wal_lsn(), '${before[0]?.['at']}')::text AS bytes`);
     const size = await server.admin('SELECT pg_database_size(current_database())::text AS bytes', url.split('/').at(-1));
     const { rows, differences } = await store.ledger.verify();
-    const spent = 10n ** 17n - ((await store.accounts.find(account.id))?.walletNanos ?? 0n);
+    const left = (await store.accounts.list()).reduce((sum, { walletNanos }) => sum + walletNanos, 0n);
+    const spent = BigInt(keys) * 10n ** 15n - left;
     console.log(
       JSON.stringify({
         processes,
+        keys,
         offered: perSecond,
         settledPerSecond: Math.round(settled / Math.max(...reports.map((one) => one.seconds))),
         pendingAtMost: Math.max(...reports.map(({ mostPending }) => mostPending)),

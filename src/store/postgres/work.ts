@@ -179,19 +179,15 @@ export class Work {
   async finish(): Promise<void> {
     const balances = [...this.#changedBalances].map((account) => ({ account, nanos: String(loaded(this.#balances, account)) }));
     const { seq, hash, logSeq, logAtMs, videoNumber } = this.#head;
+    const spend = [...this.#changedSpend].map((key_id) => ({ key_id, ...spendColumns(loaded(this.#spend, key_id)) }));
+    const days = [...this.#days.values()].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) }));
     await this.run(WRITE_ALL, [
-      JSON.stringify({
-        commit: this.#commitId,
-        head: { seq, hash, log_seq: logSeq, log_at_ms: logAtMs, video_number: videoNumber },
-        journal: this.#journal.map(journalColumns),
-        balances,
-        spend: [...this.#changedSpend].map((key_id) => ({ key_id, ...spendColumns(loaded(this.#spend, key_id)) })),
-        days: [...this.#days.values()].map(({ keyId, day, counts }) => ({ key_id: keyId, day, ...dayColumns(counts) })),
-        log: this.#log,
-        relog: this.#relog,
-        opened: [...this.#opened.values()],
-        closed: [...this.#closed],
-      }),
+      this.#commitId,
+      ...[seq, hash, logSeq, logAtMs, videoNumber],
+      ...[this.#journal.map(journalColumns), balances, spend, days, this.#log, this.#relog, [...this.#opened.values()]].map(
+        (rows) => JSON.stringify(rows),
+      ),
+      [...this.#closed],
     ]);
   }
 

@@ -14,30 +14,32 @@ export const LOAD: Statement = {
 
 export const LOCK_HEAD: Statement = { name: 'lock_head', text: 'SELECT * FROM ledger_head FOR UPDATE' };
 
-/** $1: everything, as one JSON document. Amounts are text in it, so that no JSON number stands between us and the column. */
+/**
+ * $1 proof, $2 to $6 the head (seq, hash, log seq, log time, video number), then one JSON array of rows for each table: $7 journal,
+ * $8 balances, $9 spend, $10 days, $11 log, $12 rows of the log that are replaced, $13 exchanges opened, $14 and closed (an array
+ * of ids). Amounts are text in the JSON, so that no JSON number stands between us and the column.
+ */
 export const WRITE_ALL: Statement = {
   name: 'write_all',
-  text: `WITH input AS MATERIALIZED (SELECT $1::json AS j),
-proof AS (INSERT INTO commits (id) SELECT j->>'commit' FROM input),
+  text: `WITH proof AS (INSERT INTO commits (id) VALUES ($1)),
 journal_rows AS (
   INSERT INTO journal (seq, at_ms, kind, ref, from_account, to_account, nanos, account_id, key_id, by_whom, note, hash)
-  SELECT x.* FROM input, json_to_recordset(j->'journal') AS x(seq bigint, at_ms bigint, kind text, ref text, from_account text,
+  SELECT x.* FROM json_to_recordset($7::json) AS x(seq bigint, at_ms bigint, kind text, ref text, from_account text,
     to_account text, nanos bigint, account_id text, key_id text, by_whom text, note text, hash text)),
 balance_rows AS (
   INSERT INTO balances (account, nanos, seq)
-  SELECT x.account, x.nanos, (j->'head'->>'seq')::bigint
-  FROM input, json_to_recordset(j->'balances') AS x(account text, nanos bigint)
+  SELECT x.account, x.nanos, $2::bigint FROM json_to_recordset($8::json) AS x(account text, nanos bigint)
   ON CONFLICT (account) DO UPDATE SET nanos = excluded.nanos, seq = excluded.seq),
 spend_rows AS (
   INSERT INTO spend (key_id, total, hour, hourly, day, daily, held)
-  SELECT x.* FROM input, json_to_recordset(j->'spend')
+  SELECT x.* FROM json_to_recordset($9::json)
     AS x(key_id text, total bigint, hour bigint, hourly bigint, day bigint, daily bigint, held bigint)
   ON CONFLICT (key_id) DO UPDATE SET total = excluded.total, hour = excluded.hour, hourly = excluded.hourly,
     day = excluded.day, daily = excluded.daily, held = excluded.held),
 day_rows AS (
   INSERT INTO days AS d (key_id, day, requests, input_tokens, cached_input_tokens, cache_write_tokens, output_tokens,
     reasoning_tokens, images, videos, charged_nanos)
-  SELECT x.* FROM input, json_to_recordset(j->'days') AS x(key_id text, day bigint, requests bigint, input_tokens bigint,
+  SELECT x.* FROM json_to_recordset($10::json) AS x(key_id text, day bigint, requests bigint, input_tokens bigint,
     cached_input_tokens bigint, cache_write_tokens bigint, output_tokens bigint, reasoning_tokens bigint, images bigint,
     videos bigint, charged_nanos bigint)
   ON CONFLICT (key_id, day) DO UPDATE SET requests = d.requests + excluded.requests,
@@ -51,22 +53,19 @@ day_rows AS (
 log_rows AS (
   INSERT INTO request_log (seq, logged_at_ms, exchange_id, request_id, client_request_id, account_id, key_id, model, status,
     charged_nanos, entry)
-  SELECT x.* FROM input, json_to_recordset(j->'log') AS x(seq bigint, logged_at_ms bigint, exchange_id text, request_id text,
+  SELECT x.* FROM json_to_recordset($11::json) AS x(seq bigint, logged_at_ms bigint, exchange_id text, request_id text,
     client_request_id text, account_id text, key_id text, model text, status text, charged_nanos bigint, entry text)),
 relogged AS (
   UPDATE request_log r SET request_id = x.request_id, client_request_id = x.client_request_id, model = x.model,
     status = x.status, charged_nanos = x.charged_nanos, entry = x.entry
-  FROM input, json_to_recordset(j->'relog') AS x(seq bigint, request_id text, client_request_id text, model text, status text,
+  FROM json_to_recordset($12::json) AS x(seq bigint, request_id text, client_request_id text, model text, status text,
     charged_nanos bigint, entry text)
   WHERE r.seq = x.seq),
 opened AS (
   INSERT INTO open_exchanges (exchange_id, owner_id, exchange)
-  SELECT x.* FROM input, json_to_recordset(j->'opened') AS x(exchange_id text, owner_id text, exchange text)
+  SELECT x.* FROM json_to_recordset($13::json) AS x(exchange_id text, owner_id text, exchange text)
   ON CONFLICT (exchange_id) DO NOTHING),
 closed AS (
-  DELETE FROM open_exchanges o USING input, json_array_elements_text(j->'closed') AS x(id) WHERE o.exchange_id = x.id)
-UPDATE ledger_head SET seq = (j->'head'->>'seq')::bigint, hash = j->'head'->>'hash',
-  log_seq = (j->'head'->>'log_seq')::bigint, log_at_ms = (j->'head'->>'log_at_ms')::bigint,
-  video_number = (j->'head'->>'video_number')::bigint
-FROM input`,
+  DELETE FROM open_exchanges WHERE exchange_id = ANY ($14::text[]))
+UPDATE ledger_head SET seq = $2::bigint, hash = $3, log_seq = $4, log_at_ms = $5, video_number = $6`,
 };
