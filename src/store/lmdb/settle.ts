@@ -54,12 +54,13 @@ export function exchangeNamedAfter(requestId: string): string | undefined {
 const MAX_NAME = 256;
 
 /** The other names under which a row must be looked up: not its own, and not the request id that it is named after. */
-export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): Set<string> {
-  const names = new Set([requestId]);
-  if (clientRequestId !== undefined) names.add(clientRequestId.slice(0, MAX_NAME));
-  names.delete(exchangeId);
-  if (exchangeNamedAfter(requestId) === exchangeId) names.delete(requestId);
-  names.delete('');
+export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): string[] {
+  const names: string[] = [];
+  const add = (name: string): void => {
+    if (name !== '' && name !== exchangeId && !names.includes(name)) names.push(name);
+  };
+  if (exchangeNamedAfter(requestId) !== exchangeId) add(requestId);
+  if (clientRequestId !== undefined) add(clientRequestId.slice(0, MAX_NAME));
   return names;
 }
 
