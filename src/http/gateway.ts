@@ -11,6 +11,7 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { KeySlots } from './key-slots.ts';
 import type { Metrics } from './metrics.ts';
 import type { Method, RouteName } from './route-table.ts';
 
@@ -24,6 +25,7 @@ export interface Gateway {
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
+  readonly keySlots: KeySlots;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** A video task was created: the worker of this process looks at once. */

@@ -12,6 +12,7 @@ import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { KeySlots } from './key-slots.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { HANDLERS } from './routes/table.ts';
@@ -108,6 +109,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
+    keySlots: new KeySlots(),
     log: options.log,
     metrics: createMetrics({
       circuits: () => health.report(),

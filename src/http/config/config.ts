@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { KeyLimits } from '../key-slots.ts';
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -86,6 +87,8 @@ export interface Limits {
   readonly answerBytes: number;
   readonly bodyMs: number;
   readonly connections: number;
+  /** What one API key may hold at once. */
+  readonly key: KeyLimits;
 }
 
 export interface Config {

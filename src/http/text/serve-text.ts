@@ -26,6 +26,7 @@ import { failureFrames, relay } from './relay.ts';
 export async function serveText(call: Call, codec: ClientCodec): Promise<void> {
   const { gateway, config } = call;
   const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   const accountId = principal.account.id;

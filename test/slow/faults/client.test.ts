@@ -21,7 +21,7 @@ async function raw(r: Rig, bytes: string | Buffer, ms = 1500): Promise<string> {
   socket.on('error', () => undefined);
   socket.write(bytes);
   const timer = setTimeout(() => socket.destroy(), ms);
-  await once(socket, 'close');
+  await new Promise((resolve) => socket.once('close', resolve));
   clearTimeout(timer);
   return Buffer.concat(chunks).toString();
 }
@@ -150,24 +150,51 @@ test('a reader that takes nothing: the upstream waits, memory is bounded, the st
   socket.destroy();
 });
 
-test('a half-closed client gets its whole answer', async () => {
-  await using r = await rig();
-  r.answer = ({ socket }) => {
-    setTimeout(
-      () => socket.write(`${STREAM_HEAD}${GOOD.messages.map((frame) => chunk(frame).toString()).join('')}0\r\n\r\n`),
-      50,
-    );
-  };
+test('a client that closes its half has left, as for every Node server: the upstream is let go, settled once', async () => {
+  await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
+  r.answer = () => undefined;
   const socket = connect({ port: portOf(r), host: '127.0.0.1', allowHalfOpen: true });
-  let text = '';
-  socket.on('data', (data: Buffer) => {
-    text += data.toString();
-  });
-  socket.end(post('messages', 'messages'));
+  socket.resume();
+  socket.write(post('messages', 'messages'));
+  await eventually(() => r.upstream.requests.length === 1, 'the upstream was asked');
+  socket.end();
   await once(socket, 'end');
   socket.destroy();
-  assert.match(text, /message_stop/);
+  await eventually(() => r.upstream.sockets.size === 0, 'the upstream is let go');
   await r.quiet(1);
+  assert.equal(r.gateway.store.settled[0]?.clientGone, true);
+});
+
+test('one key may hold so many exchanges and so many bytes, and no more; another key is not touched', async () => {
+  await using r = await rig({
+    timeouts: { first_data_ms: 60_000, idle_ms: 60_000 },
+    limits: { key_exchanges: 3, key_body_bytes: 2048 },
+  });
+  r.gateway.store.addKey('sk-other', { id: 'other' });
+  r.answer = () => undefined;
+  const open = await Promise.all([1, 2, 3].map(() => openSocket(r)));
+  for (const socket of open) socket.write(post('messages', 'messages'));
+  await eventually(() => r.upstream.requests.length === 3, 'three are open');
+  const refused = await r.gateway.post(PATHS.messages, bodyOf('messages', 'messages', true));
+  assert.equal(refused.status, 429);
+  assert.equal(refused.headers.get('retry-after'), '1');
+  assert.match(await refused.text(), /"type":"rate_limit_error"/);
+  const other = await openSocket(r);
+  other.write(post('messages', 'messages').replace(KEY, 'sk-other'));
+  await eventually(() => r.upstream.requests.length === 4, 'the other key is served');
+  for (const socket of [...open, other]) socket.destroy();
+  await r.quiet(4);
+  await eventually(() => r.gateway.running.gateway.keySlots.size === 0, 'every place is given back');
+  const first = await openSocket(r);
+  first.write(post('messages', 'messages'));
+  await eventually(() => r.upstream.requests.length === 5, 'a place is free again');
+  const large = await r.gateway.post(
+    PATHS.messages,
+    bodyOf('messages', 'messages', true, { metadata: { user_id: 'x'.repeat(4000) } }),
+  );
+  assert.equal(large.status, 429);
+  first.destroy();
+  await r.quiet(5);
 });
 
 test('pipelined requests are answered in order, each once, and none inside another', async () => {
@@ -253,6 +280,7 @@ for (const [name, bytes] of Object.entries(SHAPES)) {
     const text = await raw(r, Buffer.from(bytes, 'latin1'), 4000);
     const codes = statuses(text);
     assert.ok(codes.length <= 1, `one answer at most: ${codes.join()}`);
+    // Where bytes were still coming, the close may reset the connection before the answer is read.
     if (codes.length === 1) assert.match(codes[0] ?? '', /^4(00|31|05|04|08|13)$/);
     assert.equal(r.upstream.requests.length, 0, 'nothing reached an upstream');
     await r.quiet(0);
