@@ -12,13 +12,15 @@ import { codecs } from './codecs/registry.ts';
 import type { Config } from './http/config/config.ts';
 import { ConfigError } from './http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from './http/config/source.ts';
-import { accounts } from './http/verbs/accounts.ts';
+import { ACCOUNTS_USAGE, accounts } from './http/verbs/accounts.ts';
 import { channels } from './http/verbs/channels.ts';
 import { check } from './http/verbs/check.ts';
-import { keys } from './http/verbs/keys.ts';
-import { balance, ledger } from './http/verbs/ledger.ts';
+import { KEYS_USAGE, keys } from './http/verbs/keys.ts';
+import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
-import { DEFAULT_CONFIG, serve } from './http/verbs/serve.ts';
+import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
+import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
+import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { chargeFor } from './store/charge.ts';
@@ -28,17 +30,28 @@ import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
 
-const VERBS: Readonly<Record<string, Verb>> = { accounts, keys, balance, ledger, logs, videos, check, channels };
+const VERBS: Readonly<Record<string, Verb>> = {
+  accounts,
+  keys,
+  balance,
+  spend,
+  prices,
+  ledger,
+  logs,
+  videos,
+  check,
+  channels,
+};
 
-const USAGE = `usage: mizu VERB [--config FILE] [--json]
+const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [--cause ID] [--note TEXT]
   serve [--demo] [--workers N]                  run the gateway
   check                                         validate the configuration
-  accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD
-  keys create --account NAME [--name N] [--expires DATE] [--models A,B] [--ips CIDR,…]
-       [--limit-total USD] [--limit-hourly USD] [--limit-daily USD] [--sub-account]
-  keys list [--account NAME] | disable ID | enable ID | transfer ID USD
+  ${ACCOUNTS_USAGE}
+  ${KEYS_USAGE}
   balance [NAME]
-  ledger verify
+  ${SPEND_USAGE}
+  ${PRICES_USAGE}
+  ${LEDGER_USAGE}
   logs [--follow] [--request ID] [--limit N]
   videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]`;
@@ -52,6 +65,14 @@ const OPTIONS = {
   class: { type: 'string' },
   credit: { type: 'string' },
   unlimited: { type: 'boolean' },
+  limited: { type: 'boolean' },
+  cause: { type: 'string' },
+  note: { type: 'string' },
+  key: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  ref: { type: 'string' },
+  after: { type: 'string' },
   account: { type: 'string' },
   name: { type: 'string' },
   expires: { type: 'string' },
@@ -100,6 +121,10 @@ async function main(): Promise<number> {
         process.on('SIGTERM', () => listener('stop'));
         process.on('SIGINT', () => listener('stop'));
       },
+      onFault(listener) {
+        process.on('unhandledRejection', (error) => listener('rejection', error));
+        process.on('uncaughtException', (error) => listener('exception', error));
+      },
     });
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
@@ -119,6 +144,7 @@ async function runVerb(verb: Verb, args: readonly string[], options: Options, co
       clock: systemClock,
       mint,
       print,
+      readFile: readNamedFile,
       config,
       async store() {
         opened ??= await openStore(config());
@@ -131,9 +157,17 @@ async function runVerb(verb: Verb, args: readonly string[], options: Options, co
   }
 }
 
+/** `-5` is an amount, not an option: it is hidden from the parser, which would refuse it, and shown again after. */
+const HIDDEN = '\u0000';
+
 function readArguments() {
+  const args = process.argv.slice(2).map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
   try {
-    return parseArgs({ args: process.argv.slice(2), options: OPTIONS, allowPositionals: true });
+    const { positionals, values } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === 'string' && value.startsWith(HIDDEN)) Object.assign(values, { [name]: value.slice(1) });
+    }
+    return { positionals: positionals.map((text) => (text.startsWith(HIDDEN) ? text.slice(1) : text)), values };
   } catch (error) {
     throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
   }
@@ -160,8 +194,9 @@ function loadOptions(): LoadOptions {
   };
 }
 
-function openStore(config: Config): Promise<Store> {
+function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
   return openLmdbStore({
+    ...(onProblem === undefined ? {} : { onProblem }),
     path: config.storePath,
     clock: {
       now: systemClock.now,
@@ -184,8 +219,23 @@ function isAlive(pid: number): boolean {
   }
 }
 
+const ID_DIGITS = 32;
+/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
+let digits = '';
+
 function mint(prefix: string): string {
-  return prefix + randomBytes(16).toString('hex');
+  if (digits.length < ID_DIGITS) digits = randomBytes(4096).toString('hex');
+  const id = prefix + digits.slice(0, ID_DIGITS);
+  digits = digits.slice(ID_DIGITS);
+  return id;
+}
+
+function readNamedFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new RefusedError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
 }
 
 function print(text: string): void {

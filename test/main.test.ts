@@ -75,7 +75,10 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   assert.equal(checked.code, 0, checked.err);
   assert.doesNotMatch(checked.out, /canary/);
   assert.equal(run(['check', '--config', path]).code, 1, 'the variable is missing');
-  assert.equal(mizu('accounts', 'create', 'ada', '--credit', '12.50').code, 0);
+  assert.equal(mizu('accounts', 'create', 'ada', '--credit', '13.50').code, 0);
+  assert.match(mizu('accounts', 'credit', 'ada', '-1', '--note', 'one too much').out, /balance \$12\.50/);
+  const refused = mizu('accounts', 'create', 'eve', '--credit', '-1');
+  assert.deepEqual([refused.code, refused.err], [2, 'mizu: --credit must not be negative\n']);
   const made = mizu('keys', 'create', '--account', 'ada', '--name', 'laptop', '--limit-daily', '1');
   assert.match(made.out, /^sk-mizu-[A-Za-z0-9_-]{43}\n$/);
   const listed: { id: string; digest?: string; disabled: boolean }[] = JSON.parse(mizu('keys', 'list', '--json').out);

@@ -52,7 +52,12 @@ function configOf(upstreamUrl: string, port: number, operationsPort: number, dat
   };
 }
 
-export async function startGateway(upstreamUrl: string, args: readonly string[] = []): Promise<Gateway> {
+/** `args` go to the gateway, `nodeArgs` to Node (a profiler). */
+export async function startGateway(
+  upstreamUrl: string,
+  args: readonly string[] = [],
+  nodeArgs: readonly string[] = [],
+): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-bench-'));
   const [port, operationsPort] = [await freePort(), await freePort()];
   const config = join(folder, 'mizu.config.json');
@@ -62,7 +67,7 @@ export async function startGateway(upstreamUrl: string, args: readonly string[] 
   verb('accounts', 'create', 'bench', '--credit', '1000000');
   const key = /sk-mizu-[\w-]{43}/.exec(verb('keys', 'create', '--account', 'bench', '--name', 'bench'))?.[0];
   if (key === undefined) throw new Error('keys create printed no key');
-  const child = spawn(process.execPath, [ENTRY, 'serve', '--config', config, ...args]);
+  const child = spawn(process.execPath, [...nodeArgs, ENTRY, 'serve', '--config', config, ...args]);
   let printed = '';
   child.stderr.on('data', (chunk) => {
     printed = (printed + String(chunk)).slice(-4000);

@@ -16,7 +16,8 @@ interface Node {
   readonly children: Map<string | number, Node>;
 }
 
-interface Change {
+/** A range of the text and what stands there instead. */
+export interface Change {
   readonly start: number;
   readonly end: number;
   readonly text: string;
@@ -24,12 +25,16 @@ interface Change {
 
 /** The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored. */
 export function editJson(text: string, edits: readonly JsonEdit[]): string {
-  if (edits.length === 0) return text;
+  return edits.length === 0 ? text : apply(text, changesOf(text, edits));
+}
+
+/** What {@link editJson} would change, in text order. */
+export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
   const root: Node = { children: new Map() };
   for (const edit of edits) plant(root, edit);
   const changes: Change[] = [];
-  visit(text, skipSpace(text, 0), root, changes);
-  return apply(text, changes);
+  if (edits.length > 0) visit(text, skipSpace(text, 0), root, changes);
+  return changes;
 }
 
 function plant(root: Node, edit: JsonEdit): void {
@@ -179,13 +184,19 @@ function skipValue(text: string, at: number): number {
 
 /** The exact text of the value at `path`, or undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
 export function sliceJson(text: string, path: JsonPath): string | undefined {
+  const span = spanOf(text, path);
+  return span === undefined ? undefined : text.slice(span.start, span.end);
+}
+
+/** Where the value at `path` stands; otherwise as {@link sliceJson}. */
+export function spanOf(text: string, path: JsonPath): { readonly start: number; readonly end: number } | undefined {
   let at = skipSpace(text, 0);
   for (const step of path) {
     const next = find(text, at, step);
     if (next === undefined) return undefined;
     at = next;
   }
-  return text.slice(at, skipValue(text, at));
+  return { start: at, end: skipValue(text, at) };
 }
 
 function find(text: string, start: number, step: string | number): number | undefined {

@@ -124,7 +124,7 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
     }
   };
 
-  const root = lower(references.inlineRoot(), 0) ?? {};
+  const root = besideNothing(lower(references.inlineRoot(), 0) ?? {});
   const definitions: [string, JsonValue][] = [];
   for (let entry = references.next(); entry !== undefined; entry = references.next()) {
     definitions.push([entry.name, lower(entry.schema, 1) ?? {}]);
@@ -152,6 +152,12 @@ function mergeKeyword(out: Entries, key: string, value: JsonValue): void {
   } else if (key === 'required' && Array.isArray(known) && Array.isArray(value)) {
     out.set(key, [...new Set([...known, ...value])]);
   }
+}
+
+/** The root is never a mere reference, even where a conjunction of one branch left nothing else. */
+function besideNothing(root: JsonObject): JsonObject {
+  const { $ref: reference, ...rest } = root;
+  return reference === undefined ? root : { anyOf: [{ $ref: reference }], ...rest };
 }
 
 /** Removes what the target does not take, and puts what remains into forms that it does. */

@@ -44,11 +44,13 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   return isPlaceholder(usage) ? undefined : usage;
 }
 
-/** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it. */
+/** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it, or a reasoning that is the greater. */
 function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
   const completion = count(value['completion_tokens']) ?? count(value['output_tokens']);
   const total = count(value['total_tokens']);
-  if (completion === undefined || !reasoning || prompt === undefined || total === undefined) return completion;
+  if (completion === undefined || !reasoning) return completion;
+  if (reasoning > completion) return completion + reasoning;
+  if (prompt === undefined || total === undefined) return completion;
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
 }
 

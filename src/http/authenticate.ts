@@ -2,6 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../store/keys.ts';
+import type { Asking } from './gateway.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
 
 /** Longer ones are refused without a look. */
@@ -18,6 +19,14 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
     throw new GatewayError('ip_not_allowed', 'This API key may not be used from this address.');
   }
   return found.value;
+}
+
+/** {@link authenticate} for an exchange: whatever refuses it from here on is written to the request log of its key. */
+export async function identify(call: Asking): Promise<Principal> {
+  const { store, clock } = call.gateway;
+  const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  call.notes.principal = principal;
+  return principal;
 }
 
 function unauthorized(): GatewayError {

@@ -17,6 +17,8 @@ export function billableUsage(usage: Usage): BillableUsage {
     pictureInput += pass.imageInput ?? 0;
     pictureOutput += pass.imageOutput ?? 0;
   }
+  // More reasoning than output was counted beside it, not in it (known failure U14).
+  if ((usage.reasoning ?? 0) > output) output += usage.reasoning ?? 0;
   const imageInput = Math.min(pictureInput, input);
   const imageOutput = Math.min(pictureOutput, output);
   const reasoning = Math.min(usage.reasoning ?? 0, output - imageOutput);

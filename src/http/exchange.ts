@@ -3,8 +3,10 @@
  * then ended. No method exists for a status after the commit, or for a body before it.
  */
 import type { ServerResponse } from 'node:http';
+import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
+import { sseEvent, sseFrame } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -25,8 +27,14 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
+/** Where the words of an exchange go, before any was said. */
+export interface Reply {
+  answer(answer: Answer): void;
+  commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
+}
+
 /** Nothing has been said to the client. */
-export class Waiting {
+export class Waiting implements Reply {
   readonly kind = 'waiting';
   readonly #response: ServerResponse;
   #state: keyof typeof EXCHANGE = 'waiting';
@@ -54,9 +62,12 @@ export class Waiting {
 export class Committed {
   readonly kind = 'committed';
   readonly writer: ResponseWriter;
+  /** One event in the framing of this stream. */
+  readonly frame: (frame: Frame) => string;
 
-  constructor(writer: ResponseWriter) {
+  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText) {
     this.writer = writer;
+    this.frame = frame;
   }
 
   /** Resolves when the client has everything; rejects when it left first. */
@@ -64,6 +75,10 @@ export class Committed {
     if (frames.length > 0) await this.writer.write(frames);
     await this.writer.end();
   }
+}
+
+function sseText({ event, data }: Frame): string {
+  return event === undefined ? sseFrame(data) : sseEvent(event, data);
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

@@ -5,6 +5,7 @@ import type { Mint } from '../codecs/codec.ts';
 import type { Envelopes } from '../codecs/envelope.ts';
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { chargeFor } from '../store/charge.ts';
+import type { Principal } from '../store/keys.ts';
 import type { Store } from '../store/store.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
@@ -12,8 +13,11 @@ import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
 import type { KeySlots } from './key-slots.ts';
+import type { Memory } from './history/memory.ts';
 import type { Metrics } from './metrics.ts';
+import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './route-table.ts';
+import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -26,26 +30,42 @@ export interface Gateway {
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
   readonly keySlots: KeySlots;
+  /** Responses that may be continued by id. */
+  readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
+  readonly tracer: Tracer;
+  /** The web pages of the current configuration. */
+  readonly pages: () => Pages;
   /** A video task was created: the worker of this process looks at once. */
   readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
-/** One request that is being answered. */
-export interface Call {
+/** What is learnt of a call while it is answered: for its log line, its row, the metrics and the trace. */
+export interface CallNotes {
+  /** Set by `identify`: from here on a refusal is written to the request log of this key. */
+  principal?: Principal;
+  /** As the client named it. */
+  model?: string;
+  stream?: boolean;
+  /** A {@link Meter} writes the row. */
+  metered?: boolean;
+  /** Code of a failure that was told in words of a stream, behind a 200. */
+  failure?: string;
+}
+
+/** Who asks and for what, whatever carries the answer: an HTTP response, or one turn of a WebSocket. */
+export interface Asking {
   readonly gateway: Gateway;
   /** The snapshot that serves this call to its end. */
   readonly config: Config;
+  /** The request, or the one that opened the WebSocket: its headers say who asks. */
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly path: string;
   readonly route: RouteName;
   readonly method: Method;
-  /** The path parameter of video routes. */
-  readonly id?: string;
   /** Shown in every answer. The client's own when it sent a usable one. */
   readonly requestId: string;
   readonly clientRequestId?: string;
@@ -53,6 +73,16 @@ export interface Call {
   readonly ip: string;
   /** Aborted, with a `client_closed_request` error as its reason, when the client leaves before its answer is complete. */
   readonly gone: AbortSignal;
+  readonly notes: CallNotes;
+  /** Undefined while traces are off, and for calls that are no exchange. */
+  readonly trace?: ExchangeTrace;
+}
+
+/** One HTTP request that is being answered. */
+export interface Call extends Asking {
+  readonly response: ServerResponse;
+  /** The path parameter of video routes. */
+  readonly id?: string;
 }
 
 /** Answers the call, or throws what `errors.ts` turns into an answer. */

@@ -1,19 +1,17 @@
 /**
- * What one API key may hold of this process at once: open exchanges, open WebSockets, and bytes of request bodies that are being
- * received or served. Knows keys by id only; state of one process.
+ * What one API key may hold of this process at once: open exchanges, and bytes of request bodies that are being received or
+ * served (WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
 
 export interface KeyLimits {
   readonly exchanges: number;
-  readonly sockets: number;
   readonly bodyBytes: number;
 }
 
 interface Held {
   exchanges: number;
-  sockets: number;
   bytes: number;
 }
 
@@ -43,27 +41,12 @@ export class KeySlots {
     });
   }
 
-  /** A place for a WebSocket; call what it returns once, when the connection has closed. Throws `rate_limited`. */
-  enterSocket(keyId: string, limits: KeyLimits): () => void {
-    const held = this.#of(keyId);
-    if (held.sockets >= limits.sockets) throw tooMany('This API key has too many WebSockets open.');
-    held.sockets += 1;
-    this.#held.set(keyId, held);
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      held.sockets -= 1;
-      this.#forget(keyId, held);
-    };
-  }
-
   #of(keyId: string): Held {
-    return this.#held.get(keyId) ?? { exchanges: 0, sockets: 0, bytes: 0 };
+    return this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
   }
 
   #forget(keyId: string, held: Held): void {
-    if (held.exchanges === 0 && held.sockets === 0) this.#held.delete(keyId);
+    if (held.exchanges === 0) this.#held.delete(keyId);
   }
 }
 

@@ -2,14 +2,14 @@
  * One exchange as the store and the log see it: opened when it is dispatched, settled exactly once whatever ends it, one log line, one
  * row. Decides what an ending costs (design: "Settlement"); knows no dialect and never delays a byte to the client.
  */
-import type { GatewayError } from '../codecs/canonical/error.ts';
+import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canonical/error.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import { isPlaceholder } from '../codecs/canonical/usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import type { Channel } from './config/config.ts';
-import type { Call } from './gateway.ts';
+import type { Asking } from './gateway.ts';
 
 /** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
 export interface Ending {
@@ -24,11 +24,24 @@ export interface MeterOptions {
   readonly effort?: string;
 }
 
+const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
+  http_status: true,
+  error_event: true,
+  network: true,
+  timeout: true,
+  truncated: true,
+  undecodable: true,
+  illegal_lifecycle: true,
+  malformed_event: true,
+  not_representable: true,
+  empty: true,
+};
+
 export class Meter {
   /** Every attempt so far, in order. */
   readonly attempts: AttemptEntry[] = [];
   readonly exchangeId: string;
-  readonly #call: Call;
+  readonly #call: Asking;
   readonly #admitted: Admitted;
   readonly #options: MeterOptions;
   readonly #startedAt: number;
@@ -37,13 +50,14 @@ export class Meter {
   #lastWordsAt: number | undefined;
   #settled = false;
 
-  constructor(call: Call, admitted: Admitted, options: MeterOptions) {
+  constructor(call: Asking, admitted: Admitted, options: MeterOptions) {
     const { gateway } = call;
     this.#call = call;
     this.#admitted = admitted;
     this.#options = options;
     this.#startedAt = gateway.clock.monotonic();
     this.exchangeId = gateway.mint('ex_');
+    call.notes.metered = true;
   }
 
   /** Before anything is sent upstream. Waits for the disk only with durability `strict`. */
@@ -98,7 +112,7 @@ export class Meter {
   #entry(ending: Ending): RequestLogEntry {
     const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
     const { principal, model, rates } = this.#admitted;
-    const usage = ending.usage === undefined || isPlaceholder(ending.usage) ? undefined : ending.usage;
+    const usage = isReport(ending.usage) ? ending.usage : undefined;
     const billable = usage === undefined ? undefined : billableUsage(usage);
     const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
     const flagged =
@@ -141,10 +155,10 @@ export class Meter {
   }
 
   #tell(entry: RequestLogEntry, ending: Ending): void {
-    const { gateway } = this.#call;
-    for (const attempt of entry.attempts) {
-      gateway.metrics.attemptEnded(attempt.channelId, attempt.errorCode === undefined ? 'success' : 'failure');
-    }
+    const { gateway, notes, trace } = this.#call;
+    if (ending.error !== undefined) notes.failure = ending.error.code;
+    trace?.exchanged(entry);
+    for (const attempt of entry.attempts) gateway.metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
     const { usage } = entry;
     if (usage !== undefined) {
       gateway.metrics.tokens('input', usage.input ?? 0);
@@ -155,6 +169,7 @@ export class Meter {
       {
         request_id: entry.requestId,
         exchange_id: entry.exchangeId,
+        trace_id: trace?.traceId,
         key_id: entry.keyId,
         account_id: entry.accountId,
         route: entry.endpoint,
@@ -174,6 +189,18 @@ export class Meter {
       'exchange',
     );
   }
+}
+
+/** Why an attempt failed, in few words of our own: an upstream's code could be anything, and every value of a label is kept for ever. */
+function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
+  if (errorCode === undefined) return '';
+  if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
+  return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
+}
+
+/** Placeholder zeros are no report; calls of metered tools are one, whatever the tokens say. */
+function isReport(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && (!isPlaceholder(usage) || (usage.meters?.size ?? 0) > 0);
 }
 
 /** The upstream's own words with ours, for the request log only. */

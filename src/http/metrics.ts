@@ -1,6 +1,6 @@
 /** Prometheus metrics of the gateway. Labels are routes, Channels, codes and states of our own: never a key, never a name from outside. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { CircuitReport } from './dispatch/health.ts';
+import type { CircuitReport, CircuitState } from './dispatch/health.ts';
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600];
 const GAP_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60];
@@ -10,10 +10,14 @@ export interface Metrics {
   requestStarted(route: string): void;
   /** `code` is empty for a success. */
   requestEnded(route: string, status: number, code: string, seconds: number): void;
-  attemptEnded(channelId: string, outcome: 'success' | 'failure'): void;
+  /** `reason` is empty for a success; one of a fixed set of words. */
+  attemptEnded(channelId: string, reason: string): void;
   firstToken(route: string, seconds: number): void;
   tokenGap(route: string, seconds: number): void;
   tokens(kind: 'input' | 'cached_input' | 'output', count: number): void;
+  /** A circuit of the Channel went to this state. */
+  circuitMoved(channelId: string, state: CircuitState): void;
+  probed(channelId: string, good: boolean): void;
   configReload(accepted: boolean): void;
 }
 
@@ -44,7 +48,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const attempts = new Counter({
     name: 'mizu_attempts_total',
     help: 'Upstream attempts.',
-    labelNames: ['channel', 'outcome'],
+    labelNames: ['channel', 'outcome', 'reason'],
     registers,
   });
   const inFlight = new Gauge({
@@ -81,6 +85,18 @@ export function createMetrics(options: MetricsOptions): Metrics {
     labelNames: ['result'],
     registers,
   });
+  const moves = new Counter({
+    name: 'mizu_circuit_transitions_total',
+    help: 'Times that a circuit of a Channel went to a state.',
+    labelNames: ['channel', 'state'],
+    registers,
+  });
+  const probes = new Counter({
+    name: 'mizu_probes_total',
+    help: 'Active probes of Channels.',
+    labelNames: ['channel', 'outcome'],
+    registers,
+  });
   new Gauge({
     name: 'mizu_circuit_open',
     help: '1 while the circuit of a Channel and model is not closed.',
@@ -111,7 +127,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
       if (code !== '') errors.inc({ route, code });
       duration.observe({ route }, seconds);
     },
-    attemptEnded: (channel, outcome) => attempts.inc({ channel, outcome }),
+    attemptEnded: (channel, reason) => attempts.inc({ channel, outcome: reason === '' ? 'success' : 'failure', reason }),
+    circuitMoved: (channel, state) => moves.inc({ channel, state }),
+    probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),
     firstToken: (route, seconds) => first.observe({ route }, seconds),
     tokenGap: (route, seconds) => gap.observe({ route }, seconds),
     tokens: (kind, count) => tokens.inc({ kind }, count),

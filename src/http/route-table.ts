@@ -1,5 +1,5 @@
 /**
- * Every path of the interface with its aliases, on one screen. Routes on the raw path alone: never on `Host`, never on the query, and
+ * Every path of the API with its aliases, on one screen; the web pages know their own. Routes on the raw path alone: never on `Host`, never on the query, and
  * nothing is decoded or normalised, so a path that is spelled otherwise does not exist. Knows no handler.
  */
 
@@ -19,10 +19,7 @@ export type RouteName =
   | 'usage'
   | 'user_balance'
   | 'coding_balance'
-  | 'readyz'
-  | 'home'
-  | 'apidocs'
-  | 'prices';
+  | 'readyz';
 
 export type Method = 'GET' | 'POST';
 
@@ -54,9 +51,6 @@ const EXACT: readonly Row[] = [
   { name: 'user_balance', path: '/user/balance', methods: ['GET'] },
   { name: 'coding_balance', path: '/api/codex/usage', methods: ['GET'] },
   { name: 'readyz', path: '/readyz', methods: ['GET'] },
-  { name: 'home', path: '/', methods: ['GET'] },
-  { name: 'apidocs', path: '/apidocs', methods: ['GET'] },
-  { name: 'prices', path: '/prices.json', methods: ['GET'] },
 ];
 
 const VIDEO = /^\/v1\/videos\/([A-Za-z0-9_-]{1,128})(\/cancel)?$/;
@@ -67,6 +61,14 @@ const TABLE: ReadonlyMap<string, Row> = new Map([
   ...PREFIXES.flatMap((prefix) => ALIASED.map((row): [string, Row] => [prefix + row.path, row])),
   ...EXACT.map((row): [string, Row] => [row.path, row]),
 ]);
+
+/** Every endpoint once, by its own path: what the API reference must name. The web pages have paths of their own (`pages/`). */
+export const ROUTES: readonly { readonly method: Method; readonly path: string }[] = [
+  ...ALIASED.filter(({ path }) => !path.startsWith('/codex/')).map((row) => ({ ...row, path: `/v1${row.path}` })),
+  ...EXACT,
+  VIDEO_ROW,
+  VIDEO_CANCEL_ROW,
+].flatMap(({ methods, path }) => methods.map((method) => ({ method, path })));
 
 export type RouteMatch =
   /** `method` is GET for HEAD. */

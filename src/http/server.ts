@@ -9,6 +9,8 @@ import { answerError, errorBody } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
 import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
+import { createResponsesSockets } from './websocket/responses-sockets.ts';
+import { logRefusal } from './refusal-log.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -33,7 +35,7 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 
 const CORS = {
   'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'x-request-id, request-id, retry-after, location',
+  'access-control-expose-headers': 'x-request-id, request-id, x-mizu-channel, retry-after, location',
 } as const;
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
@@ -41,6 +43,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   const responses = new Set<ServerResponse>();
   let draining = false;
 
+  const sockets = createResponsesSockets(gateway);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -52,6 +55,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     // A client that vanished without a word is noticed by the kernel's own probes.
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    shouldUpgradeCallback: (request) => sockets.wants(request),
   });
   server.maxConnections = limits.connections;
 
@@ -78,6 +82,13 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     const speaking = [...(answering.get(socket) ?? [])].some(({ headersSent }) => headersSent);
     refuseUnreadable(error, socket, speaking);
   });
+  server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+
+  const cut = (): void => {
+    server.closeAllConnections();
+    // Node does not count upgraded connections as its own.
+    sockets.cut();
+  };
 
   return {
     server,
@@ -96,16 +107,15 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     },
     async drain(drainMs) {
       draining = true;
+      sockets.drain();
       for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = gateway.clock.setTimeout(() => server.closeAllConnections(), drainMs);
+      const timer = gateway.clock.setTimeout(cut, drainMs);
       await closed;
       timer.cancel();
     },
-    cut() {
-      server.closeAllConnections();
-    },
+    cut,
   };
 }
 
@@ -123,21 +133,35 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   if (route === 'messages') response.setHeader('request-id', requestId);
   gateway.metrics.requestStarted(route);
   let code = '';
+  let call: Call | undefined;
   try {
+    if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
-      await handler(createCall(gateway, match, request, response, { path, requestId, clientRequestId }));
+      call = createCall(gateway, match, request, response, { path, requestId, clientRequestId });
+      await handler(call);
+      code = call.notes.failure ?? '';
     }
   } catch (thrown) {
     const error = toGatewayError(thrown);
     code = error.code;
     if (error.code === 'internal_error')
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
-    else gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
+    if (call !== undefined) logRefusal(call, error);
     answerError(gateway, request, response, { error, path, route, requestId });
   } finally {
+    call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
   }
+}
+
+/** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
+function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
+  const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
+  if (page === undefined) return false;
+  response.writeHead(page.status, page.headers);
+  response.end(page.body);
+  return true;
 }
 
 /** The handler, or undefined when the answer is already out. Throws 404 and 405. */
@@ -163,6 +187,18 @@ function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerRespon
   return handler;
 }
 
+/** The routes whose calls are exchanges with an upstream: these are traced. */
+const EXCHANGES: ReadonlySet<RouteName> = new Set([
+  'chat_completions',
+  'responses',
+  'responses_compact',
+  'messages',
+  'completions',
+  'embeddings',
+  'image_generations',
+  'image_edits',
+]);
+
 interface CallFacts {
   readonly path: string;
   readonly requestId: string;
@@ -178,6 +214,7 @@ function createCall(
 ): Call {
   const config = gateway.config.current();
   const gone = new AbortController();
+  const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
   response.on('close', () => {
     if (!response.writableFinished) gone.abort(clientGone());
   });
@@ -195,6 +232,8 @@ function createCall(
     startedAtMs: gateway.clock.now(),
     ip: clientIp(request.socket.remoteAddress, request.headers, config.trustedProxies),
     gone: gone.signal,
+    notes: {},
+    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -10,13 +10,23 @@ import type { ConfigSource } from './config/source.ts';
 import { Affinity } from './dispatch/affinity.ts';
 import { Concurrency } from './dispatch/concurrency.ts';
 import { Health } from './dispatch/health.ts';
+import { startProbes } from './dispatch/probes.ts';
+import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
 import { KeySlots } from './key-slots.ts';
+import { localMemory, type Memory } from './history/memory.ts';
+import { type Post, workersMemory } from './history/workers.ts';
+import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
+import { startRetention } from './retention.ts';
+import { createPages, type Pages } from './pages/create-pages.ts';
+import { createPriceLists } from './price-list.ts';
 import { HANDLERS } from './routes/table.ts';
 import { createGatewayServer } from './server.ts';
+import { createOtlpExporter } from './tracing/otlp-exporter.ts';
+import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -30,6 +40,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** How the response history of other workers is reached; absent: this process is alone. */
+  readonly worker?: { readonly worker: number; readonly post: Post };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -57,12 +69,15 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let operationsPort: number | undefined;
   let port: number;
   try {
-    if (operations !== undefined) operationsPort = await operationsServer?.listen(operations.host, operations.port);
+    if (operations !== undefined && operationsServer !== undefined)
+      operationsPort = await openOperations(operationsServer, operations, options.log);
     port = await server.listen(listen.host, listen.port);
   } catch (error) {
     await operationsServer?.close();
     throw error;
   }
+  const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
+  const stopRetention = startRetention({ ...options, config: options.config });
   worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
   return {
     gateway,
@@ -70,7 +85,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     operationsPort,
     async stop() {
       draining = true;
-      await Promise.all([server.drain(options.config.current().drainMs), worker?.stop()]);
+      stopProbes();
+      await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await close(operationsServer, gateway);
       stopFollowing();
     },
@@ -78,10 +94,30 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
+/** A port that the operator chose must open; the default one may be taken by another gateway. */
+async function openOperations(
+  server: OperationsServer,
+  { host, port, chosen }: NonNullable<Config['operations']>,
+  log: Logger,
+): Promise<number | undefined> {
+  try {
+    return await server.listen(host, port);
+  } catch (error) {
+    if (chosen) throw error;
+    log.warn(
+      { host, port, err: error },
+      'the default operations port is taken: no metrics; set "operations" in the configuration',
+    );
+    return undefined;
+  }
+}
+
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
   await gateway.store.settlements.flush();
   await operations?.close();
   await gateway.upstreams.close();
+  gateway.memory.close();
+  await gateway.tracer.close();
 }
 
 interface Signals {
@@ -89,10 +125,44 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
+/** Made again only when the public address changes: everything else of the pages follows the prices. */
+function createPagesOf(config: ConfigSource): () => Pages {
+  const prices = createPriceLists(config);
+  const make = (publicBaseUrl: string | undefined): Pages =>
+    createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) });
+  let { publicBaseUrl } = config.current();
+  let pages = make(publicBaseUrl);
+  return () => {
+    const current = config.current().publicBaseUrl;
+    if (current !== publicBaseUrl) {
+      pages = make(current);
+      publicBaseUrl = current;
+    }
+    return pages;
+  };
+}
+
+function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
+  const history = new ResponseHistory(clock, () => config.current().history);
+  return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
+}
+
 function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
   const { config, store, clock } = options;
   const { affinity } = config.current();
-  const health = new Health(clock, () => config.current().health);
+  const health = new Health(
+    clock,
+    () => config.current().health,
+    (channelId, model, state) => {
+      metrics.circuitMoved(channelId, state);
+      options.log.warn({ channel: channelId, model, state }, 'circuit');
+    },
+  );
+  const metrics = createMetrics({
+    circuits: () => health.report(),
+    pendingSettlements: () => store.settlements.pending,
+    processFigures: options.processFigures,
+  });
   return {
     config,
     store,
@@ -106,24 +176,40 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       health,
       affinity: new Affinity(clock, affinity),
       concurrency: new Concurrency(clock),
+      retries: new RetryBudget(),
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
+    memory: createMemory(options),
     log: options.log,
-    metrics: createMetrics({
-      circuits: () => health.report(),
-      pendingSettlements: () => store.settlements.pending,
-      processFigures: options.processFigures,
-    }),
+    metrics,
+    tracer: tracerOf(options),
+    pages: createPagesOf(config),
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
   };
 }
 
+/** Where traces go is decided at start. */
+function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
+  const { tracing } = config.current();
+  if (tracing === undefined) return noTracer;
+  const exporter = createOtlpExporter({
+    endpoint: tracing.endpoint,
+    headers: tracing.headers,
+    resource: { 'service.name': tracing.serviceName },
+    clock,
+    onLost: (count, error) => log.warn({ count, err: error }, 'spans were lost'),
+  });
+  return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(0, bytes * 2) });
+}
+
 /** A new configuration touches no open stream: pools that are not wanted close when their requests are over. */
 function follow(gateway: Gateway, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);
-  gateway.dispatcher.health.keepOnly(new Set(config.channels.map(({ id }) => id)));
+  const ids = new Set(config.channels.map(({ id }) => id));
+  gateway.dispatcher.health.keepOnly(ids);
+  gateway.dispatcher.retries.keepOnly(ids);
   gateway.log.level = config.log.level;
 }

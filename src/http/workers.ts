@@ -1,20 +1,50 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store; history, affinity, circuits and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
+import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
+import { passOn, type Post } from './history/workers.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
 
-/** In a worker: answers the primary's question for metrics. */
-export function shareMetrics(registry: Registry): void {
+/** In a worker: answers the primary's questions for metrics, and for the state of its Channels. */
+export function answerPrimary(registry: Registry, channels: () => readonly object[]): void {
   AggregatorRegistry.setRegistries([registry]);
   new AggregatorRegistry();
+  process.on('message', (message: unknown) => {
+    const ask = askOf(message);
+    if (ask !== undefined) process.send?.({ [ANSWER]: ask, channels: channels() });
+  });
+}
+
+const ASK = 'mizu:ask-channels';
+const ANSWER = 'mizu:channels';
+const ASK_MS = 2_000;
+
+function askOf(message: unknown): number | undefined {
+  const ask = typeof message === 'object' && message !== null && ASK in message ? message[ASK] : undefined;
+  return typeof ask === 'number' ? ask : undefined;
+}
+
+/** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
+export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
+  const { worker } = cluster;
+  if (worker === undefined) return undefined;
+  return {
+    worker: worker.id % 65_536,
+    post: {
+      send(message) {
+        if (worker.isConnected()) worker.send(message);
+      },
+      onMessage: (listener) => void worker.on('message', listener),
+    },
+  };
 }
 
 /** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
@@ -57,8 +87,44 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       for (const worker of alive()) worker.process.kill(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
       if (stopping && alive().length === 0) resolve(0);
     });
+    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
     for (let index = 0; index < count; index++) cluster.fork();
   });
+}
+
+function sendTo(id: number, message: JsonObject): boolean {
+  const worker = cluster.workers?.[id];
+  if (worker === undefined || !worker.isConnected()) return false;
+  worker.send(message);
+  return true;
+}
+
+let asked = 0;
+
+/** What each worker says of its Channels: circuits are a worker's own. One that says nothing in time is left out. */
+async function askChannels(clock: Clock): Promise<object[]> {
+  const ask = ++asked;
+  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  const reports = workers.map(
+    (worker) =>
+      new Promise<object | undefined>((resolve) => {
+        const finish = (report?: object): void => {
+          worker.off('message', onMessage);
+          timer.cancel();
+          resolve(report);
+        };
+        const onMessage = (message: unknown): void => {
+          if (typeof message !== 'object' || message === null || !(ANSWER in message) || message[ANSWER] !== ask) return;
+          finish({ pid: worker.process.pid, ...('channels' in message ? { channels: message.channels } : {}) });
+        };
+        const timer = clock.setTimeout(() => finish(), ASK_MS);
+        worker.on('message', onMessage);
+        worker.send({ [ASK]: ask }, (error) => {
+          if (error !== null) finish();
+        });
+      }),
+  );
+  return (await Promise.all(reports)).filter((report) => report !== undefined);
 }
 
 async function serveOperations(options: WorkersOptions, workers: () => number): Promise<() => void> {
@@ -71,6 +137,11 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
       const ready = workers() === options.count;
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ status: ready ? 'ok' : 'unready', workers: workers() }));
+    } else if (path === '/channels') {
+      void askChannels(options.clock).then((reports) => {
+        response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+        response.end(JSON.stringify({ workers: reports }));
+      });
     } else if (path === '/metrics') {
       aggregator.clusterMetrics().then(
         (text) => response.writeHead(200, { 'content-type': aggregator.contentType }).end(text),

@@ -12,14 +12,20 @@ import type { Principal } from './keys.ts';
 import type { Result } from './result.ts';
 import type { SpendWindow } from './spend-windows.ts';
 
-/** A one-shot handle. It is handed to the settlement, or released when the request ends without one. */
+/** A one-shot handle. It is handed over to the settlement, or released when the request ends without one. */
 export interface Reservation {
   readonly keyId: string;
   readonly nanos: bigint;
   readonly released: boolean;
   /** Replaces the estimate when the charge is known and not yet on disk. */
   adjust(nanos: bigint): void;
+  /** Does nothing once it is released or handed over. */
   release(): void;
+  /**
+   * The store takes it with the settlement: from now on only the returned function releases it, when the charge is on disk. Released
+   * any earlier, the money would be neither reserved nor gone, and others would be admitted on it.
+   */
+  handOver(): () => void;
 }
 
 export type NotAdmitted =
@@ -59,6 +65,7 @@ class HeldReservation implements Reservation {
   readonly keyId: string;
   #nanos: bigint;
   #released = false;
+  #handedOver = false;
   readonly #add: (nanos: bigint) => void;
 
   constructor(keyId: string, nanos: bigint, add: (nanos: bigint) => void) {
@@ -83,6 +90,15 @@ class HeldReservation implements Reservation {
   }
 
   release(): void {
+    if (!this.#handedOver) this.#end();
+  }
+
+  handOver(): () => void {
+    this.#handedOver = true;
+    return () => this.#end();
+  }
+
+  #end(): void {
     if (this.#released) return;
     this.#add(-this.#nanos);
     this.#released = true;

@@ -50,7 +50,8 @@ export function recordings(wanted?: RecordedDialect): Recording[] {
 function read(file: string, raw: string, dialect: RecordedDialect): { kind: 'stream' | 'json'; text: string } {
   if (file.endsWith('.json')) return { kind: 'json', text: raw };
   if (file.endsWith('.chunks.txt')) return { kind: 'stream', text: frame(raw, dialect) };
-  return { kind: 'stream', text: raw };
+  // Some were stored without the blank line that ends their last event.
+  return { kind: 'stream', text: /(\}|\[DONE\])\n?$/.test(raw) ? `${raw}\n\n` : raw };
 }
 
 /** One JSON event a line, to the framing of its protocol. */
@@ -99,4 +100,56 @@ export function clientRequests(): RecordedRequest[] {
         .filter((line) => line !== '')
         .map((line) => ({ client: file.replace('.jsonl', ''), ...(JSON.parse(line) as Omit<RecordedRequest, 'client'>) })),
     );
+}
+
+/** The answers that a stream holds one after another; most hold one. */
+export function answersOf({ dialect, text }: Recording): string[] {
+  if (dialect !== 'responses' && dialect !== 'messages') return splitByChatId(dialect, text);
+  const starts = dialect === 'responses' ? /^event: response\.created$/gm : /^event: message_start$/gm;
+  const ends = dialect === 'responses' ? /^event: response\.(completed|failed|incomplete)$/gm : /^event: message_stop$/gm;
+  const ended = [...text.matchAll(ends)].map(({ index }) => index);
+  // A second start inside an open answer is part of that answer: the decoder is to judge it.
+  const cuts = [...text.matchAll(starts)]
+    .map(({ index }) => index)
+    .filter((at, order, all) => order > 0 && ended.some((end) => end > (all[order - 1] ?? 0) && end < at));
+  return [0, ...cuts].map((from, index) => text.slice(from, cuts[index] ?? text.length));
+}
+
+/** Line files of chat protocols: another id after a finished answer begins the next one. */
+function splitByChatId(dialect: RecordedDialect, text: string): string[] {
+  if (dialect !== 'chat') return [text];
+  const answers: string[] = [];
+  let id: string | undefined;
+  let finished = false;
+  for (const frame of text.split(/(?<=\n\n)/)) {
+    const own = /^data: ?\{.*?"id" ?: ?"([^"]*)"/.exec(frame)?.[1];
+    if (answers.length === 0 || (finished && own !== undefined && own !== id)) {
+      answers.push('');
+      finished = false;
+    }
+    id = own ?? id;
+    finished ||= /"finish_reason" ?: ?"/.test(frame);
+    answers[answers.length - 1] += frame;
+  }
+  return answers.map((answer) => (answer.includes('[DONE]') || answers.length === 1 ? answer : `${answer}data: [DONE]\n\n`));
+}
+
+/** The HTTP status that a recording was answered with, where the index lists one. */
+export function recordedStatus(name: string): number | undefined {
+  if (root === undefined) return undefined;
+  index ??= readIndex(readFileSync(join(root, 'recordings', 'INDEX.md'), 'utf8'));
+  return index.get(name);
+}
+
+let index: ReadonlyMap<string, number> | undefined;
+
+function readIndex(text: string): ReadonlyMap<string, number> {
+  const found = new Map<string, number>();
+  let folder = '';
+  for (const line of text.split('\n')) {
+    folder = /^### ([\w-]+)\/ /.exec(line)?.[1] ?? folder;
+    const row = /^\| (\S+) \| \w \| \w+ \| (\d{3}) \|/.exec(line);
+    if (row !== null) found.set(`${folder}/${row[1]}`, Number(row[2]));
+  }
+  return found;
 }

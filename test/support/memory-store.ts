@@ -112,6 +112,7 @@ export function memoryStore(): MemoryStore {
             reservation.released = true;
             held.delete(reservation);
           },
+          handOver: () => () => reservation.release(),
         };
         held.add(reservation);
         return { ok: true, value: reservation };

@@ -10,6 +10,7 @@ import type { DecodeContext } from '../codec.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
 import { mimeOfAudioFormat } from '../media.ts';
 import { codePoints, place, readAnnotation, within } from './annotations.ts';
+import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { ToolCalls } from './tool-calls.ts';
@@ -38,6 +39,8 @@ export class Answer {
   #items = 0;
   #last: number | undefined;
   #text: OpenText | undefined;
+  /** Texts that say no more: they end with the answer, since their citations may still come (with the last chunk). */
+  readonly #said: OpenText[] = [];
   #content = '';
   #refusal = '';
   #audio: Audio | undefined;
@@ -48,7 +51,10 @@ export class Answer {
   constructor(context: DecodeContext) {
     this.#context = context;
     this.#reasoning = new ReasoningItems(context.owner, () => this.#nextItem());
-    this.#tools = new ToolCalls(context, () => this.#nextItem());
+    this.#tools = new ToolCalls(context, (out) => {
+      this.#giveWay(out);
+      return this.#nextItem();
+    });
   }
 
   get hasToolCalls(): boolean {
@@ -65,17 +71,22 @@ export class Answer {
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = list(delta['tool_calls'], 'tool_calls');
     if (calls.length > 0) {
-      this.#closeLinear('completed', out);
       this.#tools.push(calls, whole, out);
       this.#last = this.#tools.lastItem;
     }
     const legacy = delta['function_call'];
     if (legacy !== undefined && legacy !== null) {
-      this.#closeLinear('completed', out);
       this.#tools.pushLegacy(legacy, out);
       this.#last = this.#tools.lastItem;
     }
     for (const annotation of list(delta['annotations'], 'annotations')) this.#cite(readAnnotation(annotation), out);
+  }
+
+  /** One more piece of the text that is open; false where none is. */
+  continueText(piece: string, out: CanonicalEvent[]): boolean {
+    if (this.#text?.kind !== 'text' || this.#text.logprobs !== undefined) return false;
+    this.#say('text', piece, undefined, out);
+    return true;
   }
 
   /** The whole message again beside or after its deltas: adds only what was not said yet. */
@@ -91,10 +102,7 @@ export class Answer {
     if (this.#tools.any) delete rest['function_call'];
     this.push(rest, { ...choice, logprobs: null }, false, out);
     this.#reasoning.endSnapshot();
-    if (calls.length > 0) {
-      this.#closeLinear('completed', out);
-      this.#tools.complete(calls, out);
-    }
+    if (calls.length > 0) this.#tools.complete(calls, out);
   }
 
   /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
@@ -116,10 +124,13 @@ export class Answer {
   close(cut: boolean, out: CanonicalEvent[]): void {
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
     // Sources without any text to stand in are kept in an empty one.
-    if (this.#citations.length > 0 && this.#text?.kind !== 'text') this.#open('text', out);
+    if (this.#citations.length > 0 && this.#lastText() === undefined) this.#open('text', out);
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
-    this.#closeText(this.#text?.index === last && cut ? 'incomplete' : 'completed', out);
+    const cutText = this.#text !== undefined && this.#text.index === last ? this.#text : undefined;
+    this.#pauseText(cutText?.kind === 'refusal' ? 'incomplete' : 'completed', out);
+    const latest = this.#lastText();
+    for (const open of this.#said) this.#endText(open, open === cutText ? 'incomplete' : 'completed', open === latest, out);
     this.#tools.close(last, out);
   }
 
@@ -130,13 +141,15 @@ export class Answer {
 
   #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
     const details = list(delta['reasoning_details'], 'reasoning_details');
-    const scalar = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
+    const readable = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
+    // Beside readable details the scalar is their display copy; beside sealed ones it is all there is to read.
+    const scalar = details.some((entry) => (readDetail(entry)?.text ?? '') !== '') ? '' : readable;
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
-    const speaks = details.length > 0 ? this.#reasoning.speaks(details) : this.#reasoning.unsaidRaw(scalar) !== '';
-    if (speaks) this.#closeText('completed', out);
+    const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
+    if (speaks) this.#pauseText('completed', out);
+    if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
-    else if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
     this.#last = this.#reasoning.lastItem ?? this.#last;
   }
@@ -162,7 +175,7 @@ export class Answer {
       case 'thinking': {
         const thought = typeof block['thinking'] === 'string' ? block['thinking'] : joinText(list(block['thinking'], 'thinking'));
         if (thought === '') return;
-        this.#closeText('completed', out);
+        this.#pauseText('completed', out);
         this.#reasoning.pushRaw(thought, out);
         return;
       }
@@ -170,7 +183,7 @@ export class Answer {
         this.#pushImage(block, out);
         return;
       default: {
-        this.#closeLinear('completed', out);
+        this.#giveWay(out);
         const index = this.#nextItem();
         out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
         out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: block }, status: 'completed' });
@@ -201,7 +214,7 @@ export class Answer {
   }
 
   #open(kind: OpenText['kind'], out: CanonicalEvent[]): OpenText {
-    this.#closeLinear('completed', out);
+    this.#giveWay(out);
     const index = this.#nextItem();
     const base = this.#content === '' ? 0 : codePoints(this.#content);
     const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
@@ -215,13 +228,15 @@ export class Answer {
     const key = JSON.stringify(citation);
     if (this.#cited.has(key)) return;
     this.#cited.add(key);
-    const open = this.#text;
-    if (open?.kind !== 'text') {
+    const open = this.#textOf(citation);
+    if (open === undefined) {
       this.#citations.push(citation);
       return;
     }
     const placed = place(citation, open.base);
     open.citations.push(placed);
+    // One that points beyond what has been said waits for the end of the text.
+    if (within(placed, codePoints(open.text)) !== placed) return;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
@@ -230,7 +245,7 @@ export class Answer {
     const key = JSON.stringify(media.source);
     if (this.#images.has(key)) return;
     this.#images.add(key);
-    this.#closeLinear('completed', out);
+    this.#giveWay(out);
     const index = this.#nextItem();
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
     out.push({ type: 'item.end', index, item: { kind: 'media', role: 'assistant', media }, status: 'completed' });
@@ -248,7 +263,7 @@ export class Answer {
   #endAudio(audio: Audio, out: CanonicalEvent[]): void {
     this.#audio = undefined;
     if (audio.data === '' && audio.transcript === '') return;
-    this.#closeLinear('completed', out);
+    this.#giveWay(out);
     const wanted = this.#context.request.json['audio'];
     const format = isObject(wanted) ? word(wanted['format']) : undefined;
     const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: audio.data };
@@ -264,22 +279,35 @@ export class Answer {
     });
   }
 
-  /** Another kind begins: text and reasoning that can be finished are. Tool calls stay open, their deltas may interleave. */
-  #closeLinear(status: ItemStatus, out: CanonicalEvent[]): void {
-    this.#closeText(status, out);
+  /** The text that a citation points into; one without a position belongs to the latest. */
+  #textOf(citation: Citation): OpenText | undefined {
+    const start = citation.kind === 'url' ? citation.start : undefined;
+    const latest = this.#lastText();
+    if (start === undefined || latest === undefined || start >= latest.base) return latest;
+    return this.#said.findLast((open) => open.base <= start) ?? latest;
+  }
+
+  #lastText(): OpenText | undefined {
+    return this.#text?.kind === 'text' ? this.#text : this.#said.at(-1);
+  }
+
+  /** Another kind begins: text and reasoning say no more. Tool calls go on, their deltas may interleave. */
+  #giveWay(out: CanonicalEvent[]): void {
+    this.#pauseText('completed', out);
     this.#reasoning.pause(out);
   }
 
-  #closeText(status: ItemStatus, out: CanonicalEvent[]): void {
+  /** A refusal is over; a text is only said, its end comes with that of the answer. */
+  #pauseText(status: ItemStatus, out: CanonicalEvent[]): void {
     const open = this.#text;
     if (open === undefined) return;
     this.#text = undefined;
-    if (open.kind === 'refusal') {
-      out.push({ type: 'item.end', index: open.index, item: { kind: 'refusal', text: open.text }, status });
-      return;
-    }
-    for (const citation of this.#citations) open.citations.push(place(citation, open.base));
-    this.#citations = [];
+    if (open.kind === 'text') this.#said.push(open);
+    else out.push({ type: 'item.end', index: open.index, item: { kind: 'refusal', text: open.text }, status });
+  }
+
+  #endText(open: OpenText, status: ItemStatus, isLatest: boolean, out: CanonicalEvent[]): void {
+    if (isLatest) for (const citation of this.#citations) open.citations.push(place(citation, open.base));
     const length = open.citations.length === 0 ? 0 : codePoints(open.text);
     const logprobs = logprobsOf(open.text, open.logprobs);
     out.push({

@@ -80,7 +80,7 @@ export const responseLosses: ResponseLosses = {
   logprobs: keep,
   'text signature': coerce('an encrypted entry of reasoning_details that names the text'),
   'reasoning: raw text': coerce('reasoning_content'),
-  'reasoning: summary': coerce('reasoning_details and the display field reasoning'),
+  'reasoning: summary': coerce('reasoning_details and the display field reasoning, parts separated by an empty line'),
   'reasoning: opaque': coerce('an encrypted entry of reasoning_details'),
   'reasoning: redacted': coerce('an encrypted entry of reasoning_details'),
   'function call': keep,

@@ -79,7 +79,12 @@ export class ReasoningItems {
     const fresh = this.unsaidRaw(piece);
     if (fresh === '') return;
     this.#raw += fresh;
-    const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
+    let open = this.#open.find((item) => item.identity === undefined);
+    if (open === undefined) {
+      // Something new: what came before it has all that it will get.
+      this.#endPaid(out);
+      open = this.#start(undefined, out);
+    }
     open.raw += fresh;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
   }
@@ -168,11 +173,13 @@ export class ReasoningItems {
     return this.#said.find((said) => belongs(said.identity, detail));
   }
 
+  /** Ends what is signed, and scalar text: a payload of its own follows only fragments with an identity. */
   #endPaid(out: CanonicalEvent[]): void {
     const kept: Open[] = [];
     for (const open of this.#open) {
-      if (open.opaque === undefined || open.opaque.form === SCALAR_FORM) kept.push(open);
-      else this.#end(open, 'completed', out);
+      const isDone = open.opaque === undefined ? open.identity === undefined : open.opaque.form !== SCALAR_FORM;
+      if (isDone) this.#end(open, 'completed', out);
+      else kept.push(open);
     }
     this.#open = kept;
   }

@@ -32,7 +32,8 @@ interface Piece {
 
 export class ToolCalls {
   readonly #context: DecodeContext;
-  readonly #nextItem: () => number;
+  /** Counts a new item and lets whatever was being said give way. */
+  readonly #nextItem: (out: CanonicalEvent[]) => number;
   readonly #calls: Call[] = [];
   readonly #byIndex = new Map<number, Call>();
   readonly #byId = new Map<string, Call>();
@@ -40,7 +41,7 @@ export class ToolCalls {
   #legacy: Call | undefined;
   #last: Call | undefined;
 
-  constructor(context: DecodeContext, nextItem: () => number) {
+  constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
     this.#context = context;
     this.#nextItem = nextItem;
   }
@@ -174,7 +175,7 @@ export class ToolCalls {
     call.callId = call.givenId ?? this.#context.mint('call_');
     call.tool = this.#context.toolNames.fromWire(call.name);
     if (this.#isLoweredCustom(call.tool)) call.flavour = 'custom';
-    call.index = this.#nextItem();
+    call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
   }

@@ -30,6 +30,11 @@ export class CitedSources {
   #waiting: Waiting[] = [];
   readonly #seen = new Set<string>();
 
+  /** True while there are citations that no text has taken. */
+  get areWaiting(): boolean {
+    return this.#waiting.length > 0;
+  }
+
   /** Reads the candidate's metadata. Throws `malformed_event` for known members of a wrong type. */
   read(candidate: JsonObject): void {
     const grounding = object(candidate, 'groundingMetadata');

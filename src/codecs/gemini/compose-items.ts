@@ -1,11 +1,13 @@
 /**
  * Parts as items: neighbouring texts of one kind become one item, a signature stays with the part that it came on, a call
- * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature.
+ * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature; an
+ * unsigned text ends with the answer, since its citations come with the last chunk.
  */
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, Logprobs, OutputItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf } from '../logprobs.ts';
 import { customToolOf, FREEFORM_INPUT, objectText } from './arguments.ts';
@@ -39,6 +41,8 @@ export class ItemComposer {
   readonly #context: DecodeContext;
   readonly #sources: CitedSources;
   #open: OpenText | OpenCall | undefined;
+  /** Texts that say no more but may still be cited. */
+  readonly #said: OpenText[] = [];
   #count = 0;
   #place = -1;
   #visibleBytes = 0;
@@ -94,7 +98,7 @@ export class ItemComposer {
   /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
   signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined && !(open.kind === 'text' && thought)) {
+    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || !thought)) {
       if (open.kind === 'call') {
         open.signature = value;
       } else {
@@ -168,25 +172,42 @@ export class ItemComposer {
     this.#whole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
   }
 
-  /** Ends what is open. With `isLast` citations that fit nowhere come to the last text without a position. */
+  /** Ends what is open. With `isLast` every text ends, and citations that fit nowhere come to the last one without a position. */
   close(status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open === undefined) return;
     this.#open = undefined;
-    if (open.kind === 'call') this.#closeCall(open, status, out);
-    else this.#closeText(open, status, isLast, out);
+    if (open?.kind === 'call') this.#closeCall(open, status, out);
+    else if (open?.kind === 'thought') this.#closeThought(open, status, out);
+    else if (open !== undefined) {
+      this.#visibleBytes += Buffer.byteLength(open.text);
+      if (open.signature === undefined) this.#said.push(open);
+      else this.#closeText(open, status, isLast && this.#said.length === 0, out);
+    }
+    if (isLast) this.#closeTexts(open, status, out);
+  }
+
+  #closeTexts(open: OpenText | OpenCall | undefined, status: ItemStatus, out: CanonicalEvent[]): void {
+    const latest = this.#said.at(-1);
+    for (const text of this.#said) this.#closeText(text, text === open ? status : 'completed', text === latest, out);
+    if (!this.#sources.areWaiting) return;
+    // Sources without any text to stand in are kept in an empty one.
+    this.#closeText(this.#begin('text', out), 'completed', true, out);
+    this.#open = undefined;
+  }
+
+  #closeThought(open: OpenText, status: ItemStatus, out: CanonicalEvent[]): void {
+    const { index, text } = open;
+    out.push({ type: 'item.end', index, item: { kind: 'reasoning', summary: [text], ...this.#opaqueOf(open) }, status });
+  }
+
+  #opaqueOf({ kind, text, signature }: OpenText): { readonly opaque?: Opaque } {
+    if (signature === undefined) return {};
+    return { opaque: sign(this.#context.owner, signature.value, signature.form ?? formOf(kind, signature, text.length)) };
   }
 
   #closeText(open: OpenText, status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
-    const { kind, index, text, signature } = open;
-    const form = signature?.form ?? (signature === undefined ? '' : formOf(kind, signature, text.length));
-    const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature.value, form) };
-    if (kind === 'thought') {
-      out.push({ type: 'item.end', index, item: { kind: 'reasoning', summary: [text], ...opaque }, status });
-      return;
-    }
+    const { index, text } = open;
     const citations = this.#sources.take(open, isLast);
-    this.#visibleBytes += Buffer.byteLength(text);
     for (const citation of citations) out.push({ type: 'item.delta', index, delta: { kind: 'citation', citation } });
     const logprobs = logprobsOf(text, open.tokens);
     const item: OutputItem = {
@@ -195,7 +216,7 @@ export class ItemComposer {
       text,
       citations,
       ...(logprobs === undefined ? {} : { logprobs }),
-      ...opaque,
+      ...this.#opaqueOf(open),
     };
     out.push({ type: 'item.end', index, item, status });
   }

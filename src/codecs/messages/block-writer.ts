@@ -180,13 +180,13 @@ export class BlockWriter {
     switch (entry.head.kind) {
       case 'text':
       case 'refusal':
-        this.#delta({ type: 'text_delta', text }, out);
+        this.#piece('text_delta', 'text', text, out);
         return;
       case 'reasoning':
-        this.#delta({ type: 'thinking_delta', thinking: text }, out);
+        this.#piece('thinking_delta', 'thinking', text, out);
         return;
       case 'toolCall':
-        this.#delta({ type: 'input_json_delta', partial_json: text }, out);
+        this.#piece('input_json_delta', 'partial_json', text, out);
         return;
     }
   }
@@ -211,6 +211,15 @@ export class BlockWriter {
     out.push(frame({ type: 'content_block_start', index: this.#next, content_block: block }));
     this.#delta({ type: 'signature_delta', signature }, out);
     this.#stop(out);
+  }
+
+  /** Most of what a stream says: only the piece is serialised. */
+  #piece(type: string, member: string, text: string, out: Frame[]): void {
+    const delta = `{"type":"${type}","${member}":${JSON.stringify(text)}}`;
+    out.push({
+      event: 'content_block_delta',
+      data: `{"type":"content_block_delta","index":${this.#next},"delta":${delta}}`,
+    });
   }
 
   #delta(delta: JsonObject, out: Frame[]): void {

@@ -51,7 +51,7 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
     for (const event of step.events) this.#encode(event, out);
-    if (this.#startWaits) this.#start(out);
+    if (this.#startWaits && !this.#ended) this.#start(out);
   }
 
   end(out: Frame[]): void {

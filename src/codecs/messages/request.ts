@@ -24,8 +24,9 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const stream = mayBoolean(json, 'stream', 'stream') ?? false;
   const maxOutputTokens = mayInteger(json, 'max_tokens', 'max_tokens', 1);
   const items = new ConversationReader(text, context).read(json);
+  const tools = (mayArray(json, 'tools', 'tools') ?? []).map(toolOf);
   const choice = mayObject(json, 'tool_choice', 'tool_choice');
-  const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice);
+  const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);
   const disabled =
     choice === undefined ? undefined : mayBoolean(choice, 'disable_parallel_tool_use', 'tool_choice.disable_parallel_tool_use');
   const format = formatOf(json);
@@ -38,7 +39,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     model,
     stream,
     items,
-    tools: (mayArray(json, 'tools', 'tools') ?? []).map(toolOf),
+    tools,
     ...optional('toolChoice', toolChoice),
     ...optional('parallelToolCalls', disabled === undefined ? undefined : !disabled),
     ...optional('maxOutputTokens', maxOutputTokens),
@@ -83,7 +84,8 @@ function toolOf(value: JsonValue, index: number): Tool {
   };
 }
 
-function toolChoiceOf(choice: JsonObject): ToolChoice {
+/** A choice that names a tool of the vendor's own is a native one: no other upstream can satisfy it. */
+function toolChoiceOf(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
   switch (needText(choice, 'type', 'tool_choice.type')) {
     case 'auto':
       return { mode: 'auto' };
@@ -91,8 +93,12 @@ function toolChoiceOf(choice: JsonObject): ToolChoice {
       return { mode: 'required' };
     case 'none':
       return { mode: 'none' };
-    case 'tool':
-      return { mode: 'tool', flavour: 'function', tool: { name: needName(choice, 'name', 'tool_choice.name') } };
+    case 'tool': {
+      const name = needName(choice, 'name', 'tool_choice.name');
+      if (tools.some((tool) => tool.kind === 'native' && tool.name === name))
+        return { mode: 'native', dialect: 'messages', body: choice };
+      return { mode: 'tool', flavour: 'function', tool: { name } };
+    }
     default:
       return { mode: 'native', dialect: 'messages', body: choice };
   }

@@ -39,7 +39,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#emit = (name, body) => {
-      const data = JSON.stringify({ type: name, sequence_number: this.#sequence, ...body });
+      // Event names are our own and need no escaping; no event is without members.
+      const data = `{"type":"${name}","sequence_number":${this.#sequence},${JSON.stringify(body).slice(1)}`;
       this.#sequence += 1;
       this.#out.push({ event: name, data });
     };

@@ -66,7 +66,10 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const inputDetails = isObject(wire['input_tokens_details']) ? wire['input_tokens_details'] : {};
   const outputDetails = isObject(wire['output_tokens_details']) ? wire['output_tokens_details'] : {};
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
-  const output = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
+  const reasoning = countOf(outputDetails['reasoning_tokens']);
+  const said = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
+  // More reasoning than output was counted beside it, not in it.
+  const output = said !== undefined && reasoning !== undefined && reasoning > said ? said + reasoning : said;
   const cacheRead = countOf(inputDetails['cached_tokens']);
   const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
@@ -76,7 +79,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
-    ...given({ input, cacheRead, cacheWrite, output, reasoning: countOf(outputDetails['reasoning_tokens']) }),
+    ...given({ input, cacheRead, cacheWrite, output, reasoning }),
     ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),

@@ -116,7 +116,7 @@ export class ItemWriter {
         if (delta.text !== '') this.#sayReasoning(handle, 'summary_text', delta.part, delta.text);
         return;
       case 'input':
-        if (delta.text !== '') this.#sayInput(handle, delta.text);
+        this.#sayInput(handle, delta.text);
         return;
     }
   }
@@ -164,9 +164,16 @@ export class ItemWriter {
   #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
     part.text += text;
     const place = { item_id: item.id, output_index: item.outputIndex };
+    // Most of what a stream says is written out: a spread would cost more than all the rest of it.
     switch (part.type) {
       case 'output_text':
-        this.#emit('response.output_text.delta', { ...place, content_index: item.content.indexOf(part), delta: text, logprobs });
+        this.#emit('response.output_text.delta', {
+          item_id: item.id,
+          output_index: item.outputIndex,
+          content_index: item.content.indexOf(part),
+          delta: text,
+          logprobs,
+        });
         return;
       case 'refusal':
         this.#emit('response.refusal.delta', { ...place, content_index: item.content.indexOf(part), delta: text });
@@ -283,7 +290,7 @@ export class ItemWriter {
 
   #sayInput(handle: Handle, text: string): void {
     const { item } = handle;
-    if (item === undefined) return;
+    if (item === undefined || text === '') return;
     item.input += text;
     const isCustom = item.type === 'custom_tool_call';
     const name = isCustom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';

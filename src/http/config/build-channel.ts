@@ -144,6 +144,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
     ...(raw.max_concurrency === undefined ? {} : { maxConcurrency: raw.max_concurrency }),
     maxQueue: raw.max_queue ?? 100,
     queueMs: raw.queue_ms ?? 10_000,
+    retries: raw.retries ?? 0,
   };
 }
 

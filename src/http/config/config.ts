@@ -8,6 +8,9 @@ import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { KeyLimits } from '../key-slots.ts';
 
+/** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
+export const COMPACT_SUFFIX = '-openai-compact';
+
 export interface Timeouts {
   readonly connectMs: number;
   readonly firstDataMs: number;
@@ -32,6 +35,8 @@ export interface ChannelOptions {
   readonly maxConcurrency?: number;
   readonly maxQueue: number;
   readonly queueMs: number;
+  /** Repeats of this Channel in one exchange, when all others have failed too. */
+  readonly retries: number;
 }
 
 export interface ImageDefaults {
@@ -91,18 +96,46 @@ export interface Limits {
   readonly key: KeyLimits;
 }
 
+/** The most bytes that are kept: of one conversation, of one key, in all. */
+export interface HistoryLimits {
+  readonly entryBytes: number;
+  readonly keyBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface WebSocketLimits {
+  /** Creates and appends of one connection, warm-ups included. */
+  readonly turns: number;
+  /** One message of a client. */
+  readonly messageBytes: number;
+  /** Without a turn for this long a connection is closed. */
+  readonly idleMs: number;
+  /** The age from which no turn is begun any more. */
+  readonly lifetimeMs: number;
+  /** Undefined: as many as there are. */
+  readonly perKey?: number;
+}
+
 export interface Config {
   /** Rises with every accepted reload. */
   readonly revision: number;
   readonly loadedAtMs: number;
   readonly listen: { readonly host: string; readonly port: number };
-  readonly operations?: { readonly host: string; readonly port: number };
+  /** `chosen: false`: the default address, which another gateway on this machine may already have; the gateway then runs without. */
+  readonly operations?: { readonly host: string; readonly port: number; readonly chosen: boolean };
   readonly publicBaseUrl?: string;
   readonly role: 'primary' | 'replica';
   readonly storePath: string;
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
   readonly log: { readonly level: string; readonly retentionDays: number };
+  /** Undefined: no traces. */
+  readonly tracing?: {
+    readonly endpoint: string;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly sample: number;
+    readonly serviceName: string;
+  };
   readonly limits: Limits;
   readonly dispatch: { readonly maxAttempts: number; readonly maxRetryWaitMs: number };
   readonly health: {
@@ -111,7 +144,12 @@ export interface Config {
     readonly cooldownMs: number;
     readonly rateLimitCooldownMs: number;
     readonly refusedCooldownMs: number;
+    /** Between two active probes; undefined: none. */
+    readonly probeMs?: number;
   };
+  /** Stored response history. */
+  readonly history: HistoryLimits;
+  readonly websocket: WebSocketLimits;
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;
   readonly commitAfterMs: number;

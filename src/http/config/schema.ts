@@ -59,6 +59,15 @@ const sharedOptions = {
     Type.Integer({ minimum: 0, default: 100, description: 'How many may wait; more go to the next Channel.' }),
   ),
   queue_ms: Milliseconds('How long one may wait.', 10_000),
+  retries: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 5,
+      default: 0,
+      description:
+        'Repeats after 408, 429, 5xx and lost connections, once every Channel has failed; at most a fifth of its load.',
+    }),
+  ),
 };
 
 const textOptions = {
@@ -205,6 +214,22 @@ export const CONFIG_SCHEMA = Type.Object(
         closed,
       ),
     ),
+    tracing: Type.Optional(
+      Type.Object(
+        {
+          endpoint: Type.String({
+            pattern: '^https?://',
+            description: 'An OTLP/HTTP collector; `/v1/traces` is appended. Spans hold names and counts, no content.',
+          }),
+          headers: Type.Optional(Type.Record(Type.String({ pattern: HeaderName }), Type.String())),
+          sample: Type.Optional(
+            Type.Number({ minimum: 0, maximum: 1, default: 1, description: 'Share of traces that begin here.' }),
+          ),
+          service_name: Type.Optional(Text('`service.name`. Default: mizu.')),
+        },
+        { ...closed, description: 'OpenTelemetry traces; absent: off. Read at start.' },
+      ),
+    ),
     limits: Type.Optional(
       Type.Object(
         {
@@ -223,13 +248,6 @@ export const CONFIG_SCHEMA = Type.Object(
               minimum: 1,
               default: 20_000,
               description: 'Requests that one API key may have open, in each process.',
-            }),
-          ),
-          key_sockets: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              default: 1_000,
-              description: 'WebSockets that one API key may have open, in each process.',
             }),
           ),
           key_body_bytes: Type.Optional(
@@ -262,6 +280,34 @@ export const CONFIG_SCHEMA = Type.Object(
           cooldown_ms: Milliseconds('An open circuit lets nothing through for this long, then one trial.', 30_000),
           rate_limit_cooldown_ms: Milliseconds('After 429 without Retry-After.', 15_000),
           refused_cooldown_ms: Milliseconds('After 401, 402, 403 (the Channel) or 404 (the model on it).', 60_000),
+          probe_ms: Type.Optional(
+            Type.Integer({
+              minimum: 1000,
+              maximum: 86_400_000,
+              description: 'Ask every Channel for its model list this often; two failures in a row take it out. Absent: never.',
+            }),
+          ),
+        },
+        closed,
+      ),
+    ),
+    history: Type.Optional(
+      Type.Object(
+        {
+          entry_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 33_554_432, description: 'One conversation.' })),
+          key_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 134_217_728, description: 'All of one key.' })),
+          total_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 536_870_912, description: 'All of this process.' })),
+        },
+        { ...closed, description: 'Responses that may be continued by id. What was not used for longest goes first.' },
+      ),
+    ),
+    websocket: Type.Optional(
+      Type.Object(
+        {
+          turns: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 128, description: 'Of one connection.' })),
+          idle_ms: Milliseconds('A connection without a turn for this long is closed.', 600_000),
+          lifetime_ms: Milliseconds('A connection older than this begins no turn.', 3_600_000),
+          per_key: Type.Optional(Type.Integer({ minimum: 1, description: 'Open connections of one key. No limit by default.' })),
         },
         closed,
       ),

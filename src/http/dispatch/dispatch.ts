@@ -11,7 +11,8 @@ import type { Affinity } from './affinity.ts';
 import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
-import { finalError, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import type { RetryBudget } from './retry-budget.ts';
+import { finalError, isTransient, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -51,6 +52,7 @@ export interface Dispatcher {
   readonly health: Health;
   readonly affinity: Affinity;
   readonly concurrency: Concurrency;
+  readonly retries: RetryBudget;
 }
 
 /** An answer whose first words are in hand. Whoever holds it says how it ended, once. */
@@ -63,6 +65,14 @@ export interface Taken<Answer> {
   succeeded(): void;
   /** It broke after it was shown; client faults and clients that left teach nothing. */
   failed(error: GatewayError): void;
+}
+
+/** A Channel that may be asked again in the same exchange. */
+interface Failure {
+  readonly channel: Channel;
+  readonly waitMs: number;
+  /** The upstream itself said when, and that is soon enough to wait for. */
+  readonly invited: boolean;
 }
 
 const BACKOFF_MS = 250;
@@ -84,6 +94,8 @@ class AttemptLoop<Answer> {
   readonly #dispatcher: Dispatcher;
   readonly #attempts: AttemptEntry[];
   readonly #errors: GatewayError[] = [];
+  /** How often each Channel was asked again without having invited it. */
+  readonly #repeats = new Map<string, number>();
   #unsuitable: GatewayError | undefined;
   #crowded = false;
   #opaqueRetried = false;
@@ -105,13 +117,15 @@ class AttemptLoop<Answer> {
       ...(preferred === undefined ? {} : { preferred }),
     });
     for (let rounds = 0; ; rounds++) {
-      const again: { readonly channel: Channel; readonly waitMs: number }[] = [];
+      const failed: Failure[] = [];
       for (const channel of round) {
         if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
+        if (rounds === 0) this.#dispatcher.retries.asked(channel.id);
         const outcome = await this.#try(channel, preferred);
         if ('taken' in outcome) return outcome.taken;
-        if (outcome.waitMs !== undefined) again.push({ channel, waitMs: outcome.waitMs });
+        if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
+      const again = failed.filter((failure) => failure.invited || this.#mayRepeat(failure.channel));
       const soonest = again.sort((a, b) => a.waitMs - b.waitMs)[0];
       if (soonest === undefined || this.#attempts.length >= plan.maxAttempts) throw this.#final();
       const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, 4);
@@ -120,28 +134,28 @@ class AttemptLoop<Answer> {
     }
   }
 
-  /** `waitMs`: the upstream itself said when it may be asked again, and that is soon enough to wait for. */
+  /** `failure`: of a kind that may pass. */
   async #try(
     channel: Channel,
     preferred: string | undefined,
-  ): Promise<{ readonly taken: Taken<Answer> } | { readonly waitMs: number | undefined }> {
+  ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
     const upstreamModel = this.#plan.model;
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
-      return { waitMs: undefined };
+      return { failure: undefined };
     }
     const permit = this.#dispatcher.health.enter(channel.id, upstreamModel);
     if (permit === undefined) {
       release();
-      return { waitMs: undefined };
+      return { failure: undefined };
     }
     try {
       const answer = await this.#send(channel);
       return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
     } catch (thrown) {
       release();
-      return { waitMs: this.#failed(thrown, channel, permit) };
+      return { failure: this.#failed(thrown, channel, permit) };
     }
   }
 
@@ -195,7 +209,7 @@ class AttemptLoop<Answer> {
     }
   }
 
-  #failed(thrown: unknown, channel: Channel, permit: Permit): number | undefined {
+  #failed(thrown: unknown, channel: Channel, permit: Permit): Failure | undefined {
     const error = upstreamFailure(thrown);
     reportTo(permit, error);
     if (this.#plan.signal.aborted) throw clientGone(this.#plan.signal.reason);
@@ -208,7 +222,17 @@ class AttemptLoop<Answer> {
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     this.#errors.push(error);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
-    return verdict === 'next' && waitMs !== undefined && waitMs <= this.#plan.maxRetryWaitMs ? waitMs : undefined;
+    if (verdict !== 'next') return undefined;
+    if (waitMs !== undefined) return waitMs <= this.#plan.maxRetryWaitMs ? { channel, waitMs, invited: true } : undefined;
+    return isTransient(error) ? { channel, waitMs: 0, invited: false } : undefined;
+  }
+
+  /** Only when every Channel has failed, and within the Channel's budget: most clients repeat a request by themselves. */
+  #mayRepeat(channel: Channel): boolean {
+    const used = this.#repeats.get(channel.id) ?? 0;
+    if (used >= channel.options.retries || !this.#dispatcher.retries.spend(channel.id)) return false;
+    this.#repeats.set(channel.id, used + 1);
+    return true;
   }
 
   #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {

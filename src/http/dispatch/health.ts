@@ -54,19 +54,30 @@ interface Circuit {
   results: { readonly at: number; readonly good: boolean }[];
 }
 
+/** `model` is absent for the Channel as a whole. */
+export type CircuitWatch = (channelId: string, model: string | undefined, state: CircuitState) => void;
+
 /** The longest that a Retry-After can keep a Channel out. */
 const MAX_RETRY_AFTER_MS = 10 * 60_000;
+const PROBE_FAILURES = 2;
 /** Enough to judge by; a busy Channel does not need more. */
 const MAX_RESULTS = 200;
 
 export class Health {
   readonly #clock: Clock;
   readonly #settings: () => HealthSettings;
+  readonly #onMove: CircuitWatch;
   readonly #circuits = new Map<string, Circuit>();
+  /** Probes that failed in a row. */
+  readonly #probeFailures = new Map<string, number>();
+  /** Channels that probes took out, and a good probe brings back. */
+  readonly #outByProbe = new Set<string>();
 
-  constructor(clock: Clock, settings: () => HealthSettings) {
+  /** `onMove` hears every change of a circuit's state. */
+  constructor(clock: Clock, settings: () => HealthSettings, onMove: CircuitWatch = () => undefined) {
     this.#clock = clock;
     this.#settings = settings;
+    this.#onMove = onMove;
   }
 
   /** Whether an attempt would be let through now. Takes nothing. */
@@ -80,8 +91,26 @@ export class Health {
     if (!this.isFit(channelId, model)) return undefined;
     const whole = this.#circuits.get(channelId);
     const one = this.#circuits.get(keyOf(channelId, model));
-    for (const circuit of [whole, one]) if (circuit?.state === 'open') circuit.state = CIRCUIT.open.try;
+    for (const circuit of [whole, one]) if (circuit?.state === 'open') this.#move(circuit, CIRCUIT.open.try);
     return this.#permit(channelId, model);
+  }
+
+  /**
+   * What an active probe found. Two failures in a row take the Channel out until a probe is good again or the cooldown is over; what
+   * requests found out themselves is theirs to heal.
+   */
+  probed(channelId: string, good: boolean): void {
+    if (good) {
+      this.#probeFailures.delete(channelId);
+      if (this.#outByProbe.delete(channelId)) this.#close(channelId);
+      return;
+    }
+    const failures = (this.#probeFailures.get(channelId) ?? 0) + 1;
+    this.#probeFailures.set(channelId, failures);
+    const alreadyOut = (this.#circuits.get(channelId)?.state ?? 'closed') !== 'closed' && !this.#outByProbe.has(channelId);
+    if (failures < PROBE_FAILURES || alreadyOut) return;
+    this.#outByProbe.add(channelId);
+    this.#open(channelId, undefined, this.#clock.monotonic() + this.#settings().cooldownMs);
   }
 
   /** Everything that is not in order, for operators. */
@@ -99,6 +128,7 @@ export class Health {
   /** Forgets Channels that the configuration no longer has. */
   keepOnly(channelIds: ReadonlySet<string>): void {
     for (const [key, { channelId }] of this.#circuits) if (!channelIds.has(channelId)) this.#circuits.delete(key);
+    for (const channelId of this.#probeFailures.keys()) if (!channelIds.has(channelId)) this.#probeFailures.delete(channelId);
   }
 
   #passes(circuit: Circuit | undefined, now: number): boolean {
@@ -115,7 +145,7 @@ export class Health {
     const release = (): void => {
       for (const key of [channelId, keyOf(channelId, model)]) {
         const circuit = this.#circuits.get(key);
-        if (circuit !== undefined) circuit.state = CIRCUIT[circuit.state].release;
+        if (circuit !== undefined) this.#move(circuit, CIRCUIT[circuit.state].release);
       }
     };
     return {
@@ -160,12 +190,21 @@ export class Health {
 
   #open(channelId: string, model: string | undefined, until: number): void {
     const circuit = this.#circuit(channelId, model);
-    circuit.state = CIRCUIT[circuit.state].open;
+    this.#move(circuit, CIRCUIT[circuit.state].open);
     circuit.openUntil = until;
   }
 
   #close(key: string): void {
+    const circuit = this.#circuits.get(key);
+    if (circuit === undefined) return;
     this.#circuits.delete(key);
+    this.#move(circuit, CIRCUIT[circuit.state].close);
+  }
+
+  #move(circuit: Circuit, state: CircuitState): void {
+    if (circuit.state === state) return;
+    circuit.state = state;
+    this.#onMove(circuit.channelId, circuit.model, state);
   }
 
   #circuit(channelId: string, model: string | undefined): Circuit {

@@ -10,6 +10,7 @@ import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.
 import type { UpstreamRequest } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
+import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 
 export interface UpstreamHead {
   readonly status: number;
@@ -24,6 +25,8 @@ export interface SendOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   readonly upstreamModel: string;
   readonly method?: 'GET' | 'POST';
+  /** The context of our own span; absent: the client's is passed on. */
+  readonly traceHeaders?: Readonly<Record<string, string>>;
 }
 
 /** What an endpoint sends: a text codec's request, or the same without tools. `contentType` defaults to JSON. */
@@ -142,12 +145,18 @@ function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOpti
   }
   if (outgoing.body !== undefined && isPieces(outgoing.body))
     headers['content-length'] = String(bodyLength(outgoing.body.pieces));
-  Object.assign(headers, outgoing.headers, credentials(channel));
+  Object.assign(headers, options.traceHeaders ?? passedOn(options.clientHeaders), outgoing.headers, credentials(channel));
   for (const [name, value] of channel.options.headers) {
     if (value === null) delete headers[name];
     else headers[name] = value;
   }
   return headers;
+}
+
+/** Without traces of our own the client's trace goes on unbroken: its context is passed as it came. */
+function passedOn(clientHeaders: IncomingHttpHeaders): Record<string, string> {
+  const context = readTraceContext(clientHeaders);
+  return context === undefined ? {} : traceHeaders(context);
 }
 
 function credentials(channel: Channel): Record<string, string> {

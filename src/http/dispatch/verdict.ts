@@ -19,6 +19,13 @@ export function verdictOf(error: GatewayError): Verdict {
   return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
 }
 
+/** Whether the same Channel may answer the same request a moment later: 408, 429, 5xx, or a connection that failed. */
+export function isTransient({ details: { reason, upstream } }: GatewayError): boolean {
+  const status = upstream?.status;
+  if (status !== undefined) return status === 408 || status === 429 || status >= 500;
+  return reason === 'network' || reason === 'timeout';
+}
+
 /** Tells the circuit what was learnt of the Channel. */
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;

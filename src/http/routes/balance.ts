@@ -21,6 +21,9 @@ export const userBalance: Handler = async (call) => {
 export const codingBalance: Handler = async (call) => {
   const balance = await balanceOf(call);
   answer(call, {
+    // Required by the client that reads this; there are no plans and no rate windows here.
+    plan_type: 'unknown',
+    rate_limit: null,
     credits: {
       has_credits: balance.unlimited || balance.nanos > 0n,
       unlimited: balance.unlimited,

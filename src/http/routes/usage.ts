@@ -1,10 +1,9 @@
 /** `GET /v1/usage?from=YYYY-MM-DD&to=YYYY-MM-DD`: what the calling key used, by UTC day (an addition of ours). */
 import { invalid } from '../../codecs/canonical/error.ts';
-import { formatUsd } from '../../store/money.ts';
-import type { DayUsage } from '../../store/spend-windows.ts';
 import { authenticate } from '../authenticate.ts';
 import { Waiting } from '../exchange.ts';
 import type { Handler } from '../gateway.ts';
+import { usageDay } from '../usage-day.ts';
 
 export const usage: Handler = async (call) => {
   const { store, clock } = call.gateway;
@@ -16,29 +15,16 @@ export const usage: Handler = async (call) => {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),
   });
-  const body = JSON.stringify({ object: 'list', currency: 'USD', data: days.map(writeDay) });
+  const body = JSON.stringify({ object: 'list', currency: 'USD', data: days.map(usageDay) });
   new Waiting(call.response).answer({ status: 200, body, headers: { 'cache-control': 'no-store' } });
 };
 
 function dayOf(query: URLSearchParams, name: 'from' | 'to'): string | undefined {
   const day = query.get(name);
   if (day === null) return undefined;
-  const valid = /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(`${day}T00:00:00Z`));
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
+  // Some engines roll a 30th of February over into March: the day must come back as it was written.
+  const valid = !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === day;
   if (!valid) throw invalid(name, `${name} must be a day such as 2026-03-01.`);
   return day;
-}
-
-function writeDay(day: DayUsage): object {
-  return {
-    day: day.day,
-    requests: day.requests,
-    input_tokens: day.inputTokens,
-    cached_input_tokens: day.cachedInputTokens,
-    cache_write_tokens: day.cacheWriteTokens,
-    output_tokens: day.outputTokens,
-    reasoning_tokens: day.reasoningTokens,
-    images: day.images,
-    videos: day.videos,
-    charged: formatUsd(day.chargedNanos),
-  };
 }

@@ -62,6 +62,7 @@ export class AnswerStream implements AnswerSource {
   #bytes = 0;
   #failed: GatewayError | undefined;
   #over = false;
+  /** The dialect's finish was seen, and the silence is being counted. */
   #finished = false;
 
   constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {

@@ -17,6 +17,7 @@ import type { Config, Model } from '../config/config.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
+import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
 
 export interface TextAttemptOptions {
@@ -28,6 +29,7 @@ export interface TextAttemptOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   readonly clock: Clock;
   readonly mint: Mint;
+  readonly trace?: ExchangeTrace;
   /** What the history knows of items that this Channel stored. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
 }
@@ -117,7 +119,13 @@ async function send<Answer>(target: Target, options: TextAttemptOptions, read: (
         headers: { ...encoded.headers, ...protocolHeaders(options, codec) },
         body: applyParameters(encoded.body, channel),
       },
-      { stream: options.request.stream, signal: abort.signal, clientHeaders: options.clientHeaders, upstreamModel },
+      {
+        stream: options.request.stream,
+        signal: abort.signal,
+        clientHeaders: options.clientHeaders,
+        upstreamModel,
+        ...(options.trace === undefined ? {} : { traceHeaders: options.trace.nextAttempt() }),
+      },
     );
     note.upstreamStatus = head.status;
     const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];

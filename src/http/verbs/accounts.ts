@@ -1,7 +1,11 @@
-/** `mizu accounts create NAME [--class C] [--credit USD] [--unlimited]`, `accounts list`, `accounts credit NAME USD`. */
-import type { Account } from '../../store/accounts.ts';
-import { formatUsd, parseUsd } from '../../store/money.ts';
+/** `mizu accounts create|list|credit|change|disable|enable`. Every change is one journaled transaction. */
+import type { Account, AccountChanges } from '../../store/accounts.ts';
+import { formatUsd } from '../../store/money.ts';
+import { accountNamed, causeOf, reasonOf, usd } from './operator-input.ts';
 import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+
+export const ACCOUNTS_USAGE =
+  'accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD | change NAME [--class C] [--unlimited | --limited] | disable NAME | enable NAME';
 
 export const accounts: Verb = async (context) => {
   const [action] = context.args;
@@ -12,15 +16,20 @@ export const accounts: Verb = async (context) => {
       return await list(context);
     case 'credit':
       return await credit(context);
+    case 'change':
+      return await change(context, wanted(context));
+    case 'disable':
+    case 'enable':
+      return await change(context, { disabled: action === 'disable' });
     default:
-      throw new UsageError('accounts create NAME | accounts list | accounts credit NAME USD');
+      throw new UsageError(ACCOUNTS_USAGE);
   }
 };
 
 async function create(context: VerbContext): Promise<number> {
   const name = argument(context, 1, 'NAME');
   const accountClass = textOption(context, 'class');
-  const creditNanos = usd(textOption(context, 'credit') ?? '0', '--credit', false);
+  const creditNanos = usd(textOption(context, 'credit') ?? '0', '--credit');
   const store = await context.store();
   const made = await store.accounts.create(
     {
@@ -29,7 +38,7 @@ async function create(context: VerbContext): Promise<number> {
       ...(accountClass === undefined ? {} : { class: accountClass }),
       ...(context.options['unlimited'] === true ? { unlimited: true } : {}),
     },
-    { id: context.mint('op_'), by: 'cli' },
+    causeOf(context),
   );
   if (!made.ok) throw new RefusedError(reasonOf(made.refusal));
   report(
@@ -56,24 +65,31 @@ async function list(context: VerbContext): Promise<number> {
 async function credit(context: VerbContext): Promise<number> {
   const name = argument(context, 1, 'NAME');
   const nanos = usd(argument(context, 2, 'USD'), 'USD', true);
-  const store = await context.store();
-  const account = await store.accounts.find(name);
-  if (account === undefined) throw new RefusedError(`there is no account ${name}`);
-  const credited = await store.accounts.credit(account.id, nanos, { id: context.mint('op_'), by: 'cli' });
+  const account = await accountNamed(context, name);
+  const credited = await (await context.store()).accounts.credit(account.id, nanos, causeOf(context));
   if (!credited.ok) throw new RefusedError(reasonOf(credited.refusal));
   report(context, shown(credited.value), `account ${credited.value.name}, balance $${formatUsd(credited.value.walletNanos)}`);
   return 0;
 }
 
-export function usd(text: string, field: string, negative: boolean): bigint {
-  const parsed = parseUsd(text, { field, negative });
-  if (!parsed.ok) throw new UsageError(`${parsed.refusal.field} ${parsed.refusal.message}`);
-  return parsed.value;
+function wanted(context: VerbContext): AccountChanges {
+  const { unlimited, limited } = context.options;
+  const accountClass = textOption(context, 'class');
+  if (unlimited === true && limited === true) throw new UsageError('--unlimited and --limited exclude each other');
+  if (accountClass === undefined && unlimited !== true && limited !== true) throw new UsageError('nothing to change is given');
+  return {
+    ...(accountClass === undefined ? {} : { class: accountClass }),
+    ...(unlimited === true || limited === true ? { unlimited: unlimited === true } : {}),
+  };
 }
 
-export function reasonOf(refusal: { readonly reason: string }): string {
-  if ('field' in refusal && 'message' in refusal) return `${String(refusal.field)} ${String(refusal.message)}`;
-  return refusal.reason.replaceAll('_', ' ');
+async function change(context: VerbContext, changes: AccountChanges): Promise<number> {
+  const account = await accountNamed(context, argument(context, 1, 'NAME'));
+  const changed = await (await context.store()).accounts.change(account.id, changes, causeOf(context));
+  if (!changed.ok) throw new RefusedError(reasonOf(changed.refusal));
+  const { value } = changed;
+  report(context, shown(value), `account ${value.name}, class ${value.class}, ${stateOf(value)}`);
+  return 0;
 }
 
 function shown(account: Account): object {

@@ -1,8 +1,12 @@
-/** `mizu keys create|list|disable|enable|transfer`. A new key is printed once and never again. */
-import type { KeyRecord, NewKey, SpendLimits } from '../../store/keys.ts';
+/** `mizu keys create|list|change|disable|enable|transfer`. A new key is printed once and never again. */
+import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { reasonOf, usd } from './accounts.ts';
+import { accountNamed, causeOf, instant, listOption, reasonOf, usd } from './operator-input.ts';
 import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+
+const OPTIONS =
+  '[--name N] [--expires TIME] [--models A,B] [--ips CIDR,…] [--limit-total USD] [--limit-hourly USD] [--limit-daily USD]';
+export const KEYS_USAGE = `keys create --account NAME ${OPTIONS} [--sub-account] | list [--account NAME] | change ID ${OPTIONS} ("none" removes) | disable ID | enable ID | transfer ID USD`;
 
 export const keys: Verb = async (context) => {
   const [action] = context.args;
@@ -11,23 +15,23 @@ export const keys: Verb = async (context) => {
       return await create(context);
     case 'list':
       return await list(context);
+    case 'change':
+      return await change(context, wanted(context));
     case 'disable':
     case 'enable':
-      return await change(context, action === 'disable');
+      return await change(context, { disabled: action === 'disable' });
     case 'transfer':
       return await transfer(context);
     default:
-      throw new UsageError('keys create --account NAME | keys list | keys disable|enable ID | keys transfer ID USD');
+      throw new UsageError(KEYS_USAGE);
   }
 };
 
 async function create(context: VerbContext): Promise<number> {
   const owner = textOption(context, 'account');
   if (owner === undefined) throw new UsageError('--account is missing');
-  const store = await context.store();
-  const account = await store.accounts.find(owner);
-  if (account === undefined) throw new RefusedError(`there is no account ${owner}`);
-  const made = await store.keys.create(newKey(context, account.id), { id: context.mint('op_'), by: 'cli' });
+  const account = await accountNamed(context, owner);
+  const made = await (await context.store()).keys.create(newKey(context, account.id), causeOf(context));
   if (!made.ok) throw new RefusedError(reasonOf(made.refusal));
   const { key, secret } = made.value;
   report(context, { ...shown(key), key: secret }, secret);
@@ -38,50 +42,59 @@ function newKey(context: VerbContext, accountId: string): NewKey {
   const expires = textOption(context, 'expires');
   const models = listOption(context, 'models');
   const ips = listOption(context, 'ips');
-  const limits = limitsOf(context);
+  const limits: { -readonly [K in keyof SpendLimits]: SpendLimits[K] } = {};
+  for (const window of WINDOWS) {
+    const text = textOption(context, `limit-${window}`);
+    if (text !== undefined) limits[window] = usd(text, `--limit-${window}`);
+  }
   return {
     accountId,
     name: textOption(context, 'name') ?? 'key',
-    ...(expires === undefined ? {} : { expiresAtMs: instant(expires) }),
-    ...(models === undefined ? {} : { models, knownModels: new Set(context.config().models.keys()) }),
+    ...(expires === undefined ? {} : { expiresAtMs: instant(expires, '--expires', context.clock.now()) }),
+    ...(models === undefined ? {} : { models, knownModels: knownModels(context) }),
     ...(ips === undefined ? {} : { ips }),
-    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+    limits,
     ...(context.options['sub-account'] === true ? { subAccount: true } : {}),
   };
 }
 
-function limitsOf(context: VerbContext): SpendLimits {
-  const windows = ['total', 'hourly', 'daily'] as const;
-  return Object.fromEntries(
-    windows.flatMap((window) => {
-      const text = textOption(context, `limit-${window}`);
-      return text === undefined ? [] : [[window, usd(text, `--limit-${window}`, false)]];
-    }),
-  );
+const WINDOWS = ['total', 'hourly', 'daily'] as const;
+
+/** What takes a restriction away. */
+const NONE = 'none';
+
+function wanted(context: VerbContext): KeyChanges {
+  const { options } = context;
+  const name = textOption(context, 'name');
+  const expires = textOption(context, 'expires');
+  const limits: { total?: bigint | null; hourly?: bigint | null; daily?: bigint | null } = {};
+  for (const window of WINDOWS) {
+    const text = textOption(context, `limit-${window}`);
+    if (text !== undefined) limits[window] = text === NONE ? null : usd(text, `--limit-${window}`);
+  }
+  const models = options['models'] === NONE ? null : listOption(context, 'models');
+  const ips = options['ips'] === NONE ? null : listOption(context, 'ips');
+  const changes: KeyChanges = {
+    ...(name === undefined ? {} : { name }),
+    ...(expires === undefined
+      ? {}
+      : { expiresAtMs: expires === NONE ? null : instant(expires, '--expires', context.clock.now()) }),
+    ...(models === undefined ? {} : { models }),
+    ...(ips === undefined ? {} : { ips }),
+    ...(Object.keys(limits).length === 0 ? {} : { limits }),
+  };
+  if (Object.keys(changes).length === 0) throw new UsageError('nothing to change is given');
+  return models === undefined || models === null ? changes : { ...changes, knownModels: knownModels(context) };
 }
 
-function listOption(context: VerbContext, name: string): string[] | undefined {
-  const entries = textOption(context, name)
-    ?.split(',')
-    .map((entry) => entry.trim())
-    .filter((entry) => entry !== '');
-  if (entries?.length === 0) throw new UsageError(`--${name} is empty`);
-  return entries;
-}
-
-/** ISO 8601, or `30d`, `12h` from now. */
-function instant(text: string): number {
-  const at = Date.parse(text);
-  if (Number.isNaN(at)) throw new UsageError(`--expires ${text} is no date such as 2027-01-31T00:00:00Z`);
-  return at;
+function knownModels(context: VerbContext): ReadonlySet<string> {
+  return new Set(context.config().models.keys());
 }
 
 async function list(context: VerbContext): Promise<number> {
   const owner = textOption(context, 'account');
   const store = await context.store();
-  const account = owner === undefined ? undefined : await store.accounts.find(owner);
-  if (owner !== undefined && account === undefined) throw new RefusedError(`there is no account ${owner}`);
-  const found = await store.keys.list(account?.id);
+  const found = await store.keys.list(owner === undefined ? undefined : (await accountNamed(context, owner)).id);
   const rows = found.map((key) => [
     key.id,
     key.name,
@@ -89,23 +102,37 @@ async function list(context: VerbContext): Promise<number> {
     key.accountId,
     key.disabled ? 'disabled' : 'active',
     key.expiresAtMs === undefined ? '' : new Date(key.expiresAtMs).toISOString(),
+    restrictions(key),
   ]);
-  report(context, found.map(shown), table([['ID', 'NAME', 'KEY', 'ACCOUNT', 'STATE', 'EXPIRES'], ...rows]));
+  report(context, found.map(shown), table([['ID', 'NAME', 'KEY', 'ACCOUNT', 'STATE', 'EXPIRES', 'RESTRICTIONS'], ...rows]));
   return 0;
 }
 
-async function change(context: VerbContext, disabled: boolean): Promise<number> {
+function restrictions({ models, ips, limits, subAccount }: KeyRecord): string {
+  const words = WINDOWS.flatMap((window) => {
+    const limit = limits[window];
+    return limit === undefined ? [] : [`${window} $${formatUsd(limit)}`];
+  });
+  if (models !== undefined) words.push(`models ${models.join(',')}`);
+  if (ips !== undefined) words.push(`ips ${ips.join(',')}`);
+  if (subAccount) words.push('sub-account');
+  return words.join('; ');
+}
+
+async function change(context: VerbContext, changes: KeyChanges): Promise<number> {
   const id = argument(context, 1, 'ID');
-  const changed = await (await context.store()).keys.change(id, { disabled }, { id: context.mint('op_'), by: 'cli' });
+  const changed = await (await context.store()).keys.change(id, changes, causeOf(context));
   if (!changed.ok) throw new RefusedError(reasonOf(changed.refusal));
-  report(context, shown(changed.value), `key ${changed.value.id} is ${disabled ? 'disabled' : 'enabled'}`);
+  const { value } = changed;
+  const text = [`key ${value.id} is ${value.disabled ? 'disabled' : 'enabled'}`, restrictions(value)];
+  report(context, shown(value), text.filter((part) => part !== '').join('; '));
   return 0;
 }
 
 async function transfer(context: VerbContext): Promise<number> {
   const id = argument(context, 1, 'ID');
   const nanos = usd(argument(context, 2, 'USD'), 'USD', true);
-  const moved = await (await context.store()).keys.transfer(id, nanos, { id: context.mint('op_'), by: 'cli' });
+  const moved = await (await context.store()).keys.transfer(id, nanos, causeOf(context));
   if (!moved.ok) throw new RefusedError(reasonOf(moved.refusal));
   const balance = formatUsd(moved.value.nanos);
   report(context, { id, balance }, `key ${id}, balance $${balance}`);

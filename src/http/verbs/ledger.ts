@@ -1,12 +1,16 @@
-/** `mizu balance`, `mizu ledger verify`. */
+/** `mizu balance [NAME]`, `mizu ledger verify`, `mizu ledger journal`: what there is, whether it adds up, and how it came to be. */
 import { formatUsd } from '../../store/money.ts';
-import { report, table, UsageError, type Verb } from './verb.ts';
+import type { JournalRow } from '../../store/ledger.ts';
+import { accountNamed } from './operator-input.ts';
+import { report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+
+export const LEDGER_USAGE = 'ledger verify | journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]';
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
 export const balance: Verb = async (context) => {
   const store = await context.store();
   const [only] = context.args;
-  const accounts = (await store.accounts.list()).filter(({ id, name }) => only === undefined || only === id || only === name);
+  const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
   const rows: { readonly account: string; readonly key?: string; readonly balance: string }[] = [];
   for (const account of accounts) {
     rows.push({ account: account.name, balance: formatUsd(account.walletNanos) });
@@ -26,9 +30,15 @@ export const balance: Verb = async (context) => {
   return 0;
 };
 
-/** Exit code 1 when anything differs from what the journal says. */
 export const ledger: Verb = async (context) => {
-  if (context.args[0] !== 'verify') throw new UsageError('ledger verify');
+  const [action] = context.args;
+  if (action === 'verify') return await verify(context);
+  if (action === 'journal') return await journal(context);
+  throw new UsageError(LEDGER_USAGE);
+};
+
+/** Exit code 1 when anything differs from what the journal says. */
+async function verify(context: VerbContext): Promise<number> {
   const { rows, differences } = await (await context.store()).ledger.verify();
   const text =
     differences.length === 0
@@ -38,4 +48,44 @@ export const ledger: Verb = async (context) => {
           .join('\n');
   report(context, { rows, differences }, text);
   return differences.length === 0 ? 0 : 1;
-};
+}
+
+/** Rows oldest first; `--ref` takes an exchange, a task or an operator's cause. */
+async function journal(context: VerbContext): Promise<number> {
+  const store = await context.store();
+  const owner = textOption(context, 'account');
+  const ref = textOption(context, 'ref');
+  const after = counter(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);
+  const limit = counter(context, 'limit', 1, 100_000);
+  const rows = await store.ledger.journal({
+    ...(owner === undefined ? {} : { accountId: (await accountNamed(context, owner)).id }),
+    ...(ref === undefined ? {} : { ref }),
+    ...(after === undefined ? {} : { after }),
+    ...(limit === undefined ? {} : { limit }),
+  });
+  const head = ['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'];
+  report(context, rows, table([head, ...rows.map(cells)]));
+  return 0;
+}
+
+function cells({ seq, atMs, kind, from, to, nanos, ref, by }: JournalRow): string[] {
+  const moved = nanos > 0n;
+  return [
+    String(seq),
+    new Date(atMs).toISOString(),
+    kind,
+    moved ? from : '',
+    moved ? to : '',
+    moved ? formatUsd(nanos) : '',
+    ref,
+    by ?? '',
+  ];
+}
+
+function counter(context: VerbContext, name: string, least: number, most: number): number | undefined {
+  const text = textOption(context, name);
+  if (text === undefined) return undefined;
+  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(value >= least && value <= most)) throw new UsageError(`--${name} must be ${least} to ${most}`);
+  return value;
+}

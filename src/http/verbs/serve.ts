@@ -4,6 +4,7 @@
  */
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
+import type { Logger } from 'pino';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../streams/clock.ts';
@@ -14,10 +15,12 @@ import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '..
 import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
 import type { Gateway } from '../gateway.ts';
 import { inRanges, ipRanges } from '../ip-ranges.ts';
+import type { Metrics } from '../metrics.ts';
 import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
+import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { isWorker, leavePrimary, runWorkers, shareMetrics } from '../workers.ts';
+import { answerPrimary, isWorker, leavePrimary, runWorkers, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -34,11 +37,16 @@ export interface ServeOptions {
   readonly mint: (prefix: string) => string;
   readonly random: () => number;
   readonly chargeFor: Gateway['chargeFor'];
-  readonly openStore: (config: Config) => Promise<Store>;
+  readonly openStore: (config: Config, onProblem: StoreProblem) => Promise<Store>;
   readonly print: (text: string) => void;
   /** Tells which signal came; called for every one. */
   readonly onSignal: (listener: (signal: 'reload' | 'stop') => void) => void;
+  /** Tells what nobody caught. */
+  readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
 }
+
+/** Told about a settlement that could not be written, and about every change of the store's health. */
+export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
 
 export const DEFAULT_CONFIG = 'mizu.config.json';
 
@@ -64,9 +72,16 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const log = createLogger('info');
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
+  let metrics: Metrics | undefined;
   const source = new FileConfig(path, options.load, {
-    onAccepted: (config) => log.info({ path, revision: config.revision }, 'configuration reloaded'),
-    onRefused: refused,
+    onAccepted(config) {
+      metrics?.configReload(true);
+      log.info({ path, revision: config.revision }, 'configuration reloaded');
+    },
+    onRefused(error) {
+      metrics?.configReload(false);
+      refused(error);
+    },
   });
   log.level = source.current().log.level;
   source.startWatching();
@@ -76,19 +91,19 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const { workers: count, clock, onSignal } = options;
     return await runWorkers({ count, operations, clock, log, onSignal });
   }
-  const store = await options.openStore(source.current());
+  const store = await options.openStore(source.current(), problemsTo(log));
   try {
     const running = await start(options, source, store, log);
-    if (isWorker) shareMetrics(running.gateway.metrics.registry);
+    metrics = running.gateway.metrics;
+    if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
     const { host } = source.current().listen;
     options.print(`Mizu listens on http://${host}:${running.port}`);
-    await untilStopped(options, running, () => source.reload());
+    return await untilStopped(options, running, log, () => source.reload());
   } finally {
     source.close();
     await store.close();
     leavePrimary();
   }
-  return 0;
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
@@ -100,28 +115,28 @@ async function serveDemo(options: ServeOptions): Promise<number> {
       revision: 1,
       nowMs: options.clock.now(),
     });
-    const store = await options.openStore(config);
+    const log = createLogger('warn');
+    const store = await options.openStore(config, problemsTo(log));
     try {
       await fundDemo(store);
-      const running = await start(options, fixedConfig(config), store, createLogger('warn'));
+      const running = await start(options, fixedConfig(config), store, log);
       options.print(demoGreeting(config.listen.host, running.port));
-      await untilStopped(options, running, () => undefined);
+      return await untilStopped(options, running, log, () => undefined);
     } finally {
       await store.close();
     }
   } finally {
     await simulator.close();
   }
-  return 0;
 }
 
-async function start(
-  options: ServeOptions,
-  config: ConfigSource,
-  store: Store,
-  log: ReturnType<typeof createLogger>,
-): Promise<RunningGateway> {
+function problemsTo(log: Logger): StoreProblem {
+  return ({ what, error }) => log.error({ what, err: error }, 'store');
+}
+
+async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
+  const worker = workerPost();
   return await startGateway({
     config,
     store,
@@ -133,19 +148,30 @@ async function start(
     log,
     processFigures: true,
     operations: !isWorker,
+    ...(worker === undefined ? {} : { worker }),
   });
 }
 
-async function untilStopped(options: ServeOptions, running: RunningGateway, reload: () => void): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
+/**
+ * Resolves with the exit code. A rejection that nobody caught is one request's: it is logged and the others go on. An exception that
+ * nobody caught leaves a state that nobody knows: what is open may finish, then a supervisor starts a new process.
+ */
+async function untilStopped(options: ServeOptions, running: RunningGateway, log: Logger, reload: () => void): Promise<number> {
+  return await new Promise<number>((resolve, reject) => {
     let stopping = false;
+    const stop = (code: number): void => {
+      if (stopping) return;
+      stopping = true;
+      running.stop().then(() => resolve(code), reject);
+    };
+    options.onFault((kind, error) => {
+      log.error({ err: error, kind }, 'nobody caught this');
+      if (kind === 'exception') stop(1);
+    });
     options.onSignal((signal) => {
       if (signal === 'reload') reload();
       else if (stopping) running.cut();
-      else {
-        stopping = true;
-        running.stop().then(resolve, reject);
-      }
+      else stop(0);
     });
   });
 }

@@ -11,6 +11,8 @@ export interface VerbContext {
   readonly clock: Clock;
   readonly mint: (prefix: string) => string;
   print(text: string): void;
+  /** A file that the operator named. Throws RefusedError when it cannot be read. */
+  readFile(path: string): string;
   /** Throws ConfigError. */
   config(): Config;
   /** Opens the store of the configuration; it is closed when the verb returns. */

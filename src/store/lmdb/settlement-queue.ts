@@ -4,7 +4,6 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
-import type { Reservation } from '../reservations.ts';
 import type { OpenExchange, Settled, Settlement, Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
@@ -31,7 +30,8 @@ interface OpenRow extends Waiting<void> {
 interface SettleRow extends Waiting<Settled> {
   readonly kind: 'settle';
   readonly entry: RequestLogEntry;
-  readonly reservation: Reservation | undefined;
+  /** Gives the reservation back: the charge is on disk, or lost for good. */
+  readonly release: (() => void) | undefined;
   /** The opening that was still waiting when this came: both are written by this row alone. */
   readonly opening: OpenRow | undefined;
 }
@@ -79,7 +79,7 @@ export class SettlementQueue implements Settlements {
       this.#waiting.delete(opening);
       this.#openWaiting.delete(entry.exchangeId);
     }
-    this.#add({ kind: 'settle', entry, reservation, opening, resolve, reject });
+    this.#add({ kind: 'settle', entry, release: reservation?.handOver(), opening, resolve, reject });
     return quiet(promise);
   }
 
@@ -185,7 +185,7 @@ export class SettlementQueue implements Settlements {
         row.resolve();
       } else if (settled !== undefined) {
         this.#opened.delete(row.entry.exchangeId);
-        row.reservation?.release();
+        row.release?.();
         row.opening?.resolve();
         row.resolve(settled);
       }
@@ -204,7 +204,7 @@ export class SettlementQueue implements Settlements {
     this.#environment.options.onProblem?.({ what, error });
     this.#opened.delete(row.kind === 'open' ? row.exchange.exchangeId : row.entry.exchangeId);
     if (row.kind === 'settle') {
-      row.reservation?.release();
+      row.release?.();
       row.opening?.reject(error);
     }
     row.reject(error);

@@ -25,6 +25,11 @@ export interface HoldRow extends Hold {
   readonly from: LedgerAccount;
 }
 
+/** The lease with the registration of the process that took it. */
+export interface LeaseRow extends Lease {
+  readonly owner: string;
+}
+
 export interface IdempotencyRow {
   readonly taskId: string;
   readonly bodyHash: string;
@@ -85,7 +90,7 @@ export interface Tables {
   readonly idempotency: Database<IdempotencyRow, [string, string, string]>;
   /** [state, due at, task id]: open tasks only. */
   readonly videoDue: Database<true, [string, number, string]>;
-  readonly leases: Database<Lease, string>;
+  readonly leases: Database<LeaseRow, string>;
 }
 
 export function openTables(root: RootDatabase): Tables {

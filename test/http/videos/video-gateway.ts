@@ -144,6 +144,9 @@ export class VideoGateway {
       clock: systemClock,
       mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
       print: () => undefined,
+      readFile: () => {
+        throw new Error('no file is needed');
+      },
       config: () => {
         throw new Error('no configuration is needed');
       },

@@ -20,6 +20,7 @@ export interface ResponseFeatures {
   readonly opaque?: boolean;
   readonly images?: boolean;
   readonly toolSignature?: boolean;
+  readonly textSignature?: boolean;
 }
 
 export interface Answer {
@@ -102,14 +103,16 @@ function item(features: ResponseFeatures, owner: Owner): fc.Arbitrary<OutputItem
           optional(features.citations, fc.constant(true)),
           optional(features.logprobs, fc.constant(true)),
           optional(features.phase, fc.constantFrom('commentary', 'final_answer')),
+          optional(features.textSignature, opaqueOf(owner)),
         )
-        .map(([value, cited, scored, phase]) => ({
+        .map(([value, cited, scored, phase, signed]) => ({
           kind: 'text' as const,
           role: 'assistant' as const,
           text: value,
           citations: cited === true ? citationsOf(value) : [],
           ...(scored === true ? { logprobs: logprobsOf(value) } : {}),
           ...(phase === undefined ? {} : { phase }),
+          ...(signed === undefined ? {} : { opaque: signed }),
         })),
     },
     {
@@ -213,7 +216,7 @@ export function headOf(whole: OutputItem): ItemHead {
 }
 
 /** Cuts a string at the given fractions, never inside a surrogate pair. */
-function cut(value: string, fractions: readonly number[]): string[] {
+export function cut(value: string, fractions: readonly number[]): string[] {
   const points = [...new Set(fractions.map((fraction) => Math.floor(fraction * value.length)))]
     .filter((point) => point > 0 && point < value.length && !(value.codePointAt(point - 1) ?? 0 > 0xffff))
     .filter((point) => value.slice(0, point).isWellFormed())

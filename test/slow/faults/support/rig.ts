@@ -214,14 +214,33 @@ export type Ending = 'success' | 'failure' | 'none';
 
 /** How a stream ended in the words of its dialect; fails when it says both. */
 export function endingOf(client: Client, text: string): Ending {
-  const says = (patterns: readonly RegExp[]): boolean => patterns.some((pattern) => pattern.test(text));
-  const [good, bad] = {
-    chat: [[/"finish_reason":"\w/, /^data: \[DONE\]/m], [/^data: \{"error":/m]],
-    responses: [[/^event: response\.(completed|incomplete)$/m], [/^event: response\.failed$/m, /^event: error$/m]],
-    messages: [[/^event: message_stop$/m], [/^event: error$/m]],
-  }[client] as [RegExp[], RegExp[]];
-  assert.ok(!(says(good) && says(bad)), `both a success and a failure:\n${text.slice(-600)}`);
-  return says(good) ? 'success' : says(bad) ? 'failure' : 'none';
+  const events = [...text.matchAll(/^(?:event: (.*)\n)?data: (.*)$/gm)];
+  const good = events.some(([, name = '', data = '']) => isGood(client, name, data));
+  const bad = events.some(([, name = '', data = '']) => isBad(client, name, data));
+  assert.ok(!(good && bad), `both a success and a failure:\n${text.slice(-600)}`);
+  return good ? 'success' : bad ? 'failure' : 'none';
+}
+
+function isGood(client: Client, name: string, data: string): boolean {
+  if (client === 'messages') return name === 'message_stop';
+  if (client === 'responses') return name === 'response.completed' || name === 'response.incomplete';
+  if (data === '[DONE]') return true;
+  const chunk: unknown = JSON.parse(data);
+  const choices = typeof chunk === 'object' && chunk !== null && 'choices' in chunk ? chunk.choices : undefined;
+  const first: unknown = Array.isArray(choices) ? choices[0] : undefined;
+  return (
+    typeof first === 'object' &&
+    first !== null &&
+    'finish_reason' in first &&
+    typeof first.finish_reason === 'string' &&
+    first.finish_reason !== ''
+  );
+}
+
+function isBad(client: Client, name: string, data: string): boolean {
+  if (client === 'messages') return name === 'error';
+  if (client === 'responses') return name === 'response.failed' || name === 'error';
+  return data.startsWith('{"error":');
 }
 
 export interface Rig extends AsyncDisposable {

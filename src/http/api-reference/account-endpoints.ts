@@ -1,0 +1,338 @@
+/** Vectors and plain text, the account's own endpoints and the service's, as the reference says them. */
+import { Type } from 'typebox';
+import type { EndpointReference } from './endpoint.ts';
+import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
+
+const TEXT = 'Vectors and plain text';
+const ACCOUNT = 'Account';
+const SERVICE = 'Service';
+const more = { additionalProperties: true } as const;
+const model = Type.String({ description: 'A name that `/v1/models` lists.' });
+const prices = (description: string) =>
+  Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
+
+export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
+  {
+    id: 'create-embedding',
+    group: TEXT,
+    method: 'POST',
+    path: '/v1/embeddings',
+    aliasRule: 'synchronous',
+    title: 'Create embeddings',
+    summary: 'Vectors of texts.',
+    auth: 'key',
+    bodies: [
+      {
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            model,
+            input: Type.Union([Type.String(), Type.Array(Type.String())]),
+            encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
+            dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
+          },
+          { ...more, description: 'There is no stream.' },
+        ),
+      },
+    ],
+    responses: [
+      {
+        status: 200,
+        text: 'The vectors.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('list'),
+          data: Type.Array(
+            Type.Object({
+              object: Type.Literal('embedding'),
+              index: Type.Integer(),
+              embedding: Type.Union([Type.Array(Type.Number()), Type.String()], {
+                description: 'With `base64`, little-endian 32-bit floats.',
+              }),
+            }),
+          ),
+          model: Type.String(),
+          usage: Type.Object({ prompt_tokens: Type.Integer(), total_tokens: Type.Integer() }),
+        }),
+      },
+    ],
+    errors: INFERENCE_ERRORS,
+  },
+  {
+    id: 'create-completion',
+    group: TEXT,
+    method: 'POST',
+    path: '/v1/completions',
+    aliasRule: 'synchronous',
+    title: 'Create a completion',
+    summary: 'Legacy text completion, made into one chat-completions request.',
+    auth: 'key',
+    rules: ['`suffix`, `echo`, `best_of` and `logprobs` are refused with 400.'],
+    bodies: [
+      {
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            model,
+            prompt: Type.Union([Type.String(), Type.Array(Type.String(), { minItems: 1, maxItems: 1 })]),
+            max_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+            stream: Type.Optional(Type.Boolean()),
+          },
+          more,
+        ),
+      },
+    ],
+    responses: [
+      {
+        status: 200,
+        text: 'The completion.',
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            object: Type.Literal('text_completion'),
+            choices: Type.Array(Type.Object({ text: Type.String(), index: Type.Integer(), finish_reason: Type.String() }, more)),
+          },
+          more,
+        ),
+      },
+      { status: 200, text: 'With `stream: true`, chunks of the same shape.', contentType: 'text/event-stream' },
+    ],
+    events: [
+      { name: 'data: {"object":"text_completion"}', text: 'A piece of text.' },
+      { name: 'data: [DONE]', text: 'A good ending.' },
+      { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
+    ],
+    errors: INFERENCE_ERRORS,
+  },
+];
+
+export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
+  {
+    id: 'list-models',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/v1/models',
+    aliasRule: 'synchronous',
+    title: 'List models',
+    summary: 'The models that this key may call.',
+    auth: 'key',
+    responses: [
+      {
+        status: 200,
+        text: 'The list.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('list'),
+          data: Type.Array(
+            Type.Object({
+              id: Type.String(),
+              object: Type.Literal('model'),
+              created: Type.Integer(),
+              owned_by: Type.String(),
+            }),
+          ),
+        }),
+      },
+    ],
+    errors: KEY_ERRORS,
+  },
+  {
+    id: 'read-balance',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/user/balance',
+    aliasRule: 'none',
+    title: 'Read the balance',
+    summary: 'The balance of the key’s own sub-account if it has one, else of the account. Free of charge.',
+    auth: 'key',
+    rules: ['This path has no alias.'],
+    responses: [
+      {
+        status: 200,
+        text: 'The balance.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          is_available: Type.Boolean(),
+          balance_infos: Type.Array(
+            Type.Object({
+              currency: Type.Literal('USD'),
+              total_balance: Type.String({ description: 'A decimal string, like the next two.' }),
+              granted_balance: Type.String(),
+              topped_up_balance: Type.String(),
+            }),
+          ),
+        }),
+      },
+    ],
+    errors: KEY_ERRORS,
+  },
+  {
+    id: 'read-usage',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/api/codex/usage',
+    aliasRule: 'none',
+    title: 'Read the balance, for Codex',
+    summary: 'The same balance in the form that the coding client asks for.',
+    auth: 'key',
+    rules: ['This path has no alias.'],
+    responses: [
+      {
+        status: 200,
+        text: 'The balance in `credits.balance`.',
+        contentType: 'application/json',
+        schema: Type.Object(
+          { credits: Type.Object({ balance: Type.String({ description: 'US dollars, a decimal string.' }) }, more) },
+          more,
+        ),
+      },
+    ],
+    errors: KEY_ERRORS,
+  },
+  {
+    id: 'read-spend',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/v1/usage',
+    aliasRule: 'synchronous',
+    title: 'Read what a key used, by day',
+    summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
+    auth: 'key',
+    query: Type.Object({
+      from: Type.Optional(Type.String({ description: 'First day, such as 2026-03-01. Default: the oldest that is kept.' })),
+      to: Type.Optional(Type.String({ description: 'Last day, itself included. Default: today.' })),
+    }),
+    responses: [
+      {
+        status: 200,
+        text: 'One entry for each day with requests, oldest first.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('list'),
+          currency: Type.Literal('USD'),
+          data: Type.Array(
+            Type.Object({
+              day: Type.String(),
+              requests: Type.Integer(),
+              input_tokens: Type.Integer({
+                description: 'Neither read from nor written to a cache; those are counted beside it.',
+              }),
+              cached_input_tokens: Type.Integer(),
+              cache_write_tokens: Type.Integer(),
+              output_tokens: Type.Integer(),
+              reasoning_tokens: Type.Integer(),
+              images: Type.Integer(),
+              videos: Type.Integer(),
+              charged: Type.String({ description: 'US dollars, a decimal string.' }),
+            }),
+          ),
+        }),
+      },
+    ],
+    errors: [...KEY_ERRORS, 'invalid_request'],
+  },
+];
+
+const html = [{ status: 200, text: 'The page.', contentType: 'text/html' }] as const;
+
+export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
+  {
+    id: 'ready',
+    group: SERVICE,
+    method: 'GET',
+    path: '/readyz',
+    aliasRule: 'none',
+    title: 'Readiness',
+    summary: 'Whether this gateway can process requests.',
+    auth: 'none',
+    responses: [
+      { status: 200, text: 'It can.', contentType: 'application/json', schema: Type.Object({ status: Type.String() }) },
+      {
+        status: 503,
+        text: 'It cannot, and why.',
+        contentType: 'application/json',
+        schema: Type.Object({ status: Type.Literal('unready'), reasons: Type.Array(Type.String()) }),
+      },
+    ],
+    errors: [],
+  },
+  {
+    id: 'prices',
+    group: SERVICE,
+    method: 'GET',
+    path: '/prices.json',
+    aliasRule: 'none',
+    title: 'Prices',
+    summary: 'Every price of the home page, exact, as decimal strings.',
+    auth: 'none',
+    rules: ['Tagged: send `If-None-Match` and an unchanged list costs 304 and no body.'],
+    responses: [
+      {
+        status: 200,
+        text: 'The list.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('price_list'),
+          currency: Type.Literal('USD'),
+          unit: Type.Literal('per_million_tokens', { description: 'Of every price that `units` does not name otherwise.' }),
+          units: prices('Of each key: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
+          updated_at: Type.String({ format: 'date-time' }),
+          version: Type.String({ description: 'A digest: equal versions are equal lists.' }),
+          models: Type.Array(
+            Type.Object({
+              id: Type.String(),
+              kind: Type.Enum(['text', 'embedding', 'image', 'video']),
+              prices: prices('`input`, `cached_input`, `output` … to a decimal string.'),
+              long_context: Type.Optional(
+                Type.Object({ above: Type.Integer({ description: 'Input tokens.' }), prices: prices('Beyond that.') }),
+              ),
+              service_tiers: Type.Optional(
+                Type.Unsafe<object>({
+                  type: 'object',
+                  additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
+                }),
+              ),
+            }),
+          ),
+        }),
+      },
+    ],
+    errors: [],
+  },
+  {
+    id: 'openapi',
+    group: SERVICE,
+    method: 'GET',
+    path: '/openapi.json',
+    aliasRule: 'none',
+    title: 'OpenAPI document',
+    summary: 'This reference as OpenAPI 3.1.',
+    auth: 'none',
+    responses: [{ status: 200, text: 'The document.', contentType: 'application/json', schema: Type.Object({}, more) }],
+    errors: [],
+  },
+  {
+    id: 'home',
+    group: SERVICE,
+    method: 'GET',
+    path: '/',
+    aliasRule: 'none',
+    title: 'Home page',
+    summary: 'Current prices and how to call the models.',
+    auth: 'none',
+    responses: html,
+    errors: [],
+  },
+  {
+    id: 'apidocs',
+    group: SERVICE,
+    method: 'GET',
+    path: '/apidocs',
+    aliasRule: 'none',
+    title: 'API docs',
+    summary: 'This page.',
+    auth: 'none',
+    responses: html,
+    errors: [],
+  },
+];

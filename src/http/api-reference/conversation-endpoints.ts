@@ -1,0 +1,315 @@
+/** Chat completions, responses (HTTP, WebSocket, compaction) and messages, as the reference says them. */
+import { Type } from 'typebox';
+import type { EndpointReference } from './endpoint.ts';
+import { INFERENCE_ERRORS } from './errors.ts';
+import { ref } from './shared-schemas.ts';
+
+const GROUP = 'Conversations';
+const stream = (description: string) => Type.Optional(Type.Boolean({ default: false, description }));
+const model = Type.String({ description: 'A name that `/v1/models` lists.' });
+const more = { additionalProperties: true } as const;
+
+const chatBody = Type.Object(
+  {
+    model,
+    messages: Type.Array(
+      Type.Object(
+        {
+          role: Type.Enum(['system', 'developer', 'user', 'assistant', 'tool']),
+          content: Type.Optional(
+            Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, more)), Type.Null()], {
+              description: 'Text, or parts: `text`, `image_url`, `input_audio`, `file`.',
+            }),
+          ),
+        },
+        more,
+      ),
+      { minItems: 1 },
+    ),
+    stream: stream('true: server-sent events. Otherwise one JSON answer.'),
+    stream_options: Type.Optional(
+      Type.Object(
+        { include_usage: Type.Optional(Type.Boolean()) },
+        { description: '`include_usage`: usage in a chunk before `[DONE]`.' },
+      ),
+    ),
+    reasoning_effort: Type.Optional(Type.String({ description: '`none` turns reasoning off; absent, the upstream chooses.' })),
+    max_completion_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Also as `max_tokens`.' })),
+    temperature: Type.Optional(Type.Number()),
+    top_p: Type.Optional(Type.Number()),
+    stop: Type.Optional(Type.Union([Type.String(), Type.Array(Type.String())])),
+    tools: Type.Optional(Type.Array(Type.Object({}, more), { description: 'Function and custom tools.' })),
+    tool_choice: Type.Optional(Type.Union([Type.String(), Type.Object({}, more)])),
+    parallel_tool_calls: Type.Optional(Type.Boolean()),
+    response_format: Type.Optional(Type.Object({}, { ...more, description: 'Structured output.' })),
+    n: Type.Optional(Type.Literal(1, { description: 'Only 1.' })),
+  },
+  { ...more, description: 'The standard chat-completions request.' },
+);
+
+const responsesFields = {
+  model,
+  input: Type.Optional(
+    Type.Union([Type.String(), Type.Array(Type.Object({}, more))], {
+      description:
+        'Text, or items: messages (`{role, content}`, parts `input_text`, `input_image`), output items of earlier turns, tool results.',
+    }),
+  ),
+  instructions: Type.Optional(Type.String({ description: 'System instruction.' })),
+  max_output_tokens: Type.Optional(Type.Integer({ minimum: 1 })),
+  reasoning: Type.Optional(
+    Type.Object(
+      {
+        effort: Type.Optional(Type.String({ description: '`none` turns reasoning off.' })),
+        summary: Type.Optional(Type.String({ description: 'e.g. `auto`. Asked for only when you ask.' })),
+      },
+      more,
+    ),
+  ),
+  tools: Type.Optional(
+    Type.Array(Type.Object({ type: Type.String() }, more), {
+      description:
+        'Functions, namespaces, built-in tools; `{type: "image_generation", size, quality}` where the upstream has it.',
+    }),
+  ),
+  tool_choice: Type.Optional(Type.Union([Type.String(), Type.Object({}, more)])),
+  parallel_tool_calls: Type.Optional(Type.Boolean()),
+  text: Type.Optional(
+    Type.Object({ format: Type.Optional(Type.Object({}, more)) }, { ...more, description: '`format`: structured output.' }),
+  ),
+  include: Type.Optional(
+    Type.Array(Type.String(), { description: 'e.g. `reasoning.encrypted_content`. Forwarded as given, never added.' }),
+  ),
+  store: Type.Optional(Type.Boolean({ default: true, description: 'false: no history is kept.' })),
+  previous_response_id: Type.Optional(Type.String({ description: 'Continues the kept history; send only what is new.' })),
+  conversation: Type.Optional(
+    Type.Union([Type.String(), Type.Object({}, more)], {
+      description: 'State of a native responses upstream. Not together with `previous_response_id`.',
+    }),
+  ),
+};
+
+const RESPONSE_EVENTS = [
+  { name: 'response.created, response.in_progress', text: 'The response exists; `sequence_number` counts from 0.' },
+  { name: 'response.output_item.added', text: 'An item begins.' },
+  { name: 'response.content_part.added, response.reasoning_summary_part.added', text: 'A part of it begins.' },
+  {
+    name: 'response.output_text.delta, response.refusal.delta, response.reasoning_text.delta, response.reasoning_summary_text.delta',
+    text: 'Live text.',
+  },
+  {
+    name: 'response.function_call_arguments.delta, response.custom_tool_call_input.delta',
+    text: 'Live arguments: complete only with their `.done`.',
+  },
+  { name: '… .done', text: 'What was streamed, whole.' },
+  { name: 'response.output_item.done', text: 'The item, whole and final, with its `encrypted_content` if it has one.' },
+  { name: 'response.completed', text: 'A good ending, with usage.' },
+  { name: 'response.incomplete', text: 'Cut short; `incomplete_details.reason` says why.' },
+  { name: 'response.failed', text: 'A failure, with partial output, usage and error. No `[DONE]` follows any ending.' },
+] as const;
+
+export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
+  {
+    id: 'create-response',
+    group: GROUP,
+    method: 'POST',
+    path: '/v1/responses',
+    aliasRule: 'codex',
+    title: 'Create a response',
+    summary: 'The responses protocol, as one JSON answer or as a stream of named events.',
+    auth: 'key',
+    rules: [
+      'To continue by full history, append every output item of the last turn unchanged, then the new message. That works across models and gateways.',
+      'To continue by `previous_response_id`, send only what is new. History belongs to the key, lives for 30 minutes in one process, and may be evicted.',
+      'What cannot be completed ends in `response.failed`, never in a success.',
+    ],
+    bodies: [
+      {
+        contentType: 'application/json',
+        schema: Type.Object({ ...responsesFields, stream: stream('true: named server-sent events.') }, more),
+      },
+    ],
+    responses: [
+      { status: 200, text: 'The response.', contentType: 'application/json', schema: ref('Response') },
+      { status: 200, text: 'With `stream: true`, events.', contentType: 'text/event-stream' },
+    ],
+    events: RESPONSE_EVENTS,
+    errors: [
+      ...INFERENCE_ERRORS,
+      'previous_response_not_found',
+      'unsupported_conversion',
+      'background_not_supported',
+      'response_not_representable',
+    ],
+  },
+  {
+    id: 'connect-responses',
+    group: GROUP,
+    method: 'GET',
+    path: '/v1/responses',
+    aliasRule: 'codex',
+    title: 'Responses over WebSocket',
+    summary: 'The same protocol on one connection: each message in is a request, each event one message out.',
+    auth: 'key',
+    rules: [
+      'Send one JSON object of type `response.create` with the fields of the POST body; `stream` is implied. One answer at a time, 128 turns a connection by default.',
+      'The connection remembers its responses whatever `store` says, so `previous_response_id` always works on it. That memory ends with the connection.',
+      'The header `OpenAI-Beta: responses_websockets=2026-02-04` makes a v1 connection, which ends a turn with `response.done` and may send `response.append`. Everything else is v2, which ends it with `response.completed`.',
+      'A request without the upgrade gets 426.',
+    ],
+    responses: [{ status: 101, text: 'The connection is a WebSocket.' }],
+    events: [
+      ...RESPONSE_EVENTS,
+      { name: 'response.done', text: 'The ending on v1 connections.' },
+      { name: 'error', text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused.' },
+    ],
+    errors: [
+      'unauthorized',
+      'ip_not_allowed',
+      'upgrade_required',
+      'previous_response_not_found',
+      'websocket_connection_limit_reached',
+    ],
+  },
+  {
+    id: 'compact-response',
+    group: GROUP,
+    method: 'POST',
+    path: '/v1/responses/compact',
+    aliasRule: 'codex',
+    title: 'Compact a conversation',
+    summary: 'Makes a long conversation into shorter input, by the upstream’s own means.',
+    auth: 'key',
+    rules: [
+      'The body goes to the upstream’s endpoint of the same name, so only models that have it can be used. It is charged at the conversation model’s price.',
+    ],
+    bodies: [{ contentType: 'application/json', schema: Type.Object({ model, input: responsesFields.input }, more) }],
+    responses: [
+      { status: 200, text: 'As the upstream answered.', contentType: 'application/json', schema: Type.Object({}, more) },
+    ],
+    errors: INFERENCE_ERRORS,
+  },
+  {
+    id: 'create-chat-completion',
+    group: GROUP,
+    method: 'POST',
+    path: '/v1/chat/completions',
+    aliasRule: 'synchronous',
+    title: 'Create a chat completion',
+    summary: 'The chat-completions protocol.',
+    auth: 'key',
+    rules: ['An answer that fails after its first chunk ends with an `error` object and no `[DONE]`.'],
+    bodies: [{ contentType: 'application/json', schema: chatBody }],
+    responses: [
+      {
+        status: 200,
+        text: 'A standard chat completion.',
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            id: Type.String(),
+            object: Type.Literal('chat.completion'),
+            created: Type.Integer(),
+            model: Type.String(),
+            choices: Type.Array(
+              Type.Object({ index: Type.Integer(), message: Type.Object({}, more), finish_reason: Type.String() }, more),
+            ),
+            usage: Type.Optional(Type.Object({}, more)),
+          },
+          more,
+        ),
+      },
+      { status: 200, text: 'With `stream: true`, chunks.', contentType: 'text/event-stream' },
+    ],
+    events: [
+      { name: 'data: {"object":"chat.completion.chunk"}', text: 'A delta of text, reasoning or tool calls.' },
+      { name: 'finish_reason', text: 'The last chunk with a choice: `stop`, `length`, `tool_calls`, `content_filter`.' },
+      { name: 'usage', text: 'A chunk with empty `choices`, when `stream_options.include_usage` asked for it.' },
+      { name: 'data: [DONE]', text: 'A good ending.' },
+      { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
+    ],
+    errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable'],
+  },
+  {
+    id: 'create-message',
+    group: GROUP,
+    method: 'POST',
+    path: '/v1/messages',
+    aliasRule: 'synchronous',
+    title: 'Create a message',
+    summary: 'The messages protocol.',
+    auth: 'key',
+    rules: [
+      '`POST /v1/messages/count_tokens` does not exist.',
+      'An answer that fails after its first event ends with `event: error`, never with `message_stop`.',
+    ],
+    headers: [
+      { name: 'anthropic-version', required: false, text: 'The date of the protocol, e.g. `2023-06-01`. Any date is accepted.' },
+    ],
+    bodies: [
+      {
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            model,
+            max_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Absent, a messages upstream gets 128000.' })),
+            messages: Type.Array(
+              Type.Object(
+                {
+                  role: Type.String({ description: '`user`, `assistant`; `system` is accepted.' }),
+                  content: Type.Union([Type.String(), Type.Array(Type.Object({ type: Type.String() }, more))]),
+                },
+                more,
+              ),
+            ),
+            system: Type.Optional(Type.Union([Type.String(), Type.Array(Type.Object({}, more))])),
+            stream: stream('true: server-sent events.'),
+            thinking: Type.Optional(Type.Object({ type: Type.String() }, more)),
+            tools: Type.Optional(Type.Array(Type.Object({}, more))),
+            tool_choice: Type.Optional(Type.Object({ type: Type.String() }, more)),
+            stop_sequences: Type.Optional(Type.Array(Type.String())),
+            temperature: Type.Optional(Type.Number()),
+            top_p: Type.Optional(Type.Number()),
+            top_k: Type.Optional(Type.Integer()),
+          },
+          more,
+        ),
+      },
+    ],
+    responses: [
+      {
+        status: 200,
+        text: 'A message.',
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            id: Type.String(),
+            type: Type.Literal('message'),
+            role: Type.Literal('assistant'),
+            model: Type.String(),
+            content: Type.Array(Type.Object({ type: Type.String() }, more)),
+            stop_reason: Type.Union([Type.String(), Type.Null()]),
+            usage: Type.Object({ input_tokens: Type.Integer(), output_tokens: Type.Integer() }, more),
+          },
+          more,
+        ),
+      },
+      { status: 200, text: 'With `stream: true`, events.', contentType: 'text/event-stream' },
+    ],
+    events: [
+      { name: 'message_start', text: 'The message begins.' },
+      { name: 'content_block_start', text: 'A block: `text`, `thinking`, `tool_use` …' },
+      {
+        name: 'content_block_delta',
+        text: '`text_delta`, `thinking_delta`, `input_json_delta`, `citations_delta`; `signature_delta` brings the whole signature at once.',
+      },
+      { name: 'content_block_stop', text: 'The block is whole.' },
+      { name: 'message_delta', text: 'Stop reason and usage.' },
+      { name: 'message_stop', text: 'A good ending.' },
+      { name: 'ping', text: 'Keep-alive.' },
+      { name: 'error', text: 'A failure; the stream then closes.' },
+    ],
+    errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable'],
+    errorBody: 'messages',
+  },
+];

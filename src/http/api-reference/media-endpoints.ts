@@ -1,0 +1,265 @@
+/** Images and videos, as the reference says them. */
+import { Type } from 'typebox';
+import type { EndpointReference } from './endpoint.ts';
+import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
+import { ref } from './shared-schemas.ts';
+
+const IMAGES = 'Images';
+const VIDEOS = 'Videos';
+const more = { additionalProperties: true } as const;
+const model = Type.String({ description: 'A name that `/v1/models` lists.' });
+
+const imageFields = {
+  model,
+  prompt: Type.String({ minLength: 1 }),
+  n: Type.Optional(Type.Integer({ minimum: 1, description: 'Each image is a request of its own. With `stream` only 1.' })),
+  size: Type.Optional(Type.String({ description: 'e.g. `1024x1024`.' })),
+  quality: Type.Optional(Type.String()),
+  background: Type.Optional(Type.String()),
+  output_format: Type.Optional(Type.String({ description: 'e.g. `png`.' })),
+  stream: Type.Optional(Type.Boolean({ description: 'true: completion events, no previews. Omit it for one JSON answer.' })),
+};
+const generationFields = {
+  ...imageFields,
+  style: Type.Optional(Type.String({ description: 'Refused on routes through a responses upstream.' })),
+  response_format: Type.Optional(
+    Type.String({ description: '`b64_json` or `url`; `url` is refused on routes through a responses upstream.' }),
+  ),
+};
+
+const imageReference = Type.Object(
+  {
+    image_url: Type.Optional(Type.String({ description: 'HTTP(S) URL or Base64 data URL.' })),
+    file_id: Type.Optional(Type.String({ description: 'Must be reachable with the credential of the upstream that is chosen.' })),
+  },
+  { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two.' },
+);
+
+const imageAnswer = Type.Object(
+  {
+    created: Type.Integer(),
+    data: Type.Array(
+      Type.Object({
+        b64_json: Type.Optional(Type.String()),
+        url: Type.Optional(Type.String()),
+        revised_prompt: Type.Optional(Type.String()),
+      }),
+    ),
+    quality: Type.Optional(
+      Type.String({
+        description:
+          'Like `size`, `background`, `output_format` and `model`: as the upstream reported it, where all images agree.',
+      }),
+    ),
+    usage: Type.Optional(Type.Object({}, more)),
+  },
+  more,
+);
+
+const imageResponses = [
+  { status: 200, text: 'The images.', contentType: 'application/json', schema: imageAnswer },
+  {
+    status: 200,
+    text: 'With `stream: true`, events. A comment comes at once and after every 15 seconds of silence.',
+    contentType: 'text/event-stream',
+  },
+] as const;
+
+const imageEvents = (name: string) => [
+  { name, text: 'The image in `b64_json` or `url`, with the metadata that the upstream reported.' },
+  { name: 'error', text: 'A failure.' },
+  { name: 'data: [DONE]', text: 'The end, after an image as after an error.' },
+];
+
+const IMAGE_ERRORS = [...INFERENCE_ERRORS, 'unsupported_parameter', 'unsupported_conversion'] as const;
+const VIDEO_ERRORS = [...KEY_ERRORS, 'video_primary_required'] as const;
+
+const taskId = Type.Object({ id: Type.String({ description: 'Of the task, `video_…`.' }) });
+
+export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
+  {
+    id: 'create-image',
+    group: IMAGES,
+    method: 'POST',
+    path: '/v1/images/generations',
+    aliasRule: 'synchronous',
+    title: 'Generate images',
+    summary: 'Images from a prompt.',
+    auth: 'key',
+    bodies: [{ contentType: 'application/json', schema: Type.Object(generationFields, more) }],
+    responses: imageResponses,
+    events: imageEvents('image_generation.completed'),
+    errors: IMAGE_ERRORS,
+  },
+  {
+    id: 'edit-image',
+    group: IMAGES,
+    method: 'POST',
+    path: '/v1/images/edits',
+    aliasRule: 'synchronous',
+    title: 'Edit images',
+    summary: 'Images from a prompt and 1 to 16 source images, as a form or as JSON.',
+    auth: 'key',
+    rules: [
+      'A mask goes with its source image and keeps its size and transparency.',
+      'Files are not moved between upstreams: a `file_id` works only where the chosen upstream knows it.',
+      '`POST /v1/images/variations` does not exist.',
+    ],
+    bodies: [
+      {
+        contentType: 'multipart/form-data',
+        schema: Type.Object(
+          {
+            ...imageFields,
+            'image[]': Type.Array(Type.Unsafe<string>({ type: 'string', format: 'binary' }), {
+              minItems: 1,
+              maxItems: 16,
+              description: 'Source images; a single one may be called `image`.',
+            }),
+            mask: Type.Optional(Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'PNG, at most one.' })),
+          },
+          more,
+        ),
+      },
+      {
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            ...generationFields,
+            images: Type.Array(imageReference, { minItems: 1, maxItems: 16 }),
+            mask: Type.Optional(imageReference),
+          },
+          more,
+        ),
+      },
+    ],
+    responses: imageResponses,
+    events: imageEvents('image_edit.completed'),
+    errors: IMAGE_ERRORS,
+  },
+  {
+    id: 'create-video',
+    group: VIDEOS,
+    method: 'POST',
+    path: '/v1/videos',
+    aliasRule: 'none',
+    title: 'Create a video task',
+    summary: 'Orders a video. The fixed price is held now, settled once on success, given back once on failure.',
+    auth: 'key',
+    rules: [
+      'Repeat a request that may have been lost with the same `Idempotency-Key`: it finds the same task, and nothing is held twice.',
+      'There are no callbacks: poll the task every 5 seconds. What a model can do is for its upstream to judge.',
+      'Only the primary node takes video requests. Video paths keep their `/v1` and have no aliases.',
+    ],
+    headers: [{ name: 'Idempotency-Key', required: true, text: 'One for each video; the same again when you retry.' }],
+    bodies: [
+      {
+        contentType: 'application/json',
+        schema: Type.Object(
+          {
+            model: Type.String({ description: 'A video model that `/v1/models` lists.' }),
+            prompt: Type.Optional(Type.String()),
+            duration: Type.Optional(Type.Integer({ minimum: 1, maximum: 60, description: 'Seconds.' })),
+            resolution: Type.Optional(Type.String({ description: 'e.g. `768P`.' })),
+            aspect_ratio: Type.Optional(Type.String({ description: 'e.g. `16:9`.' })),
+            input: Type.Optional(
+              Type.Array(
+                Type.Object(
+                  {
+                    type: Type.Enum(['image', 'video', 'audio']),
+                    url: Type.String({ description: 'HTTP or HTTPS.' }),
+                    role: Type.Optional(
+                      Type.Enum(['first_frame', 'last_frame', 'reference_image', 'reference_video', 'reference_audio']),
+                    ),
+                  },
+                  { additionalProperties: false },
+                ),
+                { maxItems: 50 },
+              ),
+            ),
+            provider_options: Type.Optional(
+              Type.Object(
+                {},
+                {
+                  ...more,
+                  description:
+                    'By upstream: `seed`, `generate_audio`, `watermark`, `camera_fixed`, `return_last_frame`, `service_tier`, `execution_expires_after`, `output_format`; or `prompt_optimizer`, `fast_pretreatment`; or `extra`.',
+                },
+              ),
+            ),
+          },
+          { additionalProperties: false, description: 'At most 1 MiB; an unknown field is refused.' },
+        ),
+      },
+    ],
+    responses: [
+      {
+        status: 202,
+        text: 'The task; the header `Location` holds its path.',
+        contentType: 'application/json',
+        schema: ref('VideoTask'),
+      },
+    ],
+    errors: [
+      ...INFERENCE_ERRORS,
+      'idempotency_key_required',
+      'idempotency_key_reused',
+      'unsupported_media_type',
+      'video_primary_required',
+    ],
+  },
+  {
+    id: 'read-video',
+    group: VIDEOS,
+    method: 'GET',
+    path: '/v1/videos/{id}',
+    aliasRule: 'none',
+    title: 'Read a video task',
+    summary: 'The task as it stands. Poll every 5 seconds with the key that created it.',
+    auth: 'key',
+    pathParameters: taskId,
+    responses: [{ status: 200, text: 'The task.', contentType: 'application/json', schema: ref('VideoTask') }],
+    errors: [...VIDEO_ERRORS, 'video_not_found'],
+  },
+  {
+    id: 'list-videos',
+    group: VIDEOS,
+    method: 'GET',
+    path: '/v1/videos',
+    aliasRule: 'none',
+    title: 'List video tasks',
+    summary: 'The tasks of this key, newest first.',
+    auth: 'key',
+    query: Type.Object({
+      limit: Type.Optional(Type.Integer({ minimum: 1, description: 'Tasks in this page.' })),
+      after: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+    }),
+    responses: [
+      {
+        status: 200,
+        text: 'A page of tasks.',
+        contentType: 'application/json',
+        schema: Type.Object({
+          object: Type.Literal('list'),
+          data: Type.Array(ref('VideoTask')),
+          has_more: Type.Boolean(),
+          next_cursor: Type.Union([Type.String(), Type.Null()]),
+        }),
+      },
+    ],
+    errors: [...VIDEO_ERRORS, 'invalid_request'],
+  },
+  {
+    id: 'cancel-video',
+    group: VIDEOS,
+    method: 'POST',
+    path: '/v1/videos/{id}/cancel',
+    aliasRule: 'none',
+    title: 'Cancel a video task',
+    summary: 'Cancels a task whose submission has not begun; what was held is given back.',
+    auth: 'key',
+    pathParameters: taskId,
+    responses: [{ status: 200, text: 'The cancelled task.', contentType: 'application/json', schema: ref('VideoTask') }],
+    errors: [...VIDEO_ERRORS, 'video_not_found', 'video_submission_started'],
+  },
+];

@@ -1,0 +1,117 @@
+/** The reference as an OpenAPI 3.1 document: the same TypeBox schemas, which are JSON Schema already. */
+import type { TObject, TSchema } from 'typebox';
+import { aliasesOf, type EndpointReference, type ResponseReference } from './endpoint.ts';
+import { ERROR_CODES } from './errors.ts';
+import { ref, SHARED_SCHEMAS } from './shared-schemas.ts';
+
+type JsonObject = { readonly [name: string]: unknown };
+
+/** `baseUrl`: named as the server where the configuration gives it; else the document is relative to where it was fetched. */
+export function openApiDocument(reference: readonly EndpointReference[], baseUrl: string | undefined): JsonObject {
+  const paths = new Map<string, Record<string, JsonObject>>();
+  for (const endpoint of reference) {
+    const operations = paths.get(endpoint.path) ?? {};
+    operations[endpoint.method.toLowerCase()] = operation(endpoint);
+    paths.set(endpoint.path, operations);
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Mizu',
+      version: '1',
+      description: 'A multi-protocol model gateway: responses, chat completions, messages, embeddings, images and videos.',
+    },
+    servers: [{ url: baseUrl ?? '.' }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: [...new Set(reference.map(({ group }) => group))].map((name) => ({ name })),
+    paths: Object.fromEntries(paths),
+    components: {
+      schemas: SHARED_SCHEMAS,
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+      },
+    },
+  };
+}
+
+function operation(endpoint: EndpointReference): JsonObject {
+  const { id, group, title, summary, rules = [], auth, headers = [], bodies = [], pathParameters, query } = endpoint;
+  const aliases = aliasesOf(endpoint);
+  const parameters = [
+    ...parametersOf(pathParameters, 'path'),
+    ...parametersOf(query, 'query'),
+    ...headers.map(({ name, required, text }) => ({
+      name,
+      in: 'header',
+      required,
+      description: text,
+      schema: { type: 'string' },
+    })),
+  ];
+  return {
+    operationId: id,
+    tags: [group],
+    summary: title,
+    description: [summary, ...rules].join('\n\n'),
+    ...(auth === 'none' ? { security: [] } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(bodies.length === 0
+      ? {}
+      : {
+          requestBody: {
+            required: true,
+            content: Object.fromEntries(bodies.map(({ contentType, schema }) => [contentType, { schema }])),
+          },
+        }),
+    responses: { ...successes(endpoint), ...failures(endpoint) },
+    ...(aliases.length === 0 ? {} : { 'x-aliases': aliases }),
+  };
+}
+
+function parametersOf(schema: TObject | undefined, place: 'path' | 'query'): JsonObject[] {
+  if (schema === undefined) return [];
+  const required = new Set<string>(schema.required ?? []);
+  return Object.entries<TSchema>(schema.properties).map(([name, property]) => ({
+    name,
+    in: place,
+    required: place === 'path' || required.has(name),
+    schema: property,
+  }));
+}
+
+/** One entry a status: a JSON answer and its stream share theirs. */
+function successes({ responses, events = [] }: EndpointReference): Record<string, JsonObject> {
+  const byStatus = Map.groupBy(responses, ({ status }) => status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, group]) => [
+      String(status),
+      {
+        description: group.map(({ text }) => text).join(' '),
+        ...contentOf(group),
+        ...(events.length === 0 ? {} : { 'x-events': events }),
+      },
+    ]),
+  );
+}
+
+function contentOf(group: readonly ResponseReference[]): JsonObject {
+  const content = group.flatMap(({ contentType, schema }) =>
+    contentType === undefined ? [] : [[contentType, { schema: schema ?? { type: 'string' } }] as const],
+  );
+  return content.length === 0 ? {} : { content: Object.fromEntries(content) };
+}
+
+function failures({ errors, errorBody }: EndpointReference): Record<string, JsonObject> {
+  const schema = ref(errorBody === 'messages' ? 'MessagesError' : 'Error');
+  const byStatus = Map.groupBy(errors, (code) => ERROR_CODES[code].status);
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].text}`).join('\n\n'),
+        content: { 'application/json': { schema } },
+      },
+    ]),
+  );
+}

@@ -1,0 +1,86 @@
+/**
+ * Active probes, off unless `health.probe_ms` is set: each Channel whose type has a model list is asked for it now and then, with its own
+ * credential. What they find concerns the Channel as a whole and is said to its health; models keep their own circuits.
+ */
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import type { Clock, Timer } from '../../streams/clock.ts';
+import type { Channel } from '../config/config.ts';
+import type { ConfigSource } from '../config/source.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Health } from './health.ts';
+import type { Upstreams } from './upstream.ts';
+import { readErrorText } from './upstream-body.ts';
+
+export interface ProbesOptions {
+  readonly config: ConfigSource;
+  readonly upstreams: Upstreams;
+  readonly health: Health;
+  readonly metrics: Metrics;
+  readonly clock: Clock;
+}
+
+const LISTS: Readonly<Partial<Record<ChannelType, string>>> = {
+  chat_completion: '/models',
+  responses: '/models',
+  messages: '/models',
+  gemini: '/models',
+  openai_image: '/models',
+  openrouter_image: '/images/models',
+};
+
+/** An upstream that takes longer to list its models is not well. */
+const PROBE_TIMEOUT_MS = 10_000;
+/** How often the configuration is asked whether probes are wanted. */
+const OFF_MS = 5_000;
+
+/** Returns how to stop: no probe begins after it, and those under way are cut. */
+export function startProbes(options: ProbesOptions): () => void {
+  const { config, clock } = options;
+  const stop = new AbortController();
+  let timer: Timer;
+  const round = async (): Promise<void> => {
+    const { health, channels } = config.current();
+    if (health.probeMs !== undefined) await Promise.all(channels.map((channel) => look(channel, options, stop.signal)));
+    if (!stop.signal.aborted) timer = clock.setTimeout(() => void round(), config.current().health.probeMs ?? OFF_MS);
+  };
+  timer = clock.setTimeout(() => void round(), config.current().health.probeMs ?? OFF_MS);
+  return () => {
+    timer.cancel();
+    stop.abort();
+  };
+}
+
+async function look(channel: Channel, { upstreams, health, metrics }: ProbesOptions, stopped: AbortSignal): Promise<void> {
+  const good = await probe(upstreams, channel, stopped);
+  if (good === undefined || stopped.aborted) return;
+  metrics.probed(channel.id, good);
+  health.probed(channel.id, good);
+}
+
+/** Whether the Channel answered as a healthy one; undefined where its type has no list, or nothing was learnt. */
+async function probe(upstreams: Upstreams, channel: Channel, stopped: AbortSignal): Promise<boolean | undefined> {
+  const path = LISTS[channel.type];
+  if (path === undefined) return undefined;
+  const { path: _ownPath, ...options } = channel.options;
+  const headers: Record<string, string> = channel.type === 'messages' ? { 'anthropic-version': '2023-06-01' } : {};
+  try {
+    const { status, body } = await upstreams.send(
+      { ...channel, options },
+      { path, headers },
+      {
+        method: 'GET',
+        stream: false,
+        signal: AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
+        clientHeaders: {},
+        upstreamModel: '',
+      },
+    );
+    await readErrorText(body);
+    // Too many requests is the answer of a healthy upstream, and 404 or 405 of one without a list.
+    if (status === 429) return undefined;
+    return status < 400 || status === 404 || status === 405;
+  } catch {
+    // Whatever failed, the upstream did not answer; an attempt of a request tells the operator why.
+    return false;
+  }
+}

@@ -1,0 +1,20 @@
+/**
+ * The address that the examples name. It comes from the configuration, else from the browser's own location; never from a request's
+ * Host header, which anybody may choose. The characters are limited because readers paste these examples into a shell.
+ */
+
+const PLAIN = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:\/[A-Za-z0-9._~-]+)*$/;
+
+/** `public_base_url` without a trailing slash. Throws an Error that says what is wrong with it. */
+export function checkedBaseUrl(text: string): string {
+  const trimmed = text.replace(/\/+$/, '');
+  if (!PLAIN.test(trimmed) || !URL.canParse(trimmed)) {
+    throw new Error('public_base_url must be a plain http or https URL: a host, a port, a path; no user, query or fragment');
+  }
+  return trimmed;
+}
+
+/** Ids that can stand in an example as they are, in JSON inside single quotes as in every other language. */
+export function isPlainModelId(id: string): boolean {
+  return /^[A-Za-z0-9](?:[A-Za-z0-9._:@/+-]{0,127})$/.test(id);
+}

@@ -1,0 +1,91 @@
+/**
+ * The public list of prices: every model that is priced and that some Channel serves, in exact decimal dollars, taken from the very
+ * rates that are charged. It does not know how it is shown or cached (`/prices.json`, the pages).
+ */
+import { formatUsd } from '../store/money.ts';
+import type { LongContextRates, ModelKind, RateTable, TierRates } from '../store/prices.ts';
+import type { Config, Model } from './config/config.ts';
+import type { ConfigSource } from './config/source.ts';
+
+/** Price key of the configuration (`input`, `image`, a tool meter …) to a decimal string of US dollars. */
+export type PricesByKey = Readonly<Record<string, string>>;
+
+export interface LongContextPrices {
+  /** Total input tokens, cached ones included. */
+  readonly above: number;
+  readonly prices: PricesByKey;
+}
+
+export interface PricedModel {
+  readonly id: string;
+  readonly kind: ModelKind;
+  readonly prices: PricesByKey;
+  readonly longContext?: LongContextPrices;
+  readonly serviceTiers?: Readonly<Record<string, PricesByKey>>;
+  /** Long-context prices of the tiers that have some. */
+  readonly serviceTierLongContext?: Readonly<Record<string, LongContextPrices>>;
+}
+
+export interface PriceList {
+  /** ISO 8601, UTC: since when these prices are in force. */
+  readonly updatedAt: string;
+  /** By name. */
+  readonly models: readonly PricedModel[];
+}
+
+export function priceListOf(config: Config, inForceSinceMs: number = config.loadedAtMs): PriceList {
+  const served = new Set(config.channels.flatMap(({ models }) => [...models.keys()]));
+  const models = [...config.models.values()]
+    .flatMap((model) => (model.rates !== undefined && served.has(model.name) ? [pricedModel(model, model.rates)] : []))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { updatedAt: new Date(inForceSinceMs).toISOString(), models };
+}
+
+/**
+ * The current list, made once for each configuration. A reload that changes no price keeps `updatedAt`, and a clock that went back does
+ * not take it back.
+ */
+export function createPriceLists(source: ConfigSource): () => PriceList {
+  let revision = source.current().revision;
+  let sinceMs = source.current().loadedAtMs;
+  let list = priceListOf(source.current());
+  return () => {
+    const config = source.current();
+    if (config.revision === revision) return list;
+    revision = config.revision;
+    const next = priceListOf(config);
+    if (JSON.stringify(next.models) !== JSON.stringify(list.models)) {
+      sinceMs = Math.max(sinceMs, config.loadedAtMs);
+      list = priceListOf(config, sinceMs);
+    }
+    return list;
+  };
+}
+
+function pricedModel(
+  { name, kind }: Model,
+  rates: TierRates & { readonly serviceTiers: ReadonlyMap<string, TierRates> },
+): PricedModel {
+  const { serviceTiers, longContext } = rates;
+  const tiersWithLong = [...serviceTiers].flatMap(([tier, { longContext: long }]) =>
+    long === undefined ? [] : [[tier, longPrices(long)] as const],
+  );
+  return {
+    id: name,
+    kind,
+    prices: pricesByKey(rates),
+    ...(longContext === undefined ? {} : { longContext: longPrices(longContext) }),
+    ...(serviceTiers.size === 0
+      ? {}
+      : { serviceTiers: Object.fromEntries([...serviceTiers].map(([tier, table]) => [tier, pricesByKey(table)])) }),
+    ...(tiersWithLong.length === 0 ? {} : { serviceTierLongContext: Object.fromEntries(tiersWithLong) }),
+  };
+}
+
+function longPrices(long: LongContextRates): LongContextPrices {
+  return { above: long.above, prices: pricesByKey(long) };
+}
+
+function pricesByKey({ tokens, pieces, meters }: RateTable): PricesByKey {
+  return Object.fromEntries([...tokens, ...pieces, ...meters].map(([key, nanos]) => [key, formatUsd(nanos)]));
+}

@@ -1,0 +1,96 @@
+/**
+ * Sends finished spans to a collector by OTLP over HTTP with JSON, in batches, beside the traffic: a collector that is slow or gone
+ * costs spans and never a request. Knows no gateway.
+ */
+import { request } from 'undici';
+import type { Clock, Timer } from '../../streams/clock.ts';
+import { type Attributes, encodeAttributes, encodeSpan, type Span } from './span.ts';
+
+export interface OtlpOptions {
+  /** The collector's base, such as `http://127.0.0.1:4318`; `/v1/traces` is appended unless it is there. */
+  readonly endpoint: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `service.name` and what else names this process. */
+  readonly resource: Attributes;
+  readonly clock: Clock;
+  /** Told how many spans a failure cost. */
+  readonly onLost: (count: number, error: unknown) => void;
+}
+
+export interface SpanExporter {
+  /** Never waits, never throws. */
+  add(span: Span): void;
+  /** Sends what waits; resolves when that is over, well or not. */
+  close(): Promise<void>;
+}
+
+const BATCH = 512;
+/** More than this waits for no collector. */
+const MAX_WAITING = 4096;
+const FLUSH_MS = 2_000;
+const SEND_MS = 10_000;
+
+export function createOtlpExporter(options: OtlpOptions): SpanExporter {
+  const url = tracesUrl(options.endpoint);
+  let waiting: Span[] = [];
+  let timer: Timer | undefined;
+  let sending: Promise<void> | undefined;
+
+  const flush = (): Promise<void> => {
+    timer?.cancel();
+    timer = undefined;
+    sending ??= sendAll().finally(() => {
+      sending = undefined;
+    });
+    return sending;
+  };
+  const sendAll = async (): Promise<void> => {
+    while (waiting.length > 0) {
+      const batch = waiting.slice(0, BATCH);
+      waiting = waiting.slice(BATCH);
+      try {
+        await send(url, batch, options);
+      } catch (error) {
+        options.onLost(batch.length, error);
+      }
+    }
+  };
+
+  return {
+    add(span) {
+      if (waiting.length >= MAX_WAITING) {
+        options.onLost(1, new Error('too many spans wait for the collector'));
+        return;
+      }
+      waiting.push(span);
+      if (waiting.length >= BATCH) void flush();
+      else timer ??= options.clock.setTimeout(() => void flush(), FLUSH_MS);
+    },
+    async close() {
+      await flush();
+    },
+  };
+}
+
+function tracesUrl(endpoint: string): string {
+  const base = endpoint.replace(/\/+$/, '');
+  return base.endsWith('/v1/traces') ? base : `${base}/v1/traces`;
+}
+
+async function send(url: string, batch: readonly Span[], options: OtlpOptions): Promise<void> {
+  const { statusCode, body } = await request(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...options.headers },
+    body: JSON.stringify({
+      resourceSpans: [
+        {
+          resource: { attributes: encodeAttributes(options.resource) },
+          scopeSpans: [{ scope: { name: 'mizu' }, spans: batch.map(encodeSpan) }],
+        },
+      ],
+    }),
+    signal: AbortSignal.timeout(SEND_MS),
+  });
+  await body.dump();
+  if (statusCode >= 300) throw new Error(`the collector answered ${statusCode}`);
+}

@@ -1,0 +1,85 @@
+/**
+ * What an operator writes on the command line, read strictly: amounts, dates, lists. A refusal names the option as it was typed.
+ * Knows no verb.
+ */
+import type { Cause } from '../../store/accounts.ts';
+import { parseUsd } from '../../store/money.ts';
+import type { Account } from '../../store/accounts.ts';
+import { RefusedError, textOption, UsageError, type VerbContext } from './verb.ts';
+
+/** Nano-dollars. Throws UsageError naming `field`. */
+export function usd(text: string, field: string, negative = false): bigint {
+  const parsed = parseUsd(text, { field, negative });
+  if (!parsed.ok) throw new UsageError(`${parsed.refusal.field} ${parsed.refusal.message}`);
+  return parsed.value;
+}
+
+const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+const SPAN_MS = { h: 3_600_000, d: 86_400_000 } as const;
+
+/** An ISO 8601 date or time (a date is its midnight in UTC), or `12h`, `30d` from now. */
+export function instant(text: string, field: string, nowMs: number): number {
+  const span = /^([1-9][0-9]{0,5})([hd])$/.exec(text);
+  if (span !== null) return nowMs + Number(span[1]) * SPAN_MS[span[2] === 'h' ? 'h' : 'd'];
+  const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  if (Number.isNaN(at)) throw new UsageError(`${field} must be a time such as 2027-01-31T00:00:00Z, or 12h, or 30d`);
+  return at;
+}
+
+/** `YYYY-MM-DD`, or undefined where the option is absent. */
+export function dayOption(context: VerbContext, name: string): string | undefined {
+  const text = textOption(context, name);
+  if (text === undefined) return undefined;
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  if (Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text)
+    throw new UsageError(`--${name} must be a day such as 2026-03-01`);
+  return text;
+}
+
+/** Entries between commas; undefined where the option is absent. An empty entry is refused, since a forgotten one is no permission. */
+export function listOption(context: VerbContext, name: string): string[] | undefined {
+  const text = textOption(context, name);
+  if (text === undefined) return undefined;
+  const entries = text.split(',').map((entry) => entry.trim());
+  const empty = entries.indexOf('');
+  if (empty >= 0) throw new UsageError(entries.length === 1 ? `--${name} is empty` : `--${name}[${empty}] is empty`);
+  return entries;
+}
+
+/** Why a change is made, for the journal. With `--cause ID` a script may repeat itself: the same cause is done once. */
+export function causeOf(context: VerbContext): Cause {
+  const note = textOption(context, 'note');
+  const id = textOption(context, 'cause');
+  if (id !== undefined && !/^[\x21-\x7e]{1,128}$/.test(id))
+    throw new UsageError('--cause must be 1 to 128 visible ASCII characters');
+  return { id: id ?? context.mint('op_'), by: 'cli', ...(note === undefined ? {} : { note }) };
+}
+
+/** The account, by name or id. Throws RefusedError. */
+export async function accountNamed(context: VerbContext, name: string): Promise<Account> {
+  const account = await (await context.store()).accounts.find(name);
+  if (account === undefined) throw new RefusedError(`there is no account ${name}`);
+  return account;
+}
+
+/** The store's names of fields and what the operator typed for them. */
+const OPTIONS: ReadonlyMap<string, string> = new Map([
+  ['name', '--name'],
+  ['class', '--class'],
+  ['credit', '--credit'],
+  ['amount', 'USD'],
+  ['models', '--models'],
+  ['ips', '--ips'],
+  ['expiresAtMs', '--expires'],
+  ['limits.total', '--limit-total'],
+  ['limits.hourly', '--limit-hourly'],
+  ['limits.daily', '--limit-daily'],
+]);
+
+/** A refusal of the store in the operator's words: the field first, where there is one. */
+export function reasonOf(refusal: { readonly reason: string }): string {
+  if (!('field' in refusal && 'message' in refusal)) return refusal.reason.replaceAll('_', ' ');
+  const field = String(refusal.field);
+  const [, base = field, index = ''] = /^(.*?)(\[\d+\])?$/.exec(field) ?? [];
+  return `${OPTIONS.get(base) ?? base}${index} ${String(refusal.message)}`;
+}

@@ -1,0 +1,30 @@
+/** What is printed from the code is current, and no loss table drops what the conversion rules protect. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
+import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
+import { ARCHITECTURE, LOSSES, printLosses, withDiagrams } from './support/print-docs.ts';
+
+test('docs/losses.md is what the loss tables say (npm run docs)', () => {
+  assert.equal(readFileSync(LOSSES, 'utf8'), printLosses());
+});
+
+test('the state diagrams are those of the tables (npm run docs)', () => {
+  const text = readFileSync(ARCHITECTURE, 'utf8');
+  assert.equal(text, withDiagrams(text));
+});
+
+test('every feature is answered by every encoder, and MUST_KEEP features are never dropped', () => {
+  const check = (name: string, features: readonly string[], losses: Readonly<Record<string, Decision>>): void => {
+    assert.deepEqual(Object.keys(losses).sort(), [...features].sort(), name);
+    for (const feature of MUST_KEEP) {
+      if (!features.includes(feature)) continue;
+      assert.notEqual(losses[feature]?.does, 'drop', `${name} drops ${feature}`);
+    }
+  };
+  for (const { dialect, losses } of UPSTREAMS) check(`${dialect} upstream`, REQUEST_FEATURES, losses);
+  for (const { dialect, losses } of CLIENTS) check(`${dialect} client`, RESPONSE_FEATURES, losses);
+  const known: readonly string[] = [...REQUEST_FEATURES, ...RESPONSE_FEATURES];
+  for (const feature of MUST_KEEP) assert.ok(known.includes(feature), feature);
+});

@@ -1,0 +1,146 @@
+/**
+ * One conversation with tools and reasoning that moves between upstreams of all four dialects, turn by turn, through the whole
+ * gateway. The simulated vendors are strict: one that meets a history it would not take fails the turn, and so does a signature
+ * that another vendor made.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+
+// Vendor and gateway JSON, read as it comes.
+type Json = ReturnType<typeof JSON.parse>;
+
+const TYPES = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+const TURNS = 9;
+const PARAMETERS = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] };
+
+let simulators: Simulator[];
+let gateway: TestGateway;
+
+before(async () => {
+  simulators = await Promise.all(TYPES.map(() => startSimulator({ pace: { ms: 0 } })));
+  gateway = await testGateway({
+    channels: TYPES.map((type, index) => ({
+      id: type,
+      type,
+      base_url: simulators[index]?.url,
+      api_key: 'sk-upstream',
+      models: { [`on-${type}`]: `sim-${type}` },
+    })),
+    models: Object.fromEntries(TYPES.map((type) => [`on-${type}`, { price: { input: '1', output: '2' } }])),
+  });
+});
+after(async () => {
+  await gateway[Symbol.asyncDispose]();
+  for (const simulator of simulators) await simulator.close();
+});
+
+/** A client of one dialect that keeps the whole history itself, as agents do. */
+interface Agent {
+  readonly path: string;
+  body(model: string, turn: number): object;
+  ask(text: string): void;
+  /** Takes the answer into the history and runs the calls in it. Returns how many there were. */
+  take(answer: Json): number;
+}
+
+function chatAgent(): Agent {
+  const messages: Json[] = [{ role: 'system', content: 'Be brief.' }];
+  return {
+    path: '/v1/chat/completions',
+    ask: (text) => void messages.push({ role: 'user', content: text }),
+    body: (model) => ({
+      model,
+      messages,
+      reasoning_effort: 'low',
+      tools: [{ type: 'function', function: { name: 'get_weather', parameters: PARAMETERS } }],
+    }),
+    take({ choices: [{ message }] }) {
+      messages.push(message);
+      for (const call of message.tool_calls ?? []) messages.push({ role: 'tool', tool_call_id: call.id, content: 'sunny' });
+      return (message.tool_calls ?? []).length;
+    },
+  };
+}
+
+function responsesAgent(): Agent {
+  const input: Json[] = [];
+  return {
+    path: '/v1/responses',
+    ask: (text) => void input.push({ role: 'user', content: [{ type: 'input_text', text }] }),
+    body: (model) => ({
+      model,
+      instructions: 'Be brief.',
+      input,
+      store: false,
+      include: ['reasoning.encrypted_content'],
+      reasoning: { effort: 'low', summary: 'auto' },
+      tools: [{ type: 'function', name: 'get_weather', parameters: PARAMETERS, strict: false }],
+    }),
+    take({ output }) {
+      const calls = output.filter(({ type }: Json) => type === 'function_call');
+      input.push(...output);
+      for (const { call_id } of calls) input.push({ type: 'function_call_output', call_id, output: 'sunny' });
+      return calls.length;
+    },
+  };
+}
+
+function messagesAgent(): Agent {
+  const messages: Json[] = [];
+  let results: Json[] = [];
+  return {
+    path: '/v1/messages',
+    ask(text) {
+      messages.push({ role: 'user', content: [...results, { type: 'text', text }] });
+      results = [];
+    },
+    body(model) {
+      if (results.length > 0) messages.push({ role: 'user', content: results });
+      results = [];
+      return {
+        model,
+        system: 'Be brief.',
+        max_tokens: 32_000,
+        messages,
+        thinking: { type: 'enabled', budget_tokens: 2_000 },
+        tools: [{ name: 'get_weather', input_schema: PARAMETERS }],
+      };
+    },
+    take({ content }) {
+      const calls = content.filter(({ type }: Json) => type === 'tool_use');
+      messages.push({ role: 'assistant', content });
+      results = calls.map(({ id }: Json) => ({ type: 'tool_result', tool_use_id: id, content: 'sunny' }));
+      return calls.length;
+    },
+  };
+}
+
+describe('a conversation of many turns moves between the four dialects', () => {
+  for (const agentOf of [chatAgent, responsesAgent, messagesAgent]) {
+    for (const offset of TYPES.keys()) {
+      test(`${agentOf.name}, first turn on ${TYPES[offset]}`, async () => {
+        const agent = agentOf();
+        const heard = () => simulators.flatMap(({ requests }) => requests).length;
+        let calls = 0;
+        let asked = 0;
+        let open = false;
+        for (let turn = 0; turn < TURNS; turn += 1) {
+          const type = TYPES[(turn + offset) % TYPES.length] ?? 'chat_completion';
+          if (!open) agent.ask(`What is the weather in city ${turn}? Call get_weather.`);
+          const before = heard();
+          const response = await gateway.post(agent.path, agent.body(`on-${type}`, turn));
+          const text = await response.text();
+          assert.equal(response.status, 200, `turn ${turn} on ${type}: ${text}`);
+          asked += heard() - before;
+          const count = agent.take(JSON.parse(text));
+          calls += count;
+          open = count > 0;
+        }
+        assert.ok(calls >= 3, 'tools were called');
+        assert.equal(asked, TURNS, 'no turn was tried twice');
+      });
+    }
+  }
+});

@@ -1,0 +1,215 @@
+/** Every way in which an exchange can end settles it once: through real sockets to the real ledger. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import type { Script } from '../../../src/http/simulator/script.ts';
+import type { RequestLogRow } from '../../../src/store/request-log.ts';
+import { CLIENTS, type MoneyGateway, moneyGateway, type Owner } from '../../support/money-gateway.ts';
+import { testGateway } from '../../support/test-gateway.ts';
+
+// biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
+type Json = any;
+
+const FUNDS = 10n ** 12n;
+const HELLO = [{ type: 'text', text: 'Good morning to you' }] as const;
+const USAGE = { input: 11, output: 4 };
+const CHARGE = 11n * 5_000n + 4n * 25_000n;
+const lenient = { health: { failures: 1_000 } };
+
+async function gatewayOf(t: TestContext): Promise<{ gateway: MoneyGateway; owner: Owner }> {
+  const gateway = await moneyGateway(t, lenient);
+  return { gateway, owner: await gateway.owner(FUNDS) };
+}
+
+interface Ended {
+  readonly row: RequestLogRow;
+  readonly status: number;
+  readonly text: string;
+}
+
+async function ended(
+  gateway: MoneyGateway,
+  client: keyof typeof CLIENTS,
+  model: string,
+  stream: boolean,
+  script: Script,
+): Promise<Ended> {
+  const owner = await gateway.owner(FUNDS);
+  gateway.simulator.enqueue(script);
+  const { path, ask } = CLIENTS[client];
+  const response = await gateway.post(owner, path, ask(model, stream, 'say good morning'));
+  const text = await response.text().catch((error: unknown) => String(error));
+  const [row] = await gateway.settled(owner, 1);
+  assert.ok(row);
+  // Once: one journal row of the exchange where it cost something, none where it was free, and the wallet says the same.
+  const journal = await gateway.store.ledger.journal({ ref: row.exchangeId });
+  const total = row.charge?.total ?? 0n;
+  assert.deepEqual(
+    journal.map(({ kind, nanos }) => [kind, nanos]),
+    total > 0n ? [['charge', total]] : [],
+  );
+  assert.equal(await gateway.wallet(owner), FUNDS - total);
+  assert.equal(gateway.store.admission.reserved(owner.key.id), 0n, 'the reservation is released');
+  return { row, status: response.status, text };
+}
+
+for (const stream of [true, false]) {
+  const form = stream ? 'stream' : 'whole';
+
+  test(`a success is charged by its report, in every pair of dialects (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t);
+    for (const client of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
+      for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+        const { row } = await ended(gateway, client, model, stream, { reply: { pieces: HELLO, usage: USAGE } });
+        assert.equal(row.charge?.total, CHARGE, `${client} over ${model}`);
+        assert.deepEqual(row.charge?.flags, [], `${client} over ${model}`);
+      }
+    }
+  });
+
+  test(`a success without a report is counted with a tokenizer and flagged (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t);
+    for (const model of ['chat_completion', 'responses', 'messages', 'gemini']) {
+      const { row, status } = await ended(gateway, 'chat', model, stream, { reply: { pieces: HELLO, usage: null } });
+      assert.equal(status, 200);
+      if (model === 'messages' && !stream) continue;
+      assert.ok(row.charge?.flags.includes('estimated'), model);
+      assert.equal(row.usage?.output, 4, `${model}: "Good morning to you" is four tokens`);
+      assert.equal(row.usage?.input, 3, `${model}: "say good morning" is three`);
+    }
+  });
+
+  test(`what fails without a report is free: a status, a cut, garbage, an error event, an answer that is none (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t);
+    const faults: Record<string, Script> = {
+      'status 500': { faults: [{ type: 'status', status: 500 }] },
+      'status 400': { faults: [{ type: 'status', status: 400 }] },
+      html: { faults: [{ type: 'html' }] },
+      cut: { reply: { pieces: HELLO, usage: USAGE }, faults: [{ type: 'cut', at: stream ? 2 : 0 }] },
+      garbage: { reply: { pieces: HELLO, usage: USAGE }, faults: [{ type: 'garbage', at: stream ? 2 : 0, text: 'data: {\n\n' }] },
+    };
+    for (const [name, script] of Object.entries(faults)) {
+      const { row } = await ended(gateway, 'chat', 'chat_completion', stream, script);
+      assert.equal(row.status, 'error', name);
+      assert.equal(row.charge?.total ?? 0n, 0n, name);
+    }
+  });
+
+  test(`an answer that the gateway itself cannot say is an error to the client and is paid for (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t);
+    const pieces = [...HELLO, { type: 'image', data: Buffer.from('not really an image').toString('base64') } as const];
+    const { row, status, text } = await ended(gateway, 'messages', 'responses', stream, { reply: { pieces, usage: USAGE } });
+    assert.equal(status, stream ? 200 : 502);
+    assert.match(text, /response_not_representable/);
+    assert.equal(row.errorCode, 'response_not_representable');
+    assert.ok((row.charge?.total ?? 0n) > 0n);
+    assert.equal(row.charge?.flags.includes('estimated'), stream, 'a stream is refused before its report comes');
+  });
+}
+
+test('a client that leaves before the first byte costs nothing that is not known; the upstream is cut off', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  for (const stream of [true, false]) {
+    gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE }, pace: { firstMs: 10_000 } });
+    const abort = new AbortController();
+    const { path, ask } = CLIENTS.chat;
+    const asking = gateway.post(owner, path, ask('chat_completion', stream), { signal: abort.signal });
+    const before = gateway.simulator.requests.length;
+    while (gateway.simulator.requests.length === before) await new Promise((resolve) => setTimeout(resolve, 5));
+    abort.abort();
+    await assert.rejects(asking);
+    const rows = await gateway.settled(owner, stream ? 1 : 2);
+    const row = rows.at(-1);
+    assert.deepEqual([row?.clientGone, row?.charge?.total ?? 0n, row?.status], [true, 0n, 'success']);
+    assert.equal(await gateway.simulator.requests.at(-1)?.over, 'left');
+  }
+  assert.equal(await gateway.wallet(owner), FUNDS);
+});
+
+test('a client that leaves after the report came pays the report', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  gateway.simulator.enqueue({
+    reply: { pieces: HELLO, usage: { ...USAGE, cached: 5 } },
+    faults: [{ type: 'stall', at: 6, ms: 5_000 }],
+  });
+  const abort = new AbortController();
+  const { path, ask } = CLIENTS.messages;
+  const response = await gateway.post(owner, path, ask('messages', true), { signal: abort.signal });
+  await response.body?.getReader().read();
+  abort.abort();
+  const [row] = await gateway.settled(owner, 1);
+  assert.equal(row?.usage?.cachedInput, 5, 'the input is known from message_start, the cache with it');
+  assert.ok(row?.charge?.flags.includes('estimated'), 'the output is not known yet');
+  assert.equal(await gateway.wallet(owner), FUNDS - (row?.charge?.total ?? 0n));
+});
+
+test('an unlimited account is journaled against the house and keeps its wallet; a sub-account pays alone', async (t) => {
+  const gateway = await moneyGateway(t, lenient);
+  const free = await gateway.owner(0n, {}, { unlimited: true });
+  const sub = await gateway.owner(FUNDS, { subAccount: true });
+  const moved = await gateway.store.keys.transfer(sub.key.id, 1_000_000n, { id: 'move', by: 'test' });
+  assert.equal(moved.ok, true);
+  for (const owner of [free, sub]) {
+    gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE } });
+    assert.equal((await gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('chat_completion', false))).status, 200);
+    const [row] = await gateway.settled(owner, 1);
+    assert.equal(row?.charge?.total, CHARGE);
+  }
+  assert.equal(await gateway.wallet(free), 0n);
+  assert.equal(await gateway.wallet(sub), FUNDS - 1_000_000n);
+  assert.equal((await gateway.store.keys.balance(sub.key.id))?.nanos, 1_000_000n - CHARGE);
+  const [house] = await gateway.store.ledger
+    .journal({ accountId: free.account.id, limit: 100_000 })
+    .then((rows) => rows.slice(-1));
+  assert.equal(house?.from, `house:${free.account.id}`);
+});
+
+test('the balance endpoints and the usage by day follow a charge at once, in both formats', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  const poor = await gateway.owner(0n);
+  const rich = await gateway.owner(0n, {}, { unlimited: true });
+  gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE } });
+  await (await gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('chat_completion', false))).text();
+  await gateway.settled(owner, 1);
+  const get = async (who: Owner, path: string): Promise<Json> => (await gateway.get(who, path)).json();
+  assert.deepEqual(await get(owner, '/user/balance'), {
+    is_available: true,
+    balance_infos: [{ currency: 'USD', total_balance: '999.999845', granted_balance: '0.00', topped_up_balance: '999.999845' }],
+  });
+  assert.deepEqual(await get(owner, '/api/codex/usage'), {
+    plan_type: 'unknown',
+    rate_limit: null,
+    credits: { has_credits: true, unlimited: false, balance: '999.999845' },
+  });
+  assert.deepEqual((await get(poor, '/api/codex/usage')).credits, { has_credits: false, unlimited: false, balance: '0.00' });
+  assert.equal((await get(poor, '/user/balance')).is_available, false);
+  assert.equal((await get(rich, '/api/codex/usage')).credits.unlimited, true);
+  const today = new Date().toISOString().slice(0, 10);
+  const { data } = await get(owner, `/v1/usage?from=${today}`);
+  assert.deepEqual(
+    data.map(({ requests, input_tokens, output_tokens, charged }: Json) => [requests, input_tokens, output_tokens, charged]),
+    [[1, 11, 4, '0.000155']],
+  );
+  assert.deepEqual((await get(poor, '/v1/usage')).data, []);
+  assert.equal((await gateway.get(owner, '/v1/usage?from=2026-02-30')).status, 400);
+});
+
+test('settlement delays no byte: an answer ends though the store never writes', async () => {
+  const { startSimulator } = await import('../../../src/http/simulator/simulator.ts');
+  const simulator = await startSimulator();
+  try {
+    await using gateway = await testGateway({
+      channels: [{ id: 'one', type: 'messages', base_url: simulator.url, api_key: 'k', models: ['m'] }],
+      models: { m: { price: { input: '1', output: '2' } } },
+    });
+    const never = <T>() => new Promise<T>(() => undefined);
+    gateway.store.settlements.open = never;
+    gateway.store.settlements.settle = never;
+    for (const stream of [true, false]) {
+      simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE } });
+      const { path, ask } = CLIENTS.messages;
+      assert.match(await (await gateway.post(path, ask('m', stream))).text(), stream ? /message_stop/ : /end_turn/);
+    }
+  } finally {
+    await simulator.close();
+  }
+});

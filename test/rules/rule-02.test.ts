@@ -1,0 +1,56 @@
+/** Rule 2: files across providers are content or a public URL; a private reference stays with its provider, Channel and credential. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeWith, need } from './requests.ts';
+import { convert, type Json } from '../failures/through.ts';
+
+const PDF = 'JVBERi0xLjQ=';
+const chat = (file: object): object => ({ messages: [{ role: 'user', content: [{ type: 'file', file }] }] });
+const responses = (part: object): object => ({ input: [{ role: 'user', content: [{ type: 'input_file', ...part }] }] });
+const messages = (source: object): object => ({
+  max_tokens: 9,
+  messages: [{ role: 'user', content: [{ type: 'document', source }] }],
+});
+
+test('rule 2: content crosses from every client to every upstream', () => {
+  const data = `data:application/pdf;base64,${PDF}`;
+  const asked = [
+    ['chat', chat({ filename: 'a.pdf', file_data: data })],
+    ['responses', responses({ filename: 'a.pdf', file_data: data })],
+    ['messages', messages({ type: 'base64', media_type: 'application/pdf', data: PDF })],
+  ] as const;
+  for (const [client, body] of asked) {
+    for (const upstream of ['chat', 'responses', 'messages', 'gemini'] as const) {
+      assert.ok(JSON.stringify(convert(client, upstream, body)).includes(PDF), `${client} to ${upstream}`);
+    }
+  }
+});
+
+test('rule 2: a public URL crosses to the dialects that take one, and is refused by its path elsewhere', () => {
+  const url = 'https://example.com/a.pdf';
+  for (const [client, body] of [
+    ['responses', responses({ file_url: url })],
+    ['messages', messages({ type: 'url', url })],
+  ] as const) {
+    for (const upstream of ['responses', 'messages', 'gemini'] as const) {
+      assert.ok(JSON.stringify(convert(client, upstream, body)).includes(url), `${client} to ${upstream}`);
+    }
+    assert.throws(() => convert(client, 'chat', body), need({ status: 400, code: 'unsupported_conversion' }));
+  }
+});
+
+test('rule 2: a private reference is marked as such in every client dialect, so that it goes to its own scope only', () => {
+  const asked = [
+    ['chat', chat({ file_id: 'file-1' })],
+    ['responses', responses({ file_id: 'file-1' })],
+    ['messages', messages({ type: 'file', file_id: 'file-1' })],
+  ] as const;
+  for (const [client, body] of asked) {
+    const { items } = decodeWith(client, body);
+    const found = items.flatMap((item) => (item.kind === 'media' ? [item.media.source] : []));
+    assert.deepEqual(
+      found.map((source: Json) => [source.from, source.id]),
+      [['reference', 'file-1']],
+    );
+  }
+});

@@ -1,0 +1,152 @@
+/** Rules 11, 14 and 15: illegal streams and malformed events, custom tools of messages, responses objects without a status. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { need } from './requests.ts';
+import {
+  block,
+  convert,
+  delta,
+  DONE,
+  finish,
+  type Json,
+  messageEnd,
+  messageStart,
+  say,
+  sent,
+  through,
+  wholeThrough,
+} from '../failures/through.ts';
+
+const CLIENTS = ['chat', 'responses', 'messages'] as const;
+const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+const cut = { type: 'input_json_delta', partial_json: '{"x":' };
+
+test('rule 11: an illegal lifecycle is an error for every client', () => {
+  const streams = [
+    ['messages', [...block(0, { type: 'text', text: '' }, say('x')), ...messageEnd('end_turn')]],
+    ['messages', [messageStart(), { type: 'content_block_delta', index: 0, delta: say('x') }]],
+    ['responses', [{ type: 'response.output_text.delta', item_id: 'x', output_index: 0, content_index: 0, delta: 'x' }]],
+    ['chat', [delta({ content: 'x' }), finish('stop'), delta({ content: 'late' }), DONE]],
+  ] as const;
+  for (const [upstream, events] of streams) {
+    for (const client of CLIENTS) {
+      const { failure, text } = through(upstream, client, events);
+      assert.equal(failure?.details.reason, 'illegal_lifecycle', `${upstream}: ${failure?.message}`);
+      assert.doesNotMatch(text, /\[DONE\]|message_stop|response\.completed/);
+    }
+  }
+});
+
+test('rule 11: a malformed known event is an error, an unknown one is none', () => {
+  const bad = [
+    ['chat', { id: 'c', choices: 'x' }],
+    ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
+    ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
+    ['gemini', { candidates: 5 }],
+  ] as const;
+  for (const [upstream, event] of bad) {
+    const begin =
+      upstream === 'messages'
+        ? [messageStart()]
+        : upstream === 'responses'
+          ? [{ type: 'response.created', response: { id: 'r', status: 'in_progress', output: [] } }]
+          : [];
+    for (const client of CLIENTS)
+      assert.equal(through(upstream, client, [...begin, event]).failure?.details.reason, 'malformed_event', upstream);
+  }
+  const unknown = [
+    messageStart(),
+    { type: 'brand_new', x: 1 },
+    ...block(0, { type: 'text', text: '' }, say('x')),
+    ...messageEnd('end_turn'),
+  ];
+  for (const client of CLIENTS) assert.equal(through('messages', client, unknown).failure, undefined);
+});
+
+test('rule 11: truncated tool JSON is refused in whole messages answers and requests', () => {
+  const events = [messageStart(), ...block(0, use, cut), ...messageEnd('max_tokens')];
+  const native = through('messages', 'messages', events);
+  assert.equal(native.names.at(-1), 'message_stop', 'a native stream that ran into its cap keeps its bytes');
+  assert.match(native.text, /\{\\"x\\":/);
+  assert.equal(native.body, undefined, 'a whole answer does not');
+  assert.equal(
+    through('messages', 'messages', [messageStart(), ...block(0, use, cut), ...messageEnd('tool_use')]).names.at(-1),
+    'error',
+  );
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: [{ ...use, input: '{"x":' }] },
+  ];
+  for (const upstream of ['messages', 'chat'] as const) {
+    assert.throws(
+      () => sent('messages', upstream, { max_tokens: 9, messages }),
+      need({ status: 400, param: /messages\[1\]\.content\[0\]\.input/ }),
+    );
+  }
+});
+
+const CUSTOM = {
+  type: 'custom',
+  name: 'f',
+  description: 'd',
+  input_schema: { type: 'object', properties: { q: { type: 'string' } } },
+};
+const history = (input: object): object[] => [
+  { role: 'user', content: 'x' },
+  { role: 'assistant', content: [{ ...use, input }] },
+  { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] },
+];
+
+test('rule 14: a custom tool with an object schema, its calls and their results convert together, ids kept', () => {
+  for (const upstream of ['chat', 'responses', 'gemini'] as const) {
+    const text = JSON.stringify(convert('messages', upstream, { max_tokens: 9, tools: [CUSTOM], messages: history({ q: 'y' }) }));
+    for (const part of ['"name":"f"', '"q"', 'y', '"a"']) assert.ok(text.includes(part), `${upstream}: ${part}`);
+  }
+  const chat = convert('messages', 'chat', { max_tokens: 9, tools: [CUSTOM], messages: history({ q: 'y' }) });
+  assert.equal(chat.messages[1].tool_calls[0].id, 'a');
+  assert.equal(chat.messages[2].tool_call_id, 'a');
+});
+
+test('rule 14: an invalid schema or invalid arguments are an error', () => {
+  for (const input_schema of ['x', 5, { type: 'string' }]) {
+    assert.throws(
+      () =>
+        sent('messages', 'chat', {
+          max_tokens: 9,
+          tools: [{ ...CUSTOM, input_schema }],
+          messages: [{ role: 'user', content: 'x' }],
+        }),
+      need({ status: 400, param: /^tools\[0\]/ }),
+      JSON.stringify(input_schema),
+    );
+  }
+  const args = (value: string): object => ({ type: 'custom_tool_call', call_id: 'a', name: 'f', input: value });
+  const tool = { type: 'custom', name: 'f', input_schema: CUSTOM.input_schema };
+  const ask = (value: string): unknown =>
+    sent('responses', 'messages', {
+      tools: [tool],
+      input: [{ role: 'user', content: 'x' }, args(value), { type: 'custom_tool_call_output', call_id: 'a', output: 'r' }],
+    });
+  assert.throws(() => ask('not json'), need({ status: 400 }));
+  assert.ok(ask('{"q":"y"}') !== undefined);
+});
+
+test('rule 15: an error without a valid status and an empty object are refused; output without status is accepted', () => {
+  const output = [
+    { id: 'msg_1', type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] },
+  ];
+  const refused: Json[] = [
+    {},
+    { error: { code: 'x', message: 'y' }, output: [] },
+    { error: { code: 'x', message: 'y' }, status: 'odd', output },
+  ];
+  for (const client of CLIENTS) {
+    for (const body of refused)
+      assert.throws(
+        () => wholeThrough('responses', client, body),
+        (error: unknown) => error instanceof Error,
+        JSON.stringify(body),
+      );
+    assert.match(JSON.stringify(wholeThrough('responses', client, { id: 'r', object: 'response', output })), /"x"/);
+  }
+});

@@ -1,0 +1,110 @@
+/**
+ * Documentation that is printed from the code: docs/losses.md and the state diagrams in ARCHITECTURE.md.
+ * `npm run docs` writes both; test/docs.test.ts fails while they are out of date.
+ */
+import { readFileSync, writeFileSync } from 'node:fs';
+import type { Decision } from '../../src/codecs/canonical/features.ts';
+import { REQUEST_FEATURES, RESPONSE_FEATURES } from '../../src/codecs/canonical/features.ts';
+import { ITEM, RESPONSE } from '../../src/codecs/canonical/lifecycle.ts';
+import * as chat from '../../src/codecs/chat/lifecycle.ts';
+import * as completions from '../../src/codecs/completions/lifecycle.ts';
+import * as gemini from '../../src/codecs/gemini/lifecycle.ts';
+import * as messages from '../../src/codecs/messages/lifecycle.ts';
+import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
+import * as responses from '../../src/codecs/responses/lifecycle.ts';
+import { EXCHANGE } from '../../src/http/exchange.ts';
+import { HOLD } from '../../src/store/ledger.ts';
+import { VIDEO } from '../../src/store/videos.ts';
+import { mermaid } from './mermaid.ts';
+
+const ROOT = new URL('../../', import.meta.url);
+export const LOSSES = new URL('docs/losses.md', ROOT);
+export const ARCHITECTURE = new URL('ARCHITECTURE.md', ROOT);
+
+const OPEN = '<!-- generated: diagrams -->';
+const CLOSE = '<!-- /generated: diagrams -->';
+
+export function printLosses(): string {
+  return [
+    '# What each dialect keeps',
+    '',
+    'Printed from the loss tables of the codecs by `npm run docs`. Within one dialect nothing is lost. Between two dialects each encoder',
+    'answers every feature of a conversation: **keep**, *coerce* (said in another form), drop (left out, and named in the request log)',
+    'or **refuse** (an error: `unsupported_conversion` for requests, `response_not_representable` for answers).',
+    '',
+    '## Requests, by the dialect of the upstream',
+    '',
+    ...table(
+      REQUEST_FEATURES,
+      UPSTREAMS.map(({ dialect, losses }) => [dialect, losses]),
+    ),
+    '',
+    '## Answers, by the dialect of the client',
+    '',
+    ...table(
+      RESPONSE_FEATURES,
+      CLIENTS.map(({ dialect, losses }) => [dialect, losses]),
+    ),
+    '',
+  ].join('\n');
+}
+
+function table<F extends string>(
+  features: readonly F[],
+  columns: readonly (readonly [string, Readonly<Record<F, Decision>>])[],
+): string[] {
+  const rows = features.map((feature) => [feature, ...columns.map(([, losses]) => cell(losses[feature]))]);
+  const head = ['feature', ...columns.map(([dialect]) => dialect)];
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+}
+
+function cell(decision: Decision): string {
+  switch (decision.does) {
+    case 'keep':
+      return '**keep**';
+    case 'coerce':
+      return `*coerce*: ${escaped(decision.to)}`;
+    case 'drop':
+      return `drop: ${escaped(decision.why)}`;
+    case 'refuse':
+      return `**refuse**: ${escaped(decision.why)}`;
+  }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
+}
+
+export function printDiagrams(): string {
+  const diagrams: readonly (readonly [string, string])[] = [
+    ['A canonical response', mermaid(RESPONSE)],
+    ['A canonical item', mermaid(ITEM)],
+    ['chat: an upstream', mermaid(chat.UPSTREAM)],
+    ['chat: a client', mermaid(chat.CLIENT)],
+    ['completions: a client', mermaid(completions.CLIENT)],
+    ['responses: a stream', mermaid(responses.STREAM)],
+    ['responses: an output item', mermaid(responses.ITEM)],
+    ['responses: a part', mermaid(responses.PART)],
+    ['responses: the input of a call', mermaid(responses.INPUT)],
+    ['messages: an upstream', mermaid(messages.UPSTREAM)],
+    ['messages: a client', mermaid(messages.CLIENT)],
+    ['gemini: an upstream', mermaid(gemini.STREAM)],
+    ['An exchange', mermaid(EXCHANGE)],
+    ['A hold', mermaid(HOLD)],
+    ['A video task', mermaid(VIDEO)],
+  ];
+  return diagrams.map(([title, diagram]) => `### ${title}\n\n\`\`\`mermaid\n${diagram}\`\`\`\n`).join('\n');
+}
+
+/** ARCHITECTURE.md with the diagrams as they are now. */
+export function withDiagrams(text: string): string {
+  const [before, rest] = text.split(OPEN);
+  const after = rest?.split(CLOSE)[1];
+  if (before === undefined || after === undefined) throw new Error(`ARCHITECTURE.md has no ${OPEN} … ${CLOSE}`);
+  return `${before}${OPEN}\n\n${printDiagrams()}\n${CLOSE}${after}`;
+}
+
+if (import.meta.main) {
+  writeFileSync(LOSSES, printLosses());
+  writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));
+}

@@ -1,0 +1,35 @@
+/** Whether an upstream would take a request body: the simulator's own checks, which share no code with the codecs. */
+import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
+import { chat } from '../../src/http/simulator/chat.ts';
+import type { Dialect, Turn } from '../../src/http/simulator/dialect.ts';
+import { gemini } from '../../src/http/simulator/gemini.ts';
+import { asScript } from '../../src/http/simulator/parse-script.ts';
+import { messages } from '../../src/http/simulator/messages.ts';
+import { ResponseMemory } from '../../src/http/simulator/response-memory.ts';
+import { responses } from '../../src/http/simulator/responses.ts';
+import { VendorError } from '../../src/http/simulator/vendor-error.ts';
+import { countingMint } from './wire.ts';
+
+const VENDORS: Partial<Record<ChannelType, Dialect>> = { chat_completion: chat, responses, messages, gemini };
+
+/** What the vendor would answer, or undefined when it takes the body. Every opaque value counts as its own. */
+export function refusalOf(channelType: ChannelType, body: string, model = 'up-model'): string | undefined {
+  const vendor = VENDORS[channelType];
+  if (vendor === undefined) throw new Error(`no vendor speaks ${channelType}`);
+  const turn: Turn = {
+    body: JSON.parse(body),
+    model,
+    createdS: 1_760_000_000,
+    mint: countingMint(),
+    seals: { issue: () => 'seal', accepts: () => true },
+    memory: new ResponseMemory(10),
+    chat: asScript({}).chat ?? {},
+  };
+  try {
+    vendor.check(turn);
+    return undefined;
+  } catch (error) {
+    if (error instanceof VendorError) return error.message;
+    throw error;
+  }
+}
