@@ -6,6 +6,7 @@
 const MAX_CHARS = 1024;
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/<\/?(?:script|style|iframe|img|svg|object|embed|link|meta|a|div|p|pre)\b[^>]*>?/gi, ' '],
   [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[url]'],
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],

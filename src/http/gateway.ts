@@ -12,6 +12,7 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { KeySlots } from './key-slots.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Pages } from './pages/create-pages.ts';
@@ -28,6 +29,7 @@ export interface Gateway {
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
+  readonly keySlots: KeySlots;
   /** Responses that may be continued by id. */
   readonly memory: Memory;
   readonly log: Logger;

@@ -31,6 +31,7 @@ const HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
+const KEEP_ALIVE_PROBE_MS = 30_000;
 
 const CORS = {
   'access-control-allow-origin': '*',
@@ -51,14 +52,22 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     noDelay: true,
+    // A client that vanished without a word is noticed by the kernel's own probes.
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     shouldUpgradeCallback: (request) => sockets.wants(request),
   });
   server.maxConnections = limits.connections;
 
+  const answering = new WeakMap<Socket, Set<ServerResponse>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     responses.add(response);
+    const { socket } = request;
+    const open = answering.get(socket) ?? new Set();
+    answering.set(socket, open.add(response));
     response.on('close', () => {
       responses.delete(response);
+      open.delete(response);
       // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
@@ -68,7 +77,11 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.on('request', onRequest);
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
-  server.on('clientError', refuseUnreadable);
+  server.on('clientError', (error, socket: Socket) => {
+    // In the middle of an answer our words would be read as part of it.
+    const speaking = [...(answering.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    refuseUnreadable(error, socket, speaking);
+  });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
 
   const cut = (): void => {
@@ -230,8 +243,8 @@ function usableId(value: string | string[] | undefined): string | undefined {
 }
 
 /** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
-function refuseUnreadable(error: Error, socket: Socket): void {
-  if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+function refuseUnreadable(error: Error, socket: Socket, speaking: boolean): void {
+  if (speaking || !socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
     socket.destroy();
     return;
   }

@@ -14,6 +14,7 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { KeySlots } from './key-slots.ts';
 import { localMemory, type Memory } from './history/memory.ts';
 import { type Post, workersMemory } from './history/workers.ts';
 import { ResponseHistory } from './history/response-history.ts';
@@ -181,6 +182,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
+    keySlots: new KeySlots(),
     memory: createMemory(options),
     log: options.log,
     metrics,

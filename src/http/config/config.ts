@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { KeyLimits } from '../key-slots.ts';
 
 /** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
 export const COMPACT_SUFFIX = '-openai-compact';
@@ -91,6 +92,8 @@ export interface Limits {
   readonly answerBytes: number;
   readonly bodyMs: number;
   readonly connections: number;
+  /** What one API key may hold at once. */
+  readonly key: KeyLimits;
 }
 
 /** The most bytes that are kept: of one conversation, of one key, in all. */

@@ -159,6 +159,10 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       answerBytes: limits.answer_bytes ?? 128 * 1024 * 1024,
       bodyMs: limits.body_ms ?? 60_000,
       connections: limits.connections ?? 20_000,
+      key: {
+        exchanges: limits.key_exchanges ?? 20_000,
+        bodyBytes: limits.key_body_bytes ?? 1024 * 1024 * 1024,
+      },
     },
     dispatch: { maxAttempts: file.dispatch?.max_attempts ?? 6, maxRetryWaitMs: file.dispatch?.max_retry_wait_ms ?? 5_000 },
     health: {

@@ -258,6 +258,20 @@ export const CONFIG_SCHEMA = Type.Object(
           ),
           body_ms: Milliseconds('To receive a request body.', 60_000),
           connections: Type.Optional(Type.Integer({ minimum: 1, default: 20_000 })),
+          key_exchanges: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              default: 20_000,
+              description: 'Requests that one API key may have open, in each process.',
+            }),
+          ),
+          key_body_bytes: Type.Optional(
+            Type.Integer({
+              minimum: 1024,
+              default: 1_073_741_824,
+              description: 'Request bodies that one API key may have in a process at once.',
+            }),
+          ),
         },
         closed,
       ),

@@ -30,11 +30,26 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (error.blame !== 'upstream' || error.code === 'response_not_representable' || isDeterministic(status)) permit.nothing();
+  else if (blamesContent(error)) permit.nothing();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
   else permit.failed();
+}
+
+const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;
+const NAMED_BY_CLIENT = /\b(conversation|previous_response|file|container|vector[ _]store)(_?id|s)?\b/i;
+
+/**
+ * A 403 about what was said, or a 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
+ * for all others by asking.
+ */
+function blamesContent(error: GatewayError): boolean {
+  const upstream = error.details.upstream;
+  const text = upstream?.text ?? '';
+  if (upstream?.status === 403) return FLAGGED.test(text);
+  return upstream?.status === 404 && NAMED_BY_CLIENT.test(text) && !/model/i.test(text);
 }
 
 const OPAQUE_WORDS =

@@ -31,6 +31,7 @@ const MAX_AT_ONCE = 4;
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.multipartBytes);
   const request = await receiveImageRequest(call, operation);
   call.notes.model = request.model;
   call.notes.stream = request.stream;

@@ -27,6 +27,7 @@ import { Meter } from '../meter.ts';
 export const embeddings: Handler = async (call) => {
   const { gateway, config } = call;
   const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   const request = readEmbeddingRequest(text, json);

@@ -21,6 +21,8 @@ import { upstreamFailure } from '../errors.ts';
 export interface AnswerStreamOptions {
   readonly clock: Clock;
   readonly maxEventBytes: number;
+  /** Of the whole stream: its answer is folded in memory, so one that never ends must end here. */
+  readonly maxBytes: number;
   /** Running since the request was sent. */
   readonly timers: IdleTimers;
 }
@@ -56,6 +58,8 @@ export class AnswerStream implements AnswerSource {
   readonly #stages: Stage<Uint8Array, Step>;
   readonly #timers: IdleTimers;
   readonly #silence: Deadline;
+  readonly #maxBytes: number;
+  #bytes = 0;
   #failed: GatewayError | undefined;
   #over = false;
   /** The dialect's finish was seen, and the silence is being counted. */
@@ -66,6 +70,7 @@ export class AnswerStream implements AnswerSource {
     this.#decoder = decoder;
     this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
     this.#timers = options.timers;
+    this.#maxBytes = options.maxBytes;
     this.#silence = createDeadline(options.clock, () => this.#reader.finish());
   }
 
@@ -86,7 +91,7 @@ export class AnswerStream implements AnswerSource {
       if (batch === undefined) return false;
       this.#timers.touch();
       if (batch === null) this.#stages.end(out);
-      else for (const bytes of batch) if (!this.#stages.ended) this.#stages.push(bytes, out);
+      else for (const bytes of batch) if (!this.#stages.ended) this.#push(bytes, out);
       this.#over = batch === null || this.#stages.ended;
     } catch (thrown) {
       this.#failed = upstreamFailure(thrown);
@@ -97,6 +102,12 @@ export class AnswerStream implements AnswerSource {
     }
     if (this.#over) this.cancel(ENDED);
     return true;
+  }
+
+  #push(bytes: Uint8Array, out: Step[]): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#maxBytes) throw new StreamError('too_many_bytes', `more than ${this.#maxBytes} bytes`);
+    this.#stages.push(bytes, out);
   }
 
   wait(): Promise<void> {
@@ -121,15 +132,13 @@ export class AnswerStream implements AnswerSource {
   /** Comments and pings carry no canonical event: they are signs of life and no data. */
   #watch(out: readonly Step[], from: number): void {
     if (this.#over || this.#failed !== undefined) return;
-    for (let index = from; index < out.length; index++) {
-      if ((out[index]?.events.length ?? 0) > 0) {
-        this.#timers.data();
-        break;
-      }
-    }
-    // Comments after the finish, and looks that find nothing, are silence.
-    if (this.#decoder.finished !== true || (this.#finished && out.length === from)) return;
+    let hasData = false;
+    for (let index = from; index < out.length && !hasData; index++) hasData = (out[index]?.events.length ?? 0) > 0;
+    if (hasData) this.#timers.data();
+    if (this.#decoder.finished !== true || (this.#finished && !hasData)) return;
+    // From here on silence is an end and no failure, and comments do not put it off.
     this.#finished = true;
+    this.#timers.stop();
     this.#silence.in(FINISHED_SILENCE_MS);
   }
 }
@@ -146,7 +155,8 @@ export function wholeAsSource(step: Step): AnswerSource {
     take(out) {
       if (taken) return true;
       taken = true;
-      order.push(step, out);
+      // Its text is a whole body and no event: what a stream says is made from its meaning.
+      order.push({ events: step.events }, out);
       order.end();
       return true;
     },

@@ -179,6 +179,7 @@ async function openSource(sent: Sent, options: TextAttemptOptions): Promise<Answ
   return new AnswerStream(head.body, codec.decodeEvents(context), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
+    maxBytes: options.config.limits.answerBytes,
     timers,
   });
 }

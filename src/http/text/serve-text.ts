@@ -52,6 +52,7 @@ export type Prepare = (call: Asking, principal: Principal, text: string, json: J
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   await answerText(call, codec, await prepare(call, principal, text, json), new Waiting(call.response));

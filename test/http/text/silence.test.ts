@@ -62,7 +62,12 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
         mint: (prefix: string) => `${prefix}1`,
       };
       const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs: 60_000 }, (error) => body.destroy(error));
-      const source = new AnswerStream(body, codec.decodeEvents(context), { clock, maxEventBytes: 100_000, timers });
+      const source = new AnswerStream(body, codec.decodeEvents(context), {
+        clock,
+        maxEventBytes: 100_000,
+        maxBytes: 1 << 30,
+        timers,
+      });
       for (const chunk of finished ? chunks : chunks.slice(0, 1)) body.write(`data: ${JSON.stringify(chunk)}\n\n`);
       const steps: Step[] = [];
       for (let turn = 0; turn < 20; turn++) {
