@@ -14,7 +14,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
-import { ENDED } from '../../streams/stream-error.ts';
+import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFailure } from '../errors.ts';
 
