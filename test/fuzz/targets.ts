@@ -17,6 +17,7 @@ import { sanitise } from '../../src/codecs/sanitise.ts';
 import { decodeVideoRequest } from '../../src/codecs/videos/request.ts';
 import { parseJsonBody } from '../../src/http/body.ts';
 import { ConfigError } from '../../src/http/config/config-error.ts';
+import { readClientEvent } from '../../src/http/websocket/client-event.ts';
 import { pathOfTarget, matchRoute } from '../../src/http/route-table.ts';
 import { requestBombs } from '../slow/faults/support/bombs.ts';
 import { endingOf, GOOD, TYPES, type Type, WHOLE } from '../slow/faults/support/rig.ts';
@@ -404,6 +405,28 @@ export const TARGETS: readonly Target[] = [
       try {
         const { text, json } = parseJsonBody(Buffer.from(JSON.stringify(mutate(body, mutations) ?? null)));
         read(text, json);
+      } catch (thrown) {
+        isDocumented(thrown, ['client']);
+      }
+    },
+  },
+  {
+    name: 'websocket',
+    runs: 400,
+    input: mutated,
+    check(input) {
+      const { seed, mutations } = input as Mutated;
+      const request = pick(RICH.responses, seed);
+      const messages = [
+        { type: 'response.create', ...request },
+        { type: 'response.create', response: request, event_id: 'e' },
+        { type: 'response.append', input: [{ role: 'user', content: 'x' }] },
+        { type: 'response.cancel' },
+      ];
+      try {
+        const event = readClientEvent(Buffer.from(JSON.stringify(mutate(pick(messages, seed), mutations) ?? null)), false);
+        if (event.kind === 'append') JSON.parse(event.input);
+        if (event.kind === 'create') assert.deepEqual(JSON.parse(event.text), event.json);
       } catch (thrown) {
         isDocumented(thrown, ['client']);
       }
