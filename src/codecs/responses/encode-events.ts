@@ -103,7 +103,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     const isCut = outcome.status !== 'completed';
     for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
     const told = this.#isNative === true ? this.#native.values() : this.#writer.told;
-    const response = finishedResponse(this.#response ?? {}, finishedItems(told), this.#usage, outcome);
+    const response = finishedResponse(this.#context, this.#response ?? {}, finishedItems(told), this.#usage, outcome);
     this.#emit(`response.${String(response['status'])}`, { response });
     this.ended = true;
   }

@@ -268,6 +268,7 @@ class TextExchange {
       responseId: this.#responseId,
       model: this.#request.model,
       createdAt: Math.floor(startedAtMs / 1000),
+      now: () => Math.floor(gateway.clock.now() / 1000),
       request: this.#request,
       owner,
       seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
