@@ -130,6 +130,8 @@ export class AnswerStream implements AnswerSource {
     // Comments after the finish, and looks that find nothing, are silence.
     if (this.#decoder.finished !== true || (this.#finished && out.length === from)) return;
     this.#finished = true;
+    // The answer is whole: from here on only this silence is counted, however short `idle_ms` is.
+    this.#timers.stop();
     this.#silence.in(FINISHED_SILENCE_MS);
   }
 }
