@@ -122,6 +122,9 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
+    if ((request.headersDistinct['host'] ?? []).length > 1) {
+      throw new GatewayError('invalid_request', 'The request names more than one Host.');
+    }
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
