@@ -48,7 +48,6 @@ const SHOWN_CODES = new Set([
   'unsupported_image_media_type',
   'empty_image_file',
   'invalid_prompt',
-  'invalid_request_error',
   'invalid_value',
   'missing_required_parameter',
   'unknown_parameter',

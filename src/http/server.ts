@@ -11,6 +11,7 @@ import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
+import { isPagePath } from './pages/create-pages.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -135,6 +136,9 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
+    if ((request.headersDistinct['host'] ?? []).length > 1) {
+      throw new GatewayError('invalid_request', 'The request names more than one Host.');
+    }
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
@@ -157,6 +161,7 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
 
 /** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
 function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
+  if (!isPagePath(path)) return false;
   const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
   if (page === undefined) return false;
   response.writeHead(page.status, page.headers);
