@@ -23,7 +23,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 /** The text without anything that identifies the upstream or our credential; `fallback` where nothing readable is left. */
 export function sanitise(text: string | undefined, fallback: string): string {
   if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
-  let safe = text.slice(0, 4 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
+  let safe = text.slice(0, 2 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
   for (const [pattern, replacement] of SECRETS) safe = safe.replace(pattern, replacement);
   safe = safe.trim();
   if (safe.length > MAX_CHARS) safe = `${safe.slice(0, MAX_CHARS - 1).trimEnd()}…`;

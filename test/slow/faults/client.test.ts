@@ -332,7 +332,7 @@ test('slow-loris: headers that drip are cut, bodies that drip are answered 408; 
   r.answer = ({ socket }) =>
     void socket.write(`${STREAM_HEAD}${GOOD.messages.map((frame) => chunk(frame).toString()).join('')}0\r\n\r\n`);
   const dripping = await Promise.all(Array.from({ length: 300 }, () => openSocket(r)));
-  for (const socket of dripping) socket.write('POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-slow: ');
+  for (const socket of dripping) socket.resume().write('POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-slow: ');
   const bodies = await Promise.all(Array.from({ length: 100 }, () => openSocket(r)));
   const texts = bodies.map(() => '');
   for (const [index, socket] of bodies.entries()) {
