@@ -18,9 +18,6 @@ import { LOCK_HEAD } from './write-all.ts';
 
 /** How often a transaction is tried when the server undid it for the sake of another. */
 const TRIES_AGAIN = 10;
-/** How often when the connection was lost: a backend that was ended is replaced at once, a database that is away is not. */
-const TRIES_LOST = 3;
-
 const COMMITTED: Statement = { name: 'committed', text: 'SELECT 1 AS one FROM commits WHERE id = $1' };
 const NOTIFY: Statement = { name: 'notify', text: `SELECT pg_notify('mizu', '')::text AS done` };
 
@@ -39,6 +36,8 @@ export class Database {
   readonly cache = new Cache();
   readonly #pool: Pool;
   readonly #seams: PostgresSeams;
+  /** When one connection is lost, often all are: each of the pool may have to be found out, and then a new one be lost once more. */
+  readonly #triesLost: number;
   #writeFailure: string | undefined;
   #lineFailure: string | undefined;
   #closed = false;
@@ -46,6 +45,7 @@ export class Database {
   constructor(options: PostgresOptions, seams: PostgresSeams) {
     this.options = options;
     this.#seams = seams;
+    this.#triesLost = (options.poolSize ?? DEFAULTS.poolSize) + 2;
     this.#pool = new Pool({
       ...clientConfig(options),
       max: options.poolSize ?? DEFAULTS.poolSize,
@@ -198,7 +198,7 @@ export class Database {
   }
 
   async #rolledBack(session: Session, error: unknown): Promise<boolean> {
-    if (error instanceof DatabaseFailure && error.kind === 'lost') return false;
+    if (error instanceof DatabaseFailure && (error.kind === 'lost' || error.kind === 'away')) return false;
     try {
       await session.command('ROLLBACK');
       return true;
@@ -215,7 +215,7 @@ export class Database {
         return result;
       } catch (error) {
         if (!(error instanceof DatabaseFailure)) throw error;
-        const most = error.kind === 'again' ? TRIES_AGAIN : error.kind === 'lost' ? TRIES_LOST : 1;
+        const most = error.kind === 'again' ? TRIES_AGAIN : error.kind === 'lost' ? this.#triesLost : 1;
         if (tries >= most) throw this.#failed(error);
       }
     }

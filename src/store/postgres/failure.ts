@@ -3,15 +3,17 @@ import { StoreError } from '../store-error.ts';
 
 /**
  * - `again`: the server undid the transaction because of another one; the same transaction may be tried at once
- * - `lost`: the connection is gone; whether a commit that was under way happened is unknown
+ * - `lost`: a connection that stood is gone; whether a commit that was under way happened is unknown
+ * - `away`: no connection could be made, or one does not answer in time: trying again at once only takes longer
  * - `store`: the database cannot do it now (full, slow, read-only, shutting down)
  * - `row`: the statement itself is wrong for the data: trying again gives the same
  */
-export type FailureKind = 'again' | 'lost' | 'store' | 'row';
+export type FailureKind = 'again' | 'lost' | 'away' | 'store' | 'row';
 
+/** The server's code. Each has a digit in it, which `EPIPE` has not. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined;
+  return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }
 
 const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', '40003']);
@@ -20,7 +22,7 @@ const LOST: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '
 
 export function failureKind(error: unknown): FailureKind {
   const state = sqlStateOf(error);
-  if (state === undefined) return isConnectionError(error) ? 'lost' : 'row';
+  if (state === undefined) return connectionFailure(error) ?? 'row';
   if (AGAIN.has(state)) return 'again';
   if (LOST.has(state) || state.startsWith('08')) return 'lost';
   // 25006 read-only, 53 out of resources, 55P03 lock timeout, 57014 statement timeout, 58 system error, XX internal, 28 and 3D access.
@@ -28,29 +30,23 @@ export function failureKind(error: unknown): FailureKind {
   return 'row';
 }
 
-const SOCKET_CODES: ReadonlySet<string> = new Set([
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'EPIPE',
-  'ETIMEDOUT',
-  'ENOENT',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ECONNABORTED',
-]);
+/** The other end hung up, which says that it is there. */
+const HUNG_UP: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'ECONNABORTED']);
 
 /** The driver has no codes of its own for a cut connection and for its timeouts: these are its fixed texts. */
-const DRIVER_TEXT =
-  /connection terminated|timeout exceeded when trying to connect|query read timeout|client has encountered a connection error|not queryable|client was closed|server closed the connection/i;
+const TIMED_OUT = /timeout exceeded when trying to connect|query read timeout|connection terminated due to connection timeout/i;
+const ENDED =
+  /connection terminated|client has encountered a connection error|not queryable|client was closed|server closed the connection/i;
 
-function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  if (error instanceof AggregateError) return error.errors.some(isConnectionError);
-  if ('code' in error && typeof error.code === 'string') return SOCKET_CODES.has(error.code);
-  return DRIVER_TEXT.test(error.message);
+function connectionFailure(error: unknown): 'lost' | 'away' | undefined {
+  if (!(error instanceof Error)) return undefined;
+  // One for each address that was tried.
+  if (error instanceof AggregateError) return connectionFailure(error.errors[0]);
+  const { message } = error;
+  if (TIMED_OUT.test(message)) return 'away';
+  // Every error of the operating system has a code: the network or the name service failed.
+  if ('code' in error && typeof error.code === 'string' && 'syscall' in error) return HUNG_UP.has(error.code) ? 'lost' : 'away';
+  return ENDED.test(message) ? 'lost' : undefined;
 }
 
 /** The error that a caller of the store sees. `what` is said when the code alone says too little. */

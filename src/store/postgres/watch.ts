@@ -42,6 +42,9 @@ const PROBE: Statement = { name: 'probe', text: 'INSERT INTO commits (id) VALUES
 /** With more than this to follow, forgetting all is cheaper. */
 const MOST_TO_FOLLOW = 20_000;
 
+/** Connections that may be lost one after the other before the database counts as away. */
+const TRIES = 4;
+
 export class Watch {
   readonly #database: Database;
   readonly #options: PostgresOptions;
@@ -130,17 +133,17 @@ export class Watch {
 
   /** That one connection has ended says nothing about the database: another is tried before anything is said. */
   async #pollOrReconnect(): Promise<void> {
-    if (this.#client !== undefined) {
+    for (let tries = 1; ; tries += 1) {
       try {
+        if (this.#client === undefined) await this.#connect();
         await this.#poll();
         return;
       } catch (error) {
-        if (!(error instanceof DatabaseFailure) || error.kind !== 'lost') throw error;
         await this.#drop();
+        const failure = error instanceof StoreError || error instanceof DatabaseFailure ? error : new DatabaseFailure(error);
+        if (!(failure instanceof DatabaseFailure) || failure.kind !== 'lost' || tries >= TRIES) throw error;
       }
     }
-    await this.#connect();
-    await this.#poll();
   }
 
   async #poll(): Promise<void> {

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Server, startServer } from '../support/postgres.ts';
-import { onPostgres } from './support/stores.ts';
+import { type Server, startServer } from '../../support/postgres.ts';
+import { onPostgres } from '../support/stores.ts';
 
 const MAIN = resolve('src/main.ts');
 
