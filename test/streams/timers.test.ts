@@ -71,16 +71,27 @@ test('after the first data any bytes extend the idle limit, and silence ends it 
   const { clock, expired, timers } = idle();
   clock.advance(900);
   timers.data();
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 9; i++) {
     clock.advance(99);
     timers.touch();
   }
+  timers.data();
   clock.advance(99);
   assert.deepEqual(expired, []);
   clock.advance(1);
   assert.deepEqual(expired, ['idle_timeout']);
   timers.data();
   clock.advance(10_000);
+  assert.deepEqual(expired, ['idle_timeout']);
+});
+
+test('comments alone keep a stream no longer than the first-data limit', () => {
+  const { clock, expired, timers } = idle();
+  timers.data();
+  for (let i = 0; i < 20; i++) {
+    clock.advance(99);
+    timers.touch();
+  }
   assert.deepEqual(expired, ['idle_timeout']);
 });
 
