@@ -1,34 +1,81 @@
 /**
- * `npm run bench` runs the quick set; `npm run bench -- relay memory --rounds 9` single suites. Prints a table and writes JSON to
- * bench/results/. Method: bench/README.md.
+ * `npm run bench` runs the quick set; `npm run bench -- relay memory --rounds 9` single suites; `compare A B` two commits; `guard` the
+ * check of CI. Prints a table and writes JSON (`--out`) and, with `--html FILE`, a report. Method: bench/README.md.
  */
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
+import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
+import { compare } from './compare.ts';
+import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
+import { figure, reportHtml, type Results } from './report.ts';
+import { codecsAlone, pipeline, scaling, streams } from './suites/in-process.ts';
 import { memory } from './suites/memory.ts';
+import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
+import { admission } from './suites/store.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '5' }, streams: { type: 'string', default: '2000' }, out: { type: 'string' } },
+  options: {
+    rounds: { type: 'string', default: '5' },
+    streams: { type: 'string', default: '2000' },
+    out: { type: 'string', default: 'bench/results/latest.json' },
+    html: { type: 'string' },
+    rival: { type: 'string', multiple: true, default: [] },
+    'node-args': { type: 'string', default: '' },
+  },
 });
+const rounds = Number(values.rounds);
+const nodeArgs = values['node-args'].split(' ').filter((word) => word !== '');
 
-const SUITES: Readonly<Record<string, () => Promise<Row[]>>> = {
-  relay: () => relay(Number(values.rounds)),
+const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
+  streams: () => streams(rounds),
+  codecs: () => codecsAlone(rounds),
+  pipeline: () => pipeline(rounds),
+  relay: () => relay(rounds, { rivals: values.rival, nodeArgs }),
+  admission: () => admission(rounds),
   memory: () => memory(Number(values.streams)),
+  'event-loop': () => eventLoop(),
+  'start-up': () => startUp(rounds),
+  scaling: () => scaling(rounds),
 };
 
-const figure = (value: number | undefined): string => (value === undefined ? '' : value.toFixed(value < 10 ? 2 : 0));
-
-const rows: Row[] = [];
-for (const name of positionals.length > 0 ? positionals : Object.keys(SUITES)) {
-  const suite = SUITES[name];
-  if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
-  rows.push(...(await suite()));
+if (positionals[0] === 'compare') {
+  const [, before, after = 'HEAD', ...suites] = positionals;
+  if (before === undefined) throw new Error('compare needs a commit');
+  compare(before, after, [...suites, '--rounds', values.rounds]);
+} else if (positionals[0] === 'guard') {
+  process.exitCode = guard() ? 0 : 1;
+} else {
+  await run(positionals.length > 0 ? positionals : Object.keys(SUITES));
 }
-console.table(
-  rows.map((row) => ({
+
+async function run(names: readonly string[]): Promise<void> {
+  const rows: Row[] = [];
+  for (const name of names) {
+    const suite = SUITES[name];
+    if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
+    console.error(`${name} …`);
+    rows.push(...(await suite()));
+  }
+  console.table(rows.map(line));
+  const results: Results = {
+    node: process.version,
+    cpu: cpus()[0]?.model,
+    cores: availableParallelism(),
+    commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
+    command: `npm run bench -- ${process.argv.slice(2).join(' ')}`,
+    rows,
+  };
+  write(values.out, `${JSON.stringify(results, null, 2)}\n`);
+  if (values.html !== undefined) write(values.html, reportHtml(results));
+}
+
+function line(row: Row): object {
+  return {
     work: row.name,
     unit: row.unit,
     floor: figure(row.floor),
@@ -37,12 +84,11 @@ console.table(
     added: figure(row.added),
     goal: figure(row.goal),
     held: held(row) ?? '',
-  })),
-);
-const file = values.out ?? 'bench/results/latest.json';
-mkdirSync(file.slice(0, file.lastIndexOf('/')), { recursive: true });
-writeFileSync(
-  file,
-  `${JSON.stringify({ node: process.version, cpu: cpus()[0]?.model, cores: availableParallelism(), rows }, null, 2)}\n`,
-);
-console.log(`written to ${file}`);
+  };
+}
+
+function write(file: string, text: string): void {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  console.log(`written to ${file}`);
+}

@@ -24,6 +24,7 @@ import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
+import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
 import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
 import { parsePrice } from './store/prices.ts';
@@ -63,7 +64,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
   ${PRICES_USAGE}
   ${LEDGER_USAGE}
   logs [--follow] [--request ID] [--limit N]
-  videos list [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
+  videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]
   store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;
 
@@ -130,7 +131,11 @@ async function main(): Promise<number> {
       onSignal(listener) {
         process.on('SIGHUP', () => listener('reload'));
         process.on('SIGTERM', () => listener('stop'));
-        process.on('SIGINT', () => listener('stop'));
+        process.on('SIGUSR2', () => listener('renew'));
+        process.on('SIGINT', () => {
+          // Ctrl-C reaches the whole group, and a worker's stop comes from its primary: a second one would cut.
+          if (!isWorker) listener('stop');
+        });
       },
       onFault(listener) {
         process.on('unhandledRejection', (error) => listener('rejection', error));
@@ -234,8 +239,15 @@ function isAlive(pid: number): boolean {
   }
 }
 
+const ID_DIGITS = 32;
+/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
+let digits = '';
+
 function mint(prefix: string): string {
-  return prefix + randomBytes(16).toString('hex');
+  if (digits.length < ID_DIGITS) digits = randomBytes(4096).toString('hex');
+  const id = prefix + digits.slice(0, ID_DIGITS);
+  digits = digits.slice(ID_DIGITS);
+  return id;
 }
 
 function readNamedFile(path: string): string {

@@ -1,6 +1,7 @@
 /** The subject: the whole gateway as an operator runs it, with an account, a key, prices and logs, in front of the bench upstream. */
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,6 +12,10 @@ export interface Gateway {
   readonly url: string;
   readonly pid: number;
   readonly key: string;
+  /** From the spawn to the first answer of `/readyz`. */
+  readonly startMs: number;
+  /** The text of its metrics. */
+  metrics(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -52,7 +57,25 @@ function configOf(upstreamUrl: string, port: number, operationsPort: number, dat
   };
 }
 
-export async function startGateway(upstreamUrl: string, args: readonly string[] = []): Promise<Gateway> {
+async function read(url: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  get(url, (answer) => {
+    let text = '';
+    answer.setEncoding('utf8');
+    answer.on('data', (chunk: string) => {
+      text += chunk;
+    });
+    answer.on('end', () => resolve(text));
+  }).on('error', reject);
+  return await promise;
+}
+
+/** `args` go to the gateway, `nodeArgs` to Node (a profiler). */
+export async function startGateway(
+  upstreamUrl: string,
+  args: readonly string[] = [],
+  nodeArgs: readonly string[] = [],
+): Promise<Gateway> {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-bench-'));
   const [port, operationsPort] = [await freePort(), await freePort()];
   const config = join(folder, 'mizu.config.json');
@@ -62,7 +85,8 @@ export async function startGateway(upstreamUrl: string, args: readonly string[] 
   verb('accounts', 'create', 'bench', '--credit', '1000000');
   const key = /sk-mizu-[\w-]{43}/.exec(verb('keys', 'create', '--account', 'bench', '--name', 'bench'))?.[0];
   if (key === undefined) throw new Error('keys create printed no key');
-  const child = spawn(process.execPath, [ENTRY, 'serve', '--config', config, ...args]);
+  const started = performance.now();
+  const child = spawn(process.execPath, [...nodeArgs, ENTRY, 'serve', '--config', config, ...args]);
   let printed = '';
   child.stderr.on('data', (chunk) => {
     printed = (printed + String(chunk)).slice(-4000);
@@ -70,20 +94,19 @@ export async function startGateway(upstreamUrl: string, args: readonly string[] 
   child.stdout.resume();
   const url = `http://127.0.0.1:${port}`;
   for (let attempt = 0; ; attempt++) {
-    if (child.exitCode !== null || attempt > 200) throw new Error(`the gateway did not start: ${printed}`);
-    const ready = await import('node:http').then(
-      ({ get }) =>
-        new Promise<boolean>((resolve) =>
-          get(`${url}/readyz`, (answer) => resolve(answer.resume().statusCode === 200)).on('error', () => resolve(false)),
-        ),
+    if (child.exitCode !== null || attempt > 2000) throw new Error(`the gateway did not start: ${printed}`);
+    const ready = await new Promise<boolean>((resolve) =>
+      get(`${url}/readyz`, (answer) => resolve(answer.resume().statusCode === 200)).on('error', () => resolve(false)),
     );
     if (ready) break;
-    await sleep(50);
+    await sleep(5);
   }
   return {
     url,
     pid: child.pid ?? 0,
     key,
+    startMs: performance.now() - started,
+    metrics: () => read(`http://127.0.0.1:${operationsPort}/metrics`),
     stop: async () => {
       await stop(child);
       rmSync(folder, { recursive: true, force: true });

@@ -13,6 +13,8 @@ export interface LoadJob {
   readonly concurrency: number;
   /** A request counts only if its answer holds this text: a broken answer must not look fast. */
   readonly mustHold: string;
+  /** What the first token looks like in the answer. Absent: the first byte counts. */
+  readonly firstToken?: string;
 }
 
 export interface LoadResult {
@@ -20,8 +22,8 @@ export interface LoadResult {
   readonly failed: number;
   readonly firstFailure?: string;
   readonly wallMs: number;
-  /** Milliseconds from sending to the first byte of the body, ascending. */
-  readonly firstByteMs: readonly number[];
+  /** Milliseconds from sending to the first token, ascending. */
+  readonly firstTokenMs: readonly number[];
   readonly totalMs: readonly number[];
 }
 
@@ -39,8 +41,8 @@ function once(job: LoadJob, agent: Agent): Promise<{ ok: boolean; first: number;
       let text = '';
       answer.setEncoding('utf8');
       answer.on('data', (chunk: string) => {
-        if (first === 0) first = performance.now() - started;
         text += chunk;
+        if (first === 0 && text.includes(job.firstToken ?? '')) first = performance.now() - started;
       });
       answer.on('error', (error) => resolve({ ok: false, first, total: 0, why: error.message }));
       answer.on('end', () => {
@@ -83,7 +85,7 @@ async function run(job: LoadJob, agent: Agent): Promise<LoadResult> {
     failed,
     ...(why === undefined ? {} : { firstFailure: why }),
     wallMs: performance.now() - started,
-    firstByteMs: first.sort(ascending),
+    firstTokenMs: first.sort(ascending),
     totalMs: total.sort(ascending),
   };
 }

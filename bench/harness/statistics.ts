@@ -15,6 +15,9 @@ export interface Row {
   readonly goal?: number;
   /** What the goal bounds; by default `added` where there is one, else `ratio`. */
   readonly goalIs?: 'subject';
+  /** A point of a plotted series: its name and where it stands. */
+  readonly series?: string;
+  readonly at?: number;
 }
 
 export function percentile(ascending: readonly number[], share: number): number {

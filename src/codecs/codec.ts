@@ -34,6 +34,8 @@ export interface ResponseContext {
   readonly model: string;
   /** Unix seconds of the exchange, for dialects that need it when the upstream gave none in the same dialect. */
   readonly createdAt: number;
+  /** Unix seconds at the moment of the call, for members that say when an answer was complete. Absent: they stay unsaid. */
+  readonly now?: () => number;
   readonly request: CanonicalRequest;
   /** The upstream that is answering. */
   readonly owner: Owner;

@@ -16,7 +16,8 @@ interface Node {
   readonly children: Map<string | number, Node>;
 }
 
-interface Change {
+/** A range of the text and what stands there instead. */
+export interface Change {
   readonly start: number;
   readonly end: number;
   readonly text: string;
@@ -24,12 +25,16 @@ interface Change {
 
 /** The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored. */
 export function editJson(text: string, edits: readonly JsonEdit[]): string {
-  if (edits.length === 0) return text;
+  return edits.length === 0 ? text : apply(text, changesOf(text, edits));
+}
+
+/** What {@link editJson} would change, in text order. */
+export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
   const root: Node = { children: new Map() };
   for (const edit of edits) plant(root, edit);
   const changes: Change[] = [];
-  visit(text, skipSpace(text, 0), root, changes);
-  return apply(text, changes);
+  if (edits.length > 0) visit(text, skipSpace(text, 0), root, changes);
+  return changes;
 }
 
 function plant(root: Node, edit: JsonEdit): void {
@@ -179,13 +184,19 @@ function skipValue(text: string, at: number): number {
 
 /** The exact text of the value at `path`, or undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
 export function sliceJson(text: string, path: JsonPath): string | undefined {
+  const span = spanOf(text, path);
+  return span === undefined ? undefined : text.slice(span.start, span.end);
+}
+
+/** Where the value at `path` stands; otherwise as {@link sliceJson}. */
+export function spanOf(text: string, path: JsonPath): { readonly start: number; readonly end: number } | undefined {
   let at = skipSpace(text, 0);
   for (const step of path) {
     const next = find(text, at, step);
     if (next === undefined) return undefined;
     at = next;
   }
-  return text.slice(at, skipValue(text, at));
+  return { start: at, end: skipValue(text, at) };
 }
 
 function find(text: string, start: number, step: string | number): number | undefined {
@@ -202,6 +213,51 @@ function find(text: string, start: number, step: string | number): number | unde
       at = skipSpace(text, skipSpace(text, keyEnd) + 1);
     }
     if (key === step) found = at;
+    at = skipSpace(text, skipValue(text, at));
+    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
+  }
+  return found;
+}
+
+/**
+ * {@link sliceJson} for many paths of one text: what lies on the way is indexed once, so that a body with thousands of calls is read
+ * once a level and not once a call.
+ */
+export function jsonSlicer(text: string): (path: JsonPath) => string | undefined {
+  const containers = new Map<number, ReadonlyMap<string | number, number>>();
+  const childrenOf = (start: number): ReadonlyMap<string | number, number> => {
+    let known = containers.get(start);
+    if (known === undefined) {
+      known = indexChildren(text, start);
+      containers.set(start, known);
+    }
+    return known;
+  };
+  return (path) => {
+    let at: number | undefined = skipSpace(text, 0);
+    for (const step of path) {
+      at = childrenOf(at).get(step);
+      if (at === undefined) return undefined;
+    }
+    return text.slice(at, skipValue(text, at));
+  };
+}
+
+/** Where each child of the container at `start` begins; none for a scalar. Of duplicate keys the last counts. */
+function indexChildren(text: string, start: number): ReadonlyMap<string | number, number> {
+  const found = new Map<string | number, number>();
+  const opening = text.charCodeAt(start);
+  if (opening !== OPEN_BRACE && opening !== OPEN_BRACKET) return found;
+  let index = 0;
+  let at = skipSpace(text, start + 1);
+  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    let key: string | number = index++;
+    if (opening === OPEN_BRACE) {
+      const keyEnd = skipString(text, at);
+      key = readKey(text, at, keyEnd);
+      at = skipSpace(text, skipSpace(text, keyEnd) + 1);
+    }
+    found.set(key, at);
     at = skipSpace(text, skipValue(text, at));
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }

@@ -54,13 +54,32 @@ function encodePercent(payload: string): string | undefined {
   return percentBytes(payload)?.toString('base64');
 }
 
+/** Bytes, not characters: an escape may be a piece of any encoding. One pass, since a body may hold millions of escapes. */
 function percentBytes(payload: string): Buffer | undefined {
-  if (/%(?![0-9a-f]{2})/i.test(payload)) return undefined;
-  // Bytes, not characters: an escape may be a piece of any encoding.
-  const pieces = payload.split(/((?:%[0-9a-f]{2})+)/i);
-  return Buffer.concat(
-    pieces.map((piece, index) => (index % 2 === 1 ? Buffer.from(piece.replaceAll('%', ''), 'hex') : Buffer.from(piece))),
-  );
+  const bytes = Buffer.from(payload);
+  let length = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    let byte = bytes[at] ?? 0;
+    if (byte === PERCENT) {
+      const high = hexDigit(bytes[at + 1]);
+      const low = hexDigit(bytes[at + 2]);
+      if (high < 0 || low < 0) return undefined;
+      byte = high * 16 + low;
+      at += 2;
+    }
+    bytes[length++] = byte;
+  }
+  return bytes.subarray(0, length);
+}
+
+const PERCENT = 0x25;
+
+/** -1 for what is no hexadecimal digit. */
+function hexDigit(code: number | undefined): number {
+  if (code === undefined) return -1;
+  if (code >= 0x30 && code <= 0x39) return code - 0x30;
+  const letter = code | 0x20;
+  return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
 export function dataUri(inline: InlineData): string {

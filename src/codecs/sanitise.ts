@@ -6,6 +6,7 @@
 const MAX_CHARS = 1024;
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/<\/?(?:script|style|iframe|img|svg|object|embed|link|meta|a|div|p|pre)\b[^>]*>?/gi, ' '],
   [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[url]'],
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
@@ -22,7 +23,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 /** The text without anything that identifies the upstream or our credential; `fallback` where nothing readable is left. */
 export function sanitise(text: string | undefined, fallback: string): string {
   if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
-  let safe = text.slice(0, 4 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
+  let safe = text.slice(0, 2 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
   for (const [pattern, replacement] of SECRETS) safe = safe.replace(pattern, replacement);
   safe = safe.trim();
   if (safe.length > MAX_CHARS) safe = `${safe.slice(0, MAX_CHARS - 1).trimEnd()}…`;
@@ -47,7 +48,6 @@ const SHOWN_CODES = new Set([
   'unsupported_image_media_type',
   'empty_image_file',
   'invalid_prompt',
-  'invalid_request_error',
   'invalid_value',
   'missing_required_parameter',
   'unknown_parameter',

@@ -17,6 +17,7 @@ export interface Refusal {
 const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['chat_completions', 'chat'],
   ['responses', 'responses'],
+  ['responses_compact', 'responses'],
   ['messages', 'messages'],
   ['completions', 'completions'],
 ]);

@@ -16,6 +16,8 @@ export interface BodyLimits {
   readonly timeoutMs: number;
 }
 
+const UTF8 = new TextDecoder('utf-8', { fatal: true });
+
 /** Deeper JSON than any client sends, and shallower than any recursion minds. */
 const MAX_DEPTH = 500;
 
@@ -50,7 +52,7 @@ export async function receiveBody(
 export function parseJsonBody(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = UTF8.decode(bytes);
   } catch (cause) {
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.', { cause });
   }

@@ -37,6 +37,15 @@ export function upstreamFailure(thrown: unknown): GatewayError {
     const upstream: UpstreamFacts = { text: thrown.text ?? thrown.message };
     return new GatewayError('upstream_error', message, { reason, upstream, cause: thrown });
   }
+  if (thrown instanceof Error && thrown.name === 'HTTPParserError') {
+    // undici's parser gives these no code of their own.
+    const upstream: UpstreamFacts = { text: thrown.message };
+    return new GatewayError('upstream_error', 'The upstream did not answer in valid HTTP.', {
+      reason: 'undecodable',
+      upstream,
+      cause: thrown,
+    });
+  }
   const code = errorCode(thrown);
   if (code === undefined) return toGatewayError(thrown);
   const timeout = code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT';

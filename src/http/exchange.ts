@@ -3,8 +3,10 @@
  * then ended. No method exists for a status after the commit, or for a body before it.
  */
 import type { ServerResponse } from 'node:http';
+import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
+import { sseEvent, sseFrame } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -25,8 +27,14 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
+/** Where the words of an exchange go, before any was said. */
+export interface Reply {
+  answer(answer: Answer): void;
+  commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
+}
+
 /** Nothing has been said to the client. */
-export class Waiting {
+export class Waiting implements Reply {
   readonly kind = 'waiting';
   readonly #response: ServerResponse;
   #state: keyof typeof EXCHANGE = 'waiting';
@@ -41,12 +49,11 @@ export class Waiting {
     writeAnswer(this.#response, answer);
   }
 
-  /** The 200 of a stream goes out at once, so that keep-alives can flow. */
+  /** The 200 of a stream: it goes out with the first words, or at once with {@link Committed.flushHead}, so that keep-alives can flow. */
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    this.#response.flushHeaders();
-    return new Committed(createResponseWriter(this.#response, options));
+    return new Committed(createResponseWriter(this.#response, options), sseText, () => this.#response.flushHeaders());
   }
 }
 
@@ -54,9 +61,19 @@ export class Waiting {
 export class Committed {
   readonly kind = 'committed';
   readonly writer: ResponseWriter;
+  /** One event in the framing of this stream. */
+  readonly frame: (frame: Frame) => string;
+  readonly #flush: () => void;
 
-  constructor(writer: ResponseWriter) {
+  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText, flush: () => void = () => undefined) {
     this.writer = writer;
+    this.frame = frame;
+    this.#flush = flush;
+  }
+
+  /** Sends the head of an HTTP answer, unless words have taken it along. */
+  flushHead(): void {
+    this.#flush();
   }
 
   /** Resolves when the client has everything; rejects when it left first. */
@@ -64,6 +81,10 @@ export class Committed {
     if (frames.length > 0) await this.writer.write(frames);
     await this.writer.end();
   }
+}
+
+function sseText({ event, data }: Frame): string {
+  return event === undefined ? sseFrame(data) : sseEvent(event, data);
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

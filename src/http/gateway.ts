@@ -12,6 +12,8 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
+import type { KeySlots } from './key-slots.ts';
+import type { Memory } from './history/memory.ts';
 import type { Metrics } from './metrics.ts';
 import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './route-table.ts';
@@ -27,6 +29,9 @@ export interface Gateway {
   readonly dispatcher: Dispatcher;
   readonly upstreams: Upstreams;
   readonly envelopes: Envelopes;
+  readonly keySlots: KeySlots;
+  /** Responses that may be continued by id. */
+  readonly memory: Memory;
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
@@ -51,18 +56,16 @@ export interface CallNotes {
   failure?: string;
 }
 
-/** One request that is being answered. */
-export interface Call {
+/** Who asks and for what, whatever carries the answer: an HTTP response, or one turn of a WebSocket. */
+export interface Asking {
   readonly gateway: Gateway;
   /** The snapshot that serves this call to its end. */
   readonly config: Config;
+  /** The request, or the one that opened the WebSocket: its headers say who asks. */
   readonly request: IncomingMessage;
-  readonly response: ServerResponse;
   readonly path: string;
   readonly route: RouteName;
   readonly method: Method;
-  /** The path parameter of video routes. */
-  readonly id?: string;
   /** Shown in every answer. The client's own when it sent a usable one. */
   readonly requestId: string;
   readonly clientRequestId?: string;
@@ -73,6 +76,13 @@ export interface Call {
   readonly notes: CallNotes;
   /** Undefined while traces are off, and for calls that are no exchange. */
   readonly trace?: ExchangeTrace;
+}
+
+/** One HTTP request that is being answered. */
+export interface Call extends Asking {
+  readonly response: ServerResponse;
+  /** The path parameter of video routes. */
+  readonly id?: string;
 }
 
 /** Answers the call, or throws what `errors.ts` turns into an answer. */

@@ -6,10 +6,11 @@ import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canoni
 import type { Usage } from '../codecs/canonical/usage.ts';
 import { isPlaceholder } from '../codecs/canonical/usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
+import { EXCHANGE_PREFIX } from '../store/settlement.ts';
 import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import type { Channel } from './config/config.ts';
-import type { Call } from './gateway.ts';
+import type { Asking } from './gateway.ts';
 
 /** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
 export interface Ending {
@@ -41,7 +42,7 @@ export class Meter {
   /** Every attempt so far, in order. */
   readonly attempts: AttemptEntry[] = [];
   readonly exchangeId: string;
-  readonly #call: Call;
+  readonly #call: Asking;
   readonly #admitted: Admitted;
   readonly #options: MeterOptions;
   readonly #startedAt: number;
@@ -50,13 +51,13 @@ export class Meter {
   #lastWordsAt: number | undefined;
   #settled = false;
 
-  constructor(call: Call, admitted: Admitted, options: MeterOptions) {
+  constructor(call: Asking, admitted: Admitted, options: MeterOptions) {
     const { gateway } = call;
     this.#call = call;
     this.#admitted = admitted;
     this.#options = options;
     this.#startedAt = gateway.clock.monotonic();
-    this.exchangeId = gateway.mint('ex_');
+    this.exchangeId = exchangeIdOf(call);
     call.notes.metered = true;
   }
 
@@ -196,6 +197,16 @@ function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   if (errorCode === undefined) return '';
   if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
   return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
+}
+
+/** Requests whose own id has named an exchange. */
+const named = new WeakSet<object>();
+
+/** Named after the request id where the gateway made that id itself: one name fewer to index. A later turn gets a name of its own. */
+function exchangeIdOf({ gateway, clientRequestId, request, requestId }: Asking): string {
+  if (clientRequestId !== undefined || named.has(request) || !requestId.startsWith('req_')) return gateway.mint(EXCHANGE_PREFIX);
+  named.add(request);
+  return EXCHANGE_PREFIX + requestId.slice('req_'.length);
 }
 
 /** Placeholder zeros are no report; calls of metered tools are one, whatever the tokens say. */

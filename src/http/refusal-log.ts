@@ -5,13 +5,13 @@
  */
 import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { RequestLogEntry } from '../store/request-log.ts';
-import type { Call } from './gateway.ts';
+import type { Asking } from './gateway.ts';
 
 /** A client may name its model with any words. */
 const MAX_MODEL_CHARS = 256;
 
 /** Does nothing for an exchange that a meter settles. */
-export function logRefusal(call: Call, error: GatewayError): void {
+export function logRefusal(call: Asking, error: GatewayError): void {
   const { gateway, notes, requestId, route } = call;
   if (notes.metered === true) return;
   const { principal } = notes;

@@ -9,7 +9,9 @@ import { answerError, errorBody } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
 import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
+import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
+import { isPagePath } from './pages/create-pages.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -30,6 +32,7 @@ const HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
+const KEEP_ALIVE_PROBE_MS = 30_000;
 
 const CORS = {
   'access-control-allow-origin': '*',
@@ -41,6 +44,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   const responses = new Set<ServerResponse>();
   let draining = false;
 
+  const sockets = createResponsesSockets(gateway);
   const server = createServer({
     maxHeaderSize: HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
@@ -49,13 +53,22 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     noDelay: true,
+    // A client that vanished without a word is noticed by the kernel's own probes.
+    keepAlive: true,
+    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+    shouldUpgradeCallback: (request) => sockets.wants(request),
   });
   server.maxConnections = limits.connections;
 
+  const answering = new WeakMap<Socket, Set<ServerResponse>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     responses.add(response);
+    const { socket } = request;
+    const open = answering.get(socket) ?? new Set();
+    answering.set(socket, open.add(response));
     response.on('close', () => {
       responses.delete(response);
+      open.delete(response);
       // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
@@ -65,7 +78,18 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.on('request', onRequest);
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
-  server.on('clientError', refuseUnreadable);
+  server.on('clientError', (error, socket: Socket) => {
+    // In the middle of an answer our words would be read as part of it.
+    const speaking = [...(answering.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    refuseUnreadable(error, socket, speaking);
+  });
+  server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+
+  const cut = (): void => {
+    server.closeAllConnections();
+    // Node does not count upgraded connections as its own.
+    sockets.cut();
+  };
 
   return {
     server,
@@ -84,16 +108,15 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     },
     async drain(drainMs) {
       draining = true;
+      sockets.drain();
       for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = gateway.clock.setTimeout(() => server.closeAllConnections(), drainMs);
+      const timer = gateway.clock.setTimeout(cut, drainMs);
       await closed;
       timer.cancel();
     },
-    cut() {
-      server.closeAllConnections();
-    },
+    cut,
   };
 }
 
@@ -113,6 +136,9 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
+    if ((request.headersDistinct['host'] ?? []).length > 1) {
+      throw new GatewayError('invalid_request', 'The request names more than one Host.');
+    }
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
@@ -135,6 +161,7 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
 
 /** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
 function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
+  if (!isPagePath(path)) return false;
   const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
   if (page === undefined) return false;
   response.writeHead(page.status, page.headers);
@@ -221,8 +248,8 @@ function usableId(value: string | string[] | undefined): string | undefined {
 }
 
 /** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
-function refuseUnreadable(error: Error, socket: Socket): void {
-  if (!socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
+function refuseUnreadable(error: Error, socket: Socket, speaking: boolean): void {
+  if (speaking || !socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
     socket.destroy();
     return;
   }

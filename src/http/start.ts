@@ -14,6 +14,10 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { KeySlots } from './key-slots.ts';
+import { localMemory, type Memory } from './history/memory.ts';
+import { type Post, workersMemory } from './history/workers.ts';
+import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
 import { createOperationsServer, type OperationsServer } from './operations.ts';
 import { startRetention } from './retention.ts';
@@ -36,6 +40,10 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
+  /** Prepares the web pages before listening, so that no request waits for it. */
+  readonly preparePages?: boolean;
+  /** How the response history of other workers is reached; absent: this process is alone. */
+  readonly worker?: { readonly worker: number; readonly post: Post };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -56,6 +64,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let worker: VideoWorker | undefined;
   const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
   const stopFollowing = options.config.onChange((config) => follow(gateway, config));
+  if (options.preparePages === true) gateway.pages();
   const server = createGatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
@@ -110,6 +119,7 @@ async function close(operations: OperationsServer | undefined, gateway: Gateway)
   await gateway.store.settlements.flush();
   await operations?.close();
   await gateway.upstreams.close();
+  gateway.memory.close();
   await gateway.tracer.close();
 }
 
@@ -118,21 +128,25 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
-/** Made again only when the public address changes: everything else of the pages follows the prices. */
+/**
+ * Made when they are first asked for, since compressing them takes half a second (`serve` asks before it listens), and again only when the
+ * public address changes: everything else of the pages follows the prices.
+ */
 function createPagesOf(config: ConfigSource): () => Pages {
   const prices = createPriceLists(config);
-  const make = (publicBaseUrl: string | undefined): Pages =>
-    createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) });
-  let { publicBaseUrl } = config.current();
-  let pages = make(publicBaseUrl);
+  let made: { readonly publicBaseUrl: string | undefined; readonly pages: Pages } | undefined;
   return () => {
-    const current = config.current().publicBaseUrl;
-    if (current !== publicBaseUrl) {
-      pages = make(current);
-      publicBaseUrl = current;
+    const { publicBaseUrl } = config.current();
+    if (made === undefined || made.publicBaseUrl !== publicBaseUrl) {
+      made = { publicBaseUrl, pages: createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) }) };
     }
-    return pages;
+    return made.pages;
   };
+}
+
+function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
+  const history = new ResponseHistory(clock, () => config.current().history);
+  return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
 }
 
 function createGateway(options: StartOptions, { isDraining, videoCreated }: Signals): Gateway {
@@ -168,6 +182,8 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     },
     upstreams: new Upstreams(),
     envelopes: createEnvelopes(store.secrets),
+    keySlots: new KeySlots(),
+    memory: createMemory(options),
     log: options.log,
     metrics,
     tracer: tracerOf(options),

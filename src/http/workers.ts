@@ -1,12 +1,15 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store; history, affinity, circuits and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
+import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
+import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
+import { passOn, type Post } from './history/workers.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
@@ -30,17 +33,35 @@ function askOf(message: unknown): number | undefined {
   return typeof ask === 'number' ? ask : undefined;
 }
 
+/** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
+export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
+  const { worker } = cluster;
+  if (worker === undefined) return undefined;
+  return {
+    worker: worker.id % 65_536,
+    post: {
+      send(message) {
+        if (worker.isConnected()) worker.send(message);
+      },
+      onMessage: (listener) => void worker.on('message', listener),
+    },
+  };
+}
+
 /** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
 export function leavePrimary(): void {
   cluster.worker?.disconnect();
 }
+
+/** `renew`: new workers, one after another, with the code that is on disk now. */
+export type Signal = 'reload' | 'stop' | 'renew';
 
 export interface WorkersOptions {
   readonly count: number;
   readonly operations: { readonly host: string; readonly port: number } | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly onSignal: (listener: (signal: 'reload' | 'stop') => void) => void;
+  readonly onSignal: (listener: (signal: Signal) => void) => void;
 }
 
 /** A worker that dies sooner than this is not replaced at once: its reason will not have gone. */
@@ -50,28 +71,71 @@ const RESTART_PAUSE_MS = 1_000;
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { count, log, clock } = options;
   let stopping = false;
+  let renewing = false;
+  /** A successor that does not listen yet: it is nobody's loss when it ends. */
+  let candidate: Worker | undefined;
+  /** Workers whose successors are there already. */
+  const retired = new Set<Worker>();
+  const renew = async (): Promise<void> => {
+    if (renewing) return;
+    renewing = true;
+    const old = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    for (const worker of old) {
+      if (stopping || worker.isDead()) continue;
+      const successor = cluster.fork();
+      candidate = successor;
+      const listens = await Promise.race([
+        once(successor, 'listening').then(() => true),
+        once(successor, 'exit').then(() => false),
+      ]);
+      candidate = undefined;
+      if (!listens) {
+        // The code or the configuration on disk does not start: those that serve go on serving.
+        log.error('a new worker did not start; the old ones stay');
+        break;
+      }
+      retired.add(worker);
+      worker.process.kill('SIGTERM');
+      if (!worker.isDead()) await once(worker, 'exit');
+    }
+    renewing = false;
+    log.info('workers renewed');
+  };
   const stopOperations = await serveOperations(options, () => Object.keys(cluster.workers ?? {}).length);
   return await new Promise<number>((resolve) => {
     const alive = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
     cluster.on('exit', (worker, code, signal) => {
-      if (!stopping) {
+      const expected = retired.delete(worker) || candidate === worker;
+      if (!stopping && !expected) {
         log.error({ pid: worker.process.pid, code, signal }, 'a worker ended; another one starts');
         clock.setTimeout(() => {
           if (!stopping) cluster.fork();
         }, RESTART_PAUSE_MS);
-      } else if (alive().length === 0) {
+      } else if (stopping && alive().length === 0) {
         stopOperations();
         resolve(0);
       }
     });
     options.onSignal((signal) => {
+      if (signal === 'renew') {
+        renew().catch((error: unknown) => log.error({ err: error }, 'workers could not be renewed'));
+        return;
+      }
       if (signal === 'stop') stopping = true;
       // A second stop reaches the workers as their second one, and they cut.
       for (const worker of alive()) worker.process.kill(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
       if (stopping && alive().length === 0) resolve(0);
     });
+    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
     for (let index = 0; index < count; index++) cluster.fork();
   });
+}
+
+function sendTo(id: number, message: JsonObject): boolean {
+  const worker = cluster.workers?.[id];
+  if (worker === undefined || !worker.isConnected()) return false;
+  worker.send(message);
+  return true;
 }
 
 let asked = 0;
@@ -109,7 +173,7 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
   const server = createServer((request, response) => {
     const path = pathOfTarget(request.url ?? '/');
     if (path === '/healthz') {
-      const ready = workers() === options.count;
+      const ready = workers() >= options.count;
       response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' });
       response.end(JSON.stringify({ status: ready ? 'ok' : 'unready', workers: workers() }));
     } else if (path === '/channels') {

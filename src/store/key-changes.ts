@@ -11,7 +11,7 @@ export function describeKeyChanges(changes: KeyChanges): string {
 }
 
 /** The key with the changes, when every one of them is acceptable. */
-export function changedKey(key: KeyRecord, changes: KeyChanges, nowMs: number): Checked {
+export function changedKey(key: KeyRecord, changes: KeyChanges): Checked {
   const { knownModels, disabled = key.disabled, limits: newLimits = {}, ...fields } = changes;
   const { expiresAtMs, models, ips, ...rest } = key;
   const limits = { ...key.limits, ...newLimits };
@@ -27,6 +27,5 @@ export function changedKey(key: KeyRecord, changes: KeyChanges, nowMs: number): 
       checkExpiry: fields.expiresAtMs !== undefined,
       knownModels: fields.models === undefined ? undefined : knownModels,
     },
-    nowMs,
   );
 }

@@ -24,40 +24,33 @@ export type KeySettings = Pick<KeyRecord, 'name' | 'expiresAtMs' | 'models' | 'i
 
 const CHOSEN_SECRET = /^[\x21-\x7e]{8,256}$/;
 
-export function checkedKey(key: NewKey, nowMs: number): Result<KeySettings, Invalid> {
+export function checkedKey(key: NewKey): Result<KeySettings, Invalid> {
   if (key.secret !== undefined && !CHOSEN_SECRET.test(key.secret))
     return invalid('secret', 'must be 8 to 256 visible ASCII characters');
   const { total, hourly, daily } = key.limits ?? {};
-  return settings(
-    {
-      name: key.name,
-      expiresAtMs: key.expiresAtMs,
-      models: key.models,
-      ips: key.ips,
-      limits: { total, hourly, daily },
-      checkExpiry: true,
-      knownModels: key.knownModels,
-    },
-    nowMs,
-  );
+  return settings({
+    name: key.name,
+    expiresAtMs: key.expiresAtMs,
+    models: key.models,
+    ips: key.ips,
+    limits: { total, hourly, daily },
+    checkExpiry: true,
+    knownModels: key.knownModels,
+  });
 }
 
 /** `base` with the fields, when every one of them is acceptable. */
-export function allowedWithin(
-  base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips'>,
-  fields: KeyFields,
-  nowMs: number,
-): Checked {
-  const checked = settings(fields, nowMs);
+export function allowedWithin(base: Omit<KeyRecord, 'expiresAtMs' | 'models' | 'ips'>, fields: KeyFields): Checked {
+  const checked = settings(fields);
   return checked.ok ? done({ ...base, ...checked.value }) : checked;
 }
 
-function settings(fields: KeyFields, nowMs: number): Result<KeySettings, Invalid> {
+function settings(fields: KeyFields): Result<KeySettings, Invalid> {
   const name = checkName('name', fields.name);
   if (!name.ok) return name;
   const { expiresAtMs } = fields;
   if (expiresAtMs !== undefined && fields.checkExpiry) {
-    const expiry = checkExpiry(expiresAtMs, nowMs);
+    const expiry = checkExpiry(expiresAtMs);
     if (!expiry.ok) return expiry;
   }
   const models = fields.models === undefined ? undefined : checkModels(fields.models, fields.knownModels);

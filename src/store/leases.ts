@@ -10,7 +10,7 @@ export interface Lease {
 }
 
 export interface Leases {
-  /** Takes a lease that is free, expired, or already this holder's (then it keeps its token). */
+  /** Takes a lease that is free, expired, left by a process that is known to be dead, or already this holder's (then it keeps its token). */
   acquire(
     name: string,
     holder: string,

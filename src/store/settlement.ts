@@ -13,6 +13,9 @@ export const EXCHANGE = {
   settled: { settle: no, interrupt: no },
 } as const satisfies Transitions<'open' | 'interrupted' | 'settled', 'settle' | 'interrupt'>;
 
+/** How exchange ids begin. One named `ex_X` is also found by the request id `…_X`, without an index of its own. */
+export const EXCHANGE_PREFIX = 'ex_';
+
 /** What must be known of an exchange to close it after a crash. */
 export interface OpenExchange {
   readonly exchangeId: string;

@@ -1,6 +1,7 @@
 /**
  * How long an upstream may be silent: `first_data_ms` until its first data event, `idle_ms` between bytes after that. One timer an
- * exchange. Knows nothing of what counts as data: the caller says `data` for an event and `touch` for any bytes.
+ * exchange. Bytes without data (comments, pings) keep an upstream alive for no longer than `first_data_ms`, also in mid-stream. Knows
+ * nothing of what counts as data: the caller says `data` for an event and `touch` for any bytes.
  */
 import type { Clock } from './clock.ts';
 import { createDeadline } from './deadline.ts';
@@ -26,6 +27,8 @@ export interface IdleLimits {
 /** Starts the first-data limit at once. `onExpire` is called at most once, with reason `first_data_timeout` or `idle_timeout`. */
 export function createIdleTimers(clock: Clock, limits: IdleLimits, onExpire: (error: StreamError) => void): IdleTimers {
   let phase: 'waiting' | 'flowing' | 'paused' | 'over' = 'waiting';
+  /** Comments alone do not move this on. */
+  let dataDueAt = clock.monotonic() + limits.firstDataMs;
 
   const deadline = createDeadline(clock, () => {
     const waiting = phase === 'waiting';
@@ -40,10 +43,11 @@ export function createIdleTimers(clock: Clock, limits: IdleLimits, onExpire: (er
 
   return {
     touch() {
-      if (phase === 'flowing') deadline.in(limits.idleMs);
+      if (phase === 'flowing') deadline.in(Math.min(limits.idleMs, dataDueAt - clock.monotonic()));
     },
     data() {
       if (phase === 'waiting') phase = 'flowing';
+      dataDueAt = clock.monotonic() + Math.max(limits.firstDataMs, limits.idleMs);
       if (phase === 'flowing') deadline.in(limits.idleMs);
     },
     pause() {
@@ -54,6 +58,7 @@ export function createIdleTimers(clock: Clock, limits: IdleLimits, onExpire: (er
     resume() {
       if (phase !== 'paused') return;
       phase = 'flowing';
+      dataDueAt = clock.monotonic() + Math.max(limits.firstDataMs, limits.idleMs);
       deadline.in(limits.idleMs);
     },
     stop() {

@@ -40,3 +40,6 @@ export class StreamError extends Error {
     this.text = detail.text;
   }
 }
+
+/** The reason of a cancel when everything was said: no failure, and said once for every stream, since an error costs its stack. */
+export const ENDED = new StreamError('ended', 'everything was said');

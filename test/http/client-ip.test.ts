@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clientIp } from '../../src/http/client-ip.ts';
 import { inRanges, ipRanges } from '../../src/http/ip-ranges.ts';
+import { fakeUpstream, jsonAnswer, wholeMessage } from '../support/fake-upstream.ts';
+import { ask, channel, MODELS, testGateway } from '../support/test-gateway.ts';
 
 const trusted = ipRanges(['127.0.0.0/8', '10.0.0.0/8', '::1']);
 const of = (peer: string, headers: Record<string, string> = {}) => clientIp(peer, headers, trusted);
@@ -33,4 +35,24 @@ test('ranges: mapped addresses count as IPv4, malformed ones are told', () => {
   assert.ok(inRanges(list, '2001:db8::1'));
   assert.ok(!inRanges(list, '11.0.0.1'));
   assert.ok(!inRanges(list, 'nonsense'));
+});
+
+test('one client address for allow-lists, rows and logs, whatever a stranger writes into headers', async (t) => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  t.after(() => upstream.close());
+  const file = { channels: [channel(upstream.url)], models: MODELS };
+  await using gateway = await testGateway({ ...file, trusted_proxies: ['127.0.0.1/32'] });
+  gateway.store.addKey('sk-office', { ips: ['203.0.113.0/24', '2001:db8::/32'] });
+  const from = async (headers: Record<string, string>): Promise<string> => {
+    const response = await gateway.post('/v1/messages', ask(), { headers: { authorization: 'Bearer sk-office', ...headers } });
+    if (response.status !== 200) assert.match(await response.text(), /not be used from this address/);
+    return `${response.status} ${gateway.store.settled.at(-1)?.ip ?? ''}`;
+  };
+  assert.equal(await from({ 'x-forwarded-for': '203.0.113.7' }), '200 203.0.113.7');
+  assert.equal(await from({ 'x-forwarded-for': '::ffff:203.0.113.8' }), '200 203.0.113.8');
+  assert.equal(await from({ forwarded: 'for="[2001:db8::1]"' }), '200 2001:db8::1');
+  assert.match(await from({ 'x-forwarded-for': '203.0.113.7, 198.51.100.1' }), /^403 /, 'the nearest one counts');
+  assert.match(await from({}), /^403 /);
+  gateway.configure(file);
+  assert.match(await from({ 'x-forwarded-for': '203.0.113.7' }), /^403 /, 'nobody is trusted by default');
 });

@@ -61,6 +61,13 @@ test('the route comes from the raw path, whatever Host and authority say', async
   assert.match(await raw(gateway.url, host), /^HTTP\/1\.1 404 /);
 });
 
+test('two Hosts are no request (RFC 9112, 3.2)', async () => {
+  await using gateway = await testGateway(file);
+  const answer = await raw(gateway.url, 'GET /readyz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n');
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.match(answer, /"code":"invalid_request"/);
+});
+
 test('methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
   await using gateway = await testGateway(file);
   const wrong = await fetch(`${gateway.url}/v1/messages`);

@@ -106,3 +106,15 @@ test('generative content 6: code that the provider ran and its tools stay within
   assert.doesNotMatch(out.body, /web_search|googleSearch/);
   assert.ok(out.losses.includes('native tool'));
 });
+
+test('generative content: a thinking budget of messages keeps its number, an effort beside it wins', () => {
+  const user = { role: 'user', content: 'x' };
+  const thinking = { type: 'enabled', budget_tokens: 4096 };
+  const budgetOf = (more: object): number =>
+    convert('messages', 'gemini', { max_tokens: 6000, messages: [user], thinking, ...more }).generationConfig.thinkingConfig
+      .thinkingBudget;
+  assert.equal(budgetOf({}), 4096);
+  assert.equal(budgetOf({ output_config: { effort: 'low' } }), 1024);
+  assert.equal(convert('messages', 'chat', { max_tokens: 6000, messages: [user], thinking }).reasoning_effort, 'medium');
+  assert.equal(convert('messages', 'responses', { max_tokens: 6000, messages: [user], thinking }).reasoning.effort, 'medium');
+});

@@ -13,6 +13,25 @@ test('rule 8: a failed response keeps partial output, usage and error details', 
   assert.equal(response.error.code, 'server_error');
 });
 
+test('rule 8: a failed terminal that lists nothing keeps the item that was still open', () => {
+  const cut = messageItem(0, 'msg_1', 'partial').slice(0, 3);
+  const said = [created(), ...cut, failed].map((event, index) => ({ ...event, sequence_number: index }));
+  const { events, names } = through('responses', 'responses', said);
+  const { response } = events.at(-1) as Json;
+  assert.deepEqual(names.slice(-4), [
+    'response.output_text.done',
+    'response.content_part.done',
+    'response.output_item.done',
+    'response.failed',
+  ]);
+  assert.deepEqual(response.output, [(events.at(-2) as Json).item]);
+  assert.deepEqual([response.output[0].status, response.output[0].content[0].text], ['incomplete', 'partial']);
+  assert.deepEqual(
+    events.map((event) => (event as Json).sequence_number),
+    events.map((_event, index) => index),
+  );
+});
+
 test('rule 8: a failure of any upstream keeps what was said for a responses client', () => {
   const { events } = through('messages', 'responses', [
     messageStart(),

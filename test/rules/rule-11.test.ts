@@ -120,6 +120,14 @@ test('rule 14: an invalid schema or invalid arguments are an error', () => {
       JSON.stringify(input_schema),
     );
   }
+  for (const upstream of ['chat', 'messages', 'gemini'] as const) {
+    const tools = [{ type: 'custom', name: 'f', input_schema: { type: 'string' } }];
+    assert.throws(
+      () => sent('responses', upstream, { input: 'x', tools }),
+      need({ status: 400, param: /^tools\[0\]/ }),
+      upstream,
+    );
+  }
   const args = (value: string): object => ({ type: 'custom_tool_call', call_id: 'a', name: 'f', input: value });
   const tool = { type: 'custom', name: 'f', input_schema: CUSTOM.input_schema };
   const ask = (value: string): unknown =>

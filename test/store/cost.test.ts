@@ -14,7 +14,7 @@ test('processor time of admission and settlement', async (t) => {
       const reservation = settleOnly
         ? undefined
         : ok(await store.admission.admit(ok(await store.keys.authenticate(owner.secret, Date.now())), 100n, Date.now()));
-      const row = entry(owner, `${name}-${n}`, 5n, { usage: { input: 100, output: 20 } });
+      const row = entry(owner, `ex_${name}-${n}`, 5n, { requestId: `req_${name}-${n}`, usage: { input: 100, output: 20 } });
       void store.settlements.open(row);
       void store.settlements.settle({ entry: row, ...(reservation && { reservation }) });
       if (n % (LANES * 4) === start) await new Promise((resolve) => setImmediate(resolve));

@@ -13,6 +13,7 @@ import * as messages from '../../src/codecs/messages/lifecycle.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import * as responses from '../../src/codecs/responses/lifecycle.ts';
 import { EXCHANGE } from '../../src/http/exchange.ts';
+import { SESSION } from '../../src/http/websocket/lifecycle.ts';
 import { HOLD } from '../../src/store/ledger.ts';
 import { VIDEO } from '../../src/store/videos.ts';
 import { mermaid } from './mermaid.ts';
@@ -90,6 +91,7 @@ export function printDiagrams(): string {
     ['messages: a client', mermaid(messages.CLIENT)],
     ['gemini: an upstream', mermaid(gemini.STREAM)],
     ['An exchange', mermaid(EXCHANGE)],
+    ['A WebSocket session', mermaid(SESSION)],
     ['A hold', mermaid(HOLD)],
     ['A video task', mermaid(VIDEO)],
   ];

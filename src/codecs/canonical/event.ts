@@ -1,4 +1,5 @@
 /** The canonical stream: what an answer says while it is being said. Order: `canonical/lifecycle.ts`. */
+import type { Repeat } from '../json-repeat.ts';
 import type { Dialect } from './dialect.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
 import type { JsonValue } from './json.ts';
@@ -54,6 +55,8 @@ export interface Native {
   /** The JSON text exactly as received. */
   readonly text: string;
   readonly json: JsonValue;
+  /** How the text repeats that of an earlier event of its stream, so that what is spliced into one is spliced into all. */
+  readonly repeat?: Repeat;
 }
 
 /** What a decoder emits for each upstream event. A stage that changes `events` drops `native`. */

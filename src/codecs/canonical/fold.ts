@@ -36,11 +36,17 @@ export interface OpenItem {
 export class Fold {
   #start: { id?: string; model?: string; createdAt?: number } = {};
   #usage: Usage | undefined;
+  #reports = 0;
+  #firstReportAt = 0;
   #outcome: Outcome | undefined;
   readonly #items: (WholeItem | OpenItem)[] = [];
 
   get usage(): Usage | undefined {
     return this.#usage;
+  }
+  /** The only report came before the first item: what it says of the output is a placeholder. */
+  get isUsageEarly(): boolean {
+    return this.#reports === 1 && this.#firstReportAt === 0 && this.#items.length > 0;
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
@@ -74,6 +80,8 @@ export class Fold {
         this.#items[event.index] = { item: event.item, status: event.status };
         return;
       case 'usage.report':
+        if (this.#reports === 0) this.#firstReportAt = this.#items.length;
+        this.#reports += 1;
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
       case 'response.end':

@@ -82,6 +82,13 @@ export class Answer {
     for (const annotation of list(delta['annotations'], 'annotations')) this.#cite(readAnnotation(annotation), out);
   }
 
+  /** One more piece of the text that is open; false where none is. */
+  continueText(piece: string, out: CanonicalEvent[]): boolean {
+    if (this.#text?.kind !== 'text' || this.#text.logprobs !== undefined) return false;
+    this.#say('text', piece, undefined, out);
+    return true;
+  }
+
   /** The whole message again beside or after its deltas: adds only what was not said yet. */
   complete(message: JsonObject, choice: JsonObject, out: CanonicalEvent[]): void {
     const content = message['content'];

@@ -8,6 +8,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
+import { holeAt, type JsonShape, JsonRepeats, type Repeat, RepeatedNative, holeValue } from '../json-repeat.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { readDetail } from './details.ts';
@@ -15,6 +16,17 @@ import { failureIn } from './errors.ts';
 import { saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, word } from './wire.ts';
+
+const CONTENT = ['choices', 0, 'delta', 'content'] as const;
+
+/** What differs between two chunks of one stream. */
+const VARIES = [
+  CONTENT,
+  ['choices', 0, 'delta', 'reasoning_content'],
+  ['choices', 0, 'delta', 'tool_calls', 0, 'function', 'arguments'],
+  ['created'],
+  ['obfuscation'],
+] as const;
 
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
@@ -26,6 +38,9 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #meta: Meta = {};
   #serviceTier: string | undefined;
   #finish: string | undefined;
+  readonly #repeats = new JsonRepeats(VARIES);
+  /** The shape of the chunk before, when that was one more piece of an open text and nothing else. */
+  #plain: { readonly shape: JsonShape; readonly name: string } | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -51,9 +66,17 @@ export class ChatDecoder implements Stage<Frame, Step> {
       out.push({ native: { dialect: 'chat', name: frame.event ?? '', text: DONE, json: null }, events });
       return;
     }
-    const chunk = readChunk(frame.data);
-    const native: Native = { dialect: 'chat', name: frame.event ?? '', text: frame.data, json: chunk };
+    const name = frame.event ?? '';
+    const repeat = this.#repeats.match(frame.data);
     const events: CanonicalEvent[] = [];
+    const plain = this.#plain;
+    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name && this.#continues(repeat, events)) {
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
+      return;
+    }
+    const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
+    const chunk = object(native.json, 'it is not an object');
+    this.#plain = undefined;
     out.push({ native, events });
     try {
       this.#chunk(chunk, frame, events);
@@ -62,6 +85,20 @@ export class ChatDecoder implements Stage<Frame, Step> {
       out.pop();
       throw error;
     }
+    const shape = native.repeat?.shape;
+    if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
+  }
+
+  /** One more piece of the open text, like the chunk before: the same order, the same meaning, other words. False where it is more. */
+  #continues(repeat: Repeat, events: CanonicalEvent[]): boolean {
+    const piece = holeValue(repeat, holeAt(repeat.shape, CONTENT));
+    return typeof piece === 'string' && piece !== '' && this.#answer.continueText(piece, events);
+  }
+
+  #parse(name: string, text: string): Native {
+    const json = readChunk(text);
+    const repeat = this.#repeats.learn(text, json);
+    return { dialect: 'chat', name, text, json, ...(repeat === undefined ? {} : { repeat }) };
   }
 
   end(out: Step[]): void {
@@ -156,6 +193,11 @@ export class ChatDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
     }
   }
+}
+
+function isPlainText(events: readonly CanonicalEvent[]): boolean {
+  const [event] = events;
+  return events.length === 1 && event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
 }
 
 function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {

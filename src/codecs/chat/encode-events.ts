@@ -49,6 +49,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #isNative = false;
   #hasRole = false;
   #createdAt: number;
+  /** The members that every chunk begins with. */
+  #head: string | undefined;
   #content = '';
   #lastKind: ItemHead['kind'] | undefined;
   #lastPhase: string | undefined;
@@ -117,7 +119,10 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #encode(event: CanonicalEvent, out: Frame[] | undefined): void {
     switch (event.type) {
       case 'response.start':
-        if (this.#isNative && event.createdAt !== undefined) this.#createdAt = event.createdAt;
+        if (this.#isNative && event.createdAt !== undefined) {
+          this.#createdAt = event.createdAt;
+          this.#head = undefined;
+        }
         if (out !== undefined) this.#role(out);
         else this.#hasRole = true;
         return;
@@ -270,12 +275,20 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #say(text: string, logprobs: Logprobs | undefined, out: Frame[] | undefined): void {
     this.#content += text;
     if (out === undefined || (text === '' && logprobs === undefined)) return;
-    this.#delta({ content: text }, out, logprobs === undefined ? null : { content: writeLogprobs(logprobs), refusal: null });
+    if (logprobs === undefined) this.#text(text, out);
+    else this.#delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });
   }
 
   #role(out: Frame[]): void {
     this.#hasRole = true;
     this.#chunk([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
+  }
+
+  /** A piece of plain text, which is most of what a stream says: only the piece is serialised. */
+  #text(text: string, out: Frame[]): void {
+    if (!this.#hasRole) this.#role(out);
+    const choice = `{"index":0,"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`;
+    out.push({ event: undefined, data: `${this.#chunkHead()}[${choice}]${this.#chunkTail(undefined)}` });
   }
 
   #delta(delta: JsonObject, out: Frame[] | undefined, logprobs: JsonObject | null = null): void {
@@ -285,9 +298,17 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #chunk(choices: readonly JsonObject[], usage: JsonObject | undefined, out: Frame[]): void {
+    out.push({ event: undefined, data: this.#chunkHead() + JSON.stringify(choices) + this.#chunkTail(usage) });
+  }
+
+  #chunkHead(): string {
     const { responseId: id, model } = this.#context;
-    const chunk = { id, object: 'chat.completion.chunk', created: this.#createdAt, model, choices };
-    const counted = this.#context.request.includeUsage ? { usage: usage ?? null } : {};
-    out.push({ event: undefined, data: JSON.stringify({ ...chunk, ...counted }) });
+    this.#head ??= `${JSON.stringify({ id, object: 'chat.completion.chunk', created: this.#createdAt, model }).slice(0, -1)},"choices":`;
+    return this.#head;
+  }
+
+  #chunkTail(usage: JsonObject | undefined): string {
+    if (!this.#context.request.includeUsage) return '}';
+    return usage === undefined ? ',"usage":null}' : `,"usage":${JSON.stringify(usage)}}`;
   }
 }

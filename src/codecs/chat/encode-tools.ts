@@ -36,8 +36,12 @@ function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, l
     return { type: 'function', function: { ...described, ...parameters, ...strict } };
   }
   if (tool.inputSchema !== undefined) {
+    const parameters = withType(tool.inputSchema);
+    if (parameters['type'] !== 'object') {
+      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
+    }
     losses.add('custom tool with object schema');
-    return { type: 'function', function: { ...described, parameters: withType(tool.inputSchema) } };
+    return { type: 'function', function: { ...described, parameters } };
   }
   return {
     type: 'custom',

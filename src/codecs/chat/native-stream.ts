@@ -5,6 +5,7 @@
 import type { Native } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
+import { editShape, fill, type JsonShape } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { SCALAR_FORM } from './details.ts';
@@ -20,12 +21,20 @@ export class NativeStream {
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
+  /** The shape of chunks into which nothing but id and model is spliced, and its text around the holes after that. */
+  #spliced: { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[] } | undefined;
 
   constructor(context: ResponseContext) {
     this.#context = context;
   }
 
   push(native: Native, out: Frame[]): void {
+    const { repeat } = native;
+    const spliced = this.#spliced;
+    if (repeat !== undefined && repeat.shape === spliced?.shape && native.name === spliced.name && this.#finish === undefined) {
+      out.push({ event: undefined, data: fill(spliced.literals, repeat.raws) });
+      return;
+    }
     const chunk = native.json;
     if (!isObject(chunk) || chunk['type'] === 'ping' || native.name === 'ping') return;
     const edits: JsonEdit[] = [];
@@ -61,6 +70,9 @@ export class NativeStream {
     if (this.#finish !== undefined && choice !== undefined && !saysSomething(delta) && !Array.isArray(delta['annotations']))
       return;
     out.push({ event: undefined, data: text });
+    if (repeat === undefined || this.#finish !== undefined || edits.length !== OWN_MEMBERS) return;
+    const literals = editShape(repeat.shape, edits);
+    this.#spliced = literals === undefined ? undefined : { shape: repeat.shape, name: native.name, literals };
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
@@ -100,6 +112,9 @@ export class NativeStream {
     return editJson(shell, [{ path: ['choices'], value: JSON.stringify(choices) }]);
   }
 }
+
+/** How many edits {@link NativeStream} makes in a chunk that holds nothing special. */
+const OWN_MEMBERS = 2;
 
 function isFinish(choice: JsonObject): boolean {
   const reason: JsonValue | undefined = choice['finish_reason'];

@@ -2,6 +2,7 @@
  * The reasoning items of one streamed answer, from scalars and from `reasoning_details`. Fragments of one identity accumulate
  * into one item (spec rule 12); separate ones stay separate.
  */
+import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ReasoningItem } from '../canonical/item.ts';
 import type { JsonValue } from '../canonical/json.ts';
@@ -32,6 +33,9 @@ interface Said {
   readonly identity: DetailIdentity;
   readonly text: string;
 }
+
+/** Every fragment looks for its item: no answer has this many, and looking through more would be quadratic. */
+const MAX_ITEMS = 2048;
 
 export class ReasoningItems {
   readonly #owner: Owner;
@@ -127,6 +131,8 @@ export class ReasoningItems {
   #pushDetail(detail: Detail, out: CanonicalEvent[]): void {
     if (detail.kind === 'encrypted' && detail.id !== undefined && detail.format?.startsWith('google') === true) {
       if (detail.payload === undefined || this.#signatures.some(({ id }) => id === detail.id)) return;
+      if (this.#signatures.length >= MAX_ITEMS)
+        throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} signatures.`);
       this.#signatures.push({ id: detail.id, opaque: opaqueOfDetail(detail, detail.payload, this.#owner), detail });
       return;
     }
@@ -179,6 +185,8 @@ export class ReasoningItems {
   }
 
   #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): Open {
+    if (this.#open.length + this.#said.length >= MAX_ITEMS)
+      throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} reasoning items.`);
     const open: Open = { index: this.#nextItem(), raw: '', summary: '', identity, opaque: undefined };
     this.#open.push(open);
     out.push({ type: 'item.start', index: open.index, head: { kind: 'reasoning' } });

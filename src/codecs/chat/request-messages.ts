@@ -169,6 +169,9 @@ interface Group {
   opaque: Opaque | undefined;
 }
 
+/** Fragments of one item stand near each other: looking through all of them would be quadratic in a list that a client makes. */
+const MAX_OPEN_GROUPS = 256;
+
 /**
  * Reasoning of one assistant message. Details win over the scalars; `reasoning` is the display copy and never raw text;
  * `reasoning_content` belongs to the first payload that has no text of its own.
@@ -245,7 +248,12 @@ class HistoryReasoning {
   }
 
   #groupOf(detail: Detail): Group {
-    const known = this.#groups.findLast((group) => belongs(group.identity, detail));
+    const from = Math.max(0, this.#groups.length - MAX_OPEN_GROUPS);
+    let known: Group | undefined;
+    for (let index = this.#groups.length - 1; index >= from && known === undefined; index--) {
+      const group = this.#groups[index];
+      if (group !== undefined && belongs(group.identity, detail)) known = group;
+    }
     if (known !== undefined) {
       absorb(known.identity, detail);
       return known;

@@ -7,7 +7,7 @@ import type { Logprobs } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { sliceJson } from '../json-text.ts';
+import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { compactJson } from './arguments.ts';
 import { CitedSources } from './cited-sources.ts';
 import { ItemComposer } from './compose-items.ts';
@@ -101,7 +101,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     this.#sources.read(json);
     const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
     const isBeside = logprobs.length > 0 && soleText(parts) === joined(logprobs);
-    const at: Place = { source, candidate: candidate.place, part: 0 };
+    const at: Place = { slice: jsonSlicer(source), candidate: candidate.place, part: 0 };
     for (const part of parts) {
       this.#readPart(part, at, isBeside ? logprobs : undefined, out);
       at.part += 1;
@@ -179,14 +179,14 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
 
 /** Where a part stands in the text of its chunk. */
 interface Place {
-  readonly source: string;
+  readonly slice: (path: JsonPath) => string | undefined;
   readonly candidate: number;
   part: number;
 }
 
 /** A member of the part's call, exactly as it was sent. */
 function slice(at: Place, ...path: readonly (string | number)[]): string | undefined {
-  return sliceJson(at.source, ['candidates', at.candidate, 'content', 'parts', at.part, 'functionCall', ...path]);
+  return at.slice(['candidates', at.candidate, 'content', 'parts', at.part, 'functionCall', ...path]);
 }
 
 /** The arguments as they are spelled, without white space between tokens. */

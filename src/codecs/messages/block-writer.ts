@@ -24,8 +24,8 @@ interface Entry {
   readonly head: ItemHead;
   /** Everything said of this item so far, written or waiting. */
   said: string;
-  /** How much of `said` is on the wire. */
-  written: number;
+  /** The end of `said` that is not on the wire yet. Kept apart: cutting it out of `said` would copy all of that for every piece. */
+  unwritten: string;
   face: 'raw' | 'summary' | undefined;
   part: number;
   readonly citations: JsonObject[];
@@ -55,7 +55,7 @@ export class BlockWriter {
     const entry: Entry = {
       head,
       said: '',
-      written: 0,
+      unwritten: '',
       face: undefined,
       part: 0,
       citations: [],
@@ -73,7 +73,7 @@ export class BlockWriter {
     if (delta.kind === 'citation') {
       if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages') entry.citations.push(delta.citation.body);
     } else {
-      entry.said += sayable(entry, delta);
+      say(entry, sayable(entry, delta));
     }
     if (hasUnwritten(entry)) this.#advance(entry, out);
   }
@@ -174,19 +174,19 @@ export class BlockWriter {
     while (entry.citationsWritten < entry.citations.length) {
       this.#delta({ type: 'citations_delta', citation: entry.citations[entry.citationsWritten++] }, out);
     }
-    if (entry.written >= entry.said.length) return;
-    const text = entry.written === 0 ? entry.said : entry.said.slice(entry.written);
-    entry.written = entry.said.length;
+    const text = entry.unwritten;
+    if (text === '') return;
+    entry.unwritten = '';
     switch (entry.head.kind) {
       case 'text':
       case 'refusal':
-        this.#delta({ type: 'text_delta', text }, out);
+        this.#piece('text_delta', 'text', text, out);
         return;
       case 'reasoning':
-        this.#delta({ type: 'thinking_delta', thinking: text }, out);
+        this.#piece('thinking_delta', 'thinking', text, out);
         return;
       case 'toolCall':
-        this.#delta({ type: 'input_json_delta', partial_json: text }, out);
+        this.#piece('input_json_delta', 'partial_json', text, out);
         return;
     }
   }
@@ -213,6 +213,15 @@ export class BlockWriter {
     this.#stop(out);
   }
 
+  /** Most of what a stream says: only the piece is serialised. */
+  #piece(type: string, member: string, text: string, out: Frame[]): void {
+    const delta = `{"type":"${type}","${member}":${JSON.stringify(text)}}`;
+    out.push({
+      event: 'content_block_delta',
+      data: `{"type":"content_block_delta","index":${this.#next},"delta":${delta}}`,
+    });
+  }
+
   #delta(delta: JsonObject, out: Frame[]): void {
     out.push(frame({ type: 'content_block_delta', index: this.#next, delta }));
   }
@@ -230,6 +239,11 @@ export function frame(payload: JsonObject & { readonly type: string }): Frame {
 /** A call in progress may still say more: nothing may come between its deltas. */
 function holds(entry: Entry): boolean {
   return entry.head.kind === 'toolCall' && entry.end === undefined;
+}
+
+function say(entry: Entry, text: string): void {
+  entry.said += text;
+  entry.unwritten += text;
 }
 
 /** The part of a delta that goes on the wire. Of raw text and summary the face that speaks first is shown. */
@@ -255,7 +269,7 @@ function sayable(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>):
 /** Adds what the whole item says beyond its deltas. A summary that was reworded stays as it was streamed. */
 function complete(entry: Entry, item: OutputItem): void {
   const whole = wholeText(entry, item);
-  if (whole.length > entry.said.length && whole.startsWith(entry.said)) entry.said = whole;
+  if (whole.length > entry.said.length && whole.startsWith(entry.said)) say(entry, whole.slice(entry.said.length));
   if (item.kind === 'text') {
     for (const body of citationBodies(item).slice(entry.citations.length)) entry.citations.push(body);
   }
@@ -276,7 +290,7 @@ function wholeText(entry: Entry, item: OutputItem): string {
 }
 
 function hasUnwritten(entry: Entry): boolean {
-  return entry.written < entry.said.length || entry.citationsWritten < entry.citations.length;
+  return entry.unwritten !== '' || entry.citationsWritten < entry.citations.length;
 }
 
 /** True when an ended item still has something for the wire: text, a whole native block, an opaque value. */

@@ -6,7 +6,8 @@ import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { sliceJson } from '../json-text.ts';
+import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
+import { jsonSlicer, sliceJson } from '../json-text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
@@ -15,6 +16,16 @@ import { checkFits, deltaKind, UPSTREAM, type UpstreamState, type UpstreamVerb }
 import { decodeStop, type WireStop } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
 import { CUTTING_STOPS, malformed, mayString, needObject, needString } from './wire.ts';
+
+const TEXT = ['delta', 'text'] as const;
+/** What differs between two events of one stream. */
+const VARIES = [TEXT] as const;
+
+/** The event before, when that was a piece of a text block: the next of its shape moves no table. */
+interface PlainText {
+  readonly shape: JsonShape;
+  readonly block: Block;
+}
 
 export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
   return new EventDecoder(context);
@@ -33,6 +44,8 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   /** A stopped block whose JSON is unfinished: the stop reason decides whether it was cut or broken. */
   #held: Block | undefined;
   #stop: WireStop | undefined;
+  readonly #repeats = new JsonRepeats(VARIES);
+  #plain: PlainText | undefined;
 
   constructor(context: DecodeContext) {
     this.context = context;
@@ -49,6 +62,14 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
     if (frame.data.trim() === '[DONE]') throw truncated();
+    const repeat = this.#repeats.match(frame.data);
+    if (repeat !== undefined && repeat.shape === this.#plain?.shape) {
+      const said: CanonicalEvent[] = [];
+      this.#plain.block.delta({ type: 'text_delta', text: holeValue(repeat, holeAt(repeat.shape, TEXT)) }, said);
+      out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events: said });
+      return;
+    }
+    this.#plain = undefined;
     const json = this.#parse(frame);
     if (json === undefined) return;
     const name = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
@@ -61,6 +82,13 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     }
     const native: Native = { dialect: 'messages', name, text: frame.data, json };
     out.push({ native, events });
+    this.#notePlain(name, json, repeat ?? this.#repeats.learn(frame.data, json));
+  }
+
+  #notePlain(name: string, json: JsonObject, learnt: Repeat | undefined): void {
+    const { delta } = json;
+    if (learnt === undefined || name !== 'content_block_delta' || !isObject(delta) || delta['type'] !== 'text_delta') return;
+    if (this.#block?.kind === 'text') this.#plain = { shape: learnt.shape, block: this.#block };
   }
 
   end(): void {
@@ -128,8 +156,9 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
     const content = message['content'] ?? [];
     if (!Array.isArray(content)) throw malformed('message_start: content is not an array');
+    const slice = jsonSlicer(text);
     content.forEach((block: JsonValue, at) => {
-      const { kind } = readWholeBlock(block, () => sliceJson(text, ['message', 'content', at, 'input']), this, out);
+      const { kind } = readWholeBlock(block, () => slice(['message', 'content', at, 'input']), this, out);
       this.#calledTool ||= kind === 'tool';
     });
     this.#readUsage(message, out);

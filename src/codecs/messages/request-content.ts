@@ -7,7 +7,7 @@ import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role } from '
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
-import { type JsonPath, sliceJson } from '../json-text.ts';
+import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { sourceOfUrl } from '../media.ts';
 import { REDACTED } from './blocks.ts';
 import { mayArray, mayBoolean, mayObject, mayText, needName, needObjectAt, needText } from './request-fields.ts';
@@ -26,12 +26,12 @@ interface Place {
 }
 
 export class ConversationReader {
-  readonly #text: string;
+  readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
 
   /** `text` is the exact body. */
   constructor(text: string, context: RequestContext) {
-    this.#text = text;
+    this.#slice = jsonSlicer(text);
     this.#context = context;
   }
 
@@ -137,7 +137,7 @@ export class ConversationReader {
     if (input !== undefined && input !== null && input !== '' && !isObject(input)) {
       throw invalid(`${at}.input`, `${at}.input must be an object.`);
     }
-    const text = isObject(input) ? sliceJson(this.#text, [...place.path, 'input']) : undefined;
+    const text = isObject(input) ? this.#slice([...place.path, 'input']) : undefined;
     return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
   }
 

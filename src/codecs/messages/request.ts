@@ -125,7 +125,7 @@ function formatOf(json: JsonObject): Format | undefined {
   return { type: 'json_schema', name: SCHEMA_NAME, schema };
 }
 
-/** Semantics 6.7.3: `output_config.effort` wins over what a budget stands for. */
+/** Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const thinking = mayObject(json, 'thinking', 'thinking');
   const config = mayObject(json, 'output_config', 'output_config');
@@ -133,10 +133,9 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const type = thinking === undefined ? undefined : needText(thinking, 'type', 'thinking.type');
   if (type === 'disabled') return { effort: 'none' };
   const budget = thinking === undefined ? undefined : mayNumber(thinking, 'budget_tokens', 'thinking.budget_tokens');
-  const effort = asked ?? (budget === undefined ? undefined : effortOfBudget(budget));
   const summary = thinking?.['display'] === 'summarized' ? 'auto' : undefined;
   const control: ReasoningControl = {
-    ...optional('effort', effort),
+    ...optional('effort', asked),
     ...optional('budget', type === 'enabled' ? budget : undefined),
     ...optional('summary', summary),
     ...optional('adaptive', type === 'adaptive' ? true : undefined),

@@ -4,7 +4,7 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { editJson, type JsonEdit, sliceJson } from '../json-text.ts';
+import { editJson, type JsonEdit, jsonSlicer } from '../json-text.ts';
 import { type BlockHost, readWholeBlock } from './blocks.ts';
 import { saidError, wireStop } from './decode-events.ts';
 import {
@@ -55,8 +55,9 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   let items = 0;
   const host: BlockHost = { context, nextIndex: () => items++ };
   let calledTool = false;
+  const slice = jsonSlicer(text);
   content.forEach((block: JsonValue, at) => {
-    const { kind } = readWholeBlock(block, () => sliceJson(text, ['content', at, 'input']), host, events);
+    const { kind } = readWholeBlock(block, () => slice(['content', at, 'input']), host, events);
     calledTool ||= kind === 'tool';
   });
   const report = json['usage'];

@@ -9,6 +9,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
+import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { statusOf } from './read-items.ts';
@@ -18,6 +19,17 @@ import { repeatedItems } from './repeated.ts';
 import { malformed, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
+const TEXT_DELTA = 'response.output_text.delta';
+const DELTA = ['delta'] as const;
+/** What differs between two events of one stream. */
+const VARIES = [DELTA, ['sequence_number'], ['obfuscation']] as const;
+
+/** The event before, when that was a piece of text without logprobs: the next of its shape moves no table. */
+interface PlainText {
+  readonly shape: JsonShape;
+  readonly slot: Slot;
+  readonly contentIndex: number;
+}
 
 export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
   return new ResponsesDecoder(context);
@@ -27,6 +39,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
+  readonly #repeats = new JsonRepeats(VARIES);
+  #plain: PlainText | undefined;
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
@@ -38,14 +52,32 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
-    const json = parseFrame(frame);
-    const name = nameOf(frame, json);
     const events: CanonicalEvent[] = [];
+    const repeat = this.#repeats.match(frame.data);
+    if (repeat !== undefined && repeat.shape === this.#plain?.shape && this.#continues(repeat, this.#plain, events)) {
+      out.push({ native: new RepeatedNative(DIALECT, TEXT_DELTA, frame.data, repeat), events });
+      return;
+    }
+    this.#plain = undefined;
+    const json = parseFrame(frame);
+    const learnt = repeat ?? this.#repeats.learn(frame.data, json);
+    const name = nameOf(frame, json);
     const native: Native = { dialect: DIALECT, name, text: frame.data, json };
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
     out.push({ native, events });
+    if (json['type'] !== TEXT_DELTA || track === undefined || learnt === undefined) return;
+    const slot = this.#items.slots.get(track.outputIndex);
+    const isBare = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
+    if (slot !== undefined && isBare) this.#plain = { shape: learnt.shape, slot, contentIndex: Number(json['content_index']) };
+  }
+
+  #continues(repeat: Repeat, { slot, contentIndex }: PlainText, events: CanonicalEvent[]): boolean {
+    const piece = holeValue(repeat, holeAt(repeat.shape, DELTA));
+    if (typeof piece !== 'string') return false;
+    this.#items.textDelta(slot, contentIndex, piece, undefined, events);
+    return true;
   }
 
   end(): void {

@@ -39,7 +39,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#emit = (name, body) => {
-      const data = JSON.stringify({ type: name, sequence_number: this.#sequence, ...body });
+      // Event names are our own and need no escaping; no event is without members.
+      const data = `{"type":"${name}","sequence_number":${this.#sequence},${JSON.stringify(body).slice(1)}`;
       this.#sequence += 1;
       this.#out.push({ event: name, data });
     };
@@ -102,7 +103,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     const isCut = outcome.status !== 'completed';
     for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
     const told = this.#isNative === true ? this.#native.values() : this.#writer.told;
-    const response = finishedResponse(this.#response ?? {}, finishedItems(told), this.#usage, outcome);
+    const response = finishedResponse(this.#context, this.#response ?? {}, finishedItems(told), this.#usage, outcome);
     this.#emit(`response.${String(response['status'])}`, { response });
     this.ended = true;
   }
@@ -119,6 +120,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       return;
     }
     const edits = eventEdits(name, json, this.#context);
+    const inserted = end !== undefined && isObject(response) && this.#closeUnsaid(response, end.outcome);
     let shown = name;
     if (isObject(response)) {
       edits.push(...responseEdits(['response'], response, this.#context, end?.outcome));
@@ -129,7 +131,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       }
       this.#response = this.#shown(response);
     }
-    edits.push(...this.#number(json));
+    edits.push(...this.#number(json, inserted));
     const text = editJson(native.text, edits);
     this.#out.push({ event: shown, data: text });
     if (end !== undefined) this.ended = true;
@@ -142,23 +144,34 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     return { ...response, id: responseId, model, ...(previous === undefined ? {} : { previous_response_id: previous }) };
   }
 
+  /** A terminal that lists nothing must not lose what was being said: open items end first (spec rule 8). True when any did. */
+  #closeUnsaid(response: JsonObject, outcome: Outcome): boolean {
+    if (listsOutput(response)) return false;
+    const open = [...this.#native.values()].filter((item) => item.final === undefined);
+    for (const item of open) closeItem(item, outcome.status === 'completed' ? 'completed' : 'incomplete', this.#emit);
+    return open.length > 0;
+  }
+
   /** A terminal without its output gets the items that were streamed (known failure R17). */
   #backfill(response: JsonObject): JsonEdit[] {
-    const output = response['output'];
-    if (Array.isArray(output) && output.length > 0) return [];
+    if (listsOutput(response)) return [];
     const items = [...this.#native.values()].filter((item) => item.final !== undefined);
     if (items.length === 0) return [];
     items.sort((a, b) => a.outputIndex - b.outputIndex);
     return [{ path: ['response', 'output'], value: `[${items.map((item) => item.final).join(',')}]` }];
   }
 
-  /** Given numbers stay; an upstream without them gets them. */
-  #number(json: JsonObject): JsonEdit[] {
+  /** Given numbers stay; an upstream without them gets them, and so does an event that comes after one of the gateway's own. */
+  #number(json: JsonObject, isShifted: boolean): JsonEdit[] {
     const given = json['sequence_number'];
-    if (typeof given === 'number' && Number.isInteger(given)) {
+    if (!isShifted && typeof given === 'number' && Number.isInteger(given)) {
       this.#sequence = Math.max(this.#sequence, given + 1);
       return [];
     }
     return [{ path: ['sequence_number'], value: String(this.#sequence++) }];
   }
+}
+
+function listsOutput(response: JsonObject): boolean {
+  return Array.isArray(response['output']) && response['output'].length > 0;
 }

@@ -7,7 +7,7 @@ import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { sliceJson } from '../json-text.ts';
+import { jsonSlicer } from '../json-text.ts';
 import {
   optionalBoolean,
   optionalInteger,
@@ -27,7 +27,8 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const model = requiredString(json, 'model');
   refuseStates(json);
   const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...broughtTools(json['input'])]);
-  const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => sliceJson(text, path) };
+  const slice = jsonSlicer(text);
+  const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => slice(path) };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
     value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });

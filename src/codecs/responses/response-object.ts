@@ -50,8 +50,9 @@ export function emptyResponse(context: ResponseContext): JsonObject {
   };
 }
 
-/** `base` ended: `cancelled` is said as `failed` with the code `cancelled` (design, decisions). */
+/** `base` ended: `cancelled` is said as `failed` with the code `cancelled` (design, decisions). Only what completed has a time. */
 export function finishedResponse(
+  context: ResponseContext,
   base: JsonObject,
   output: readonly JsonValue[],
   usage: Usage | undefined,
@@ -62,6 +63,7 @@ export function finishedResponse(
   return {
     ...base,
     status,
+    completed_at: status === 'completed' ? (context.now?.() ?? null) : null,
     error: isFailure ? errorObject(outcome.error) : null,
     incomplete_details: outcome.status === 'incomplete' ? { reason: incompleteReason(outcome) } : null,
     service_tier: tierOf(usage, base['service_tier']),

@@ -82,5 +82,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     writer.write({ type: 'item.end', index, item, status });
   }
   writer.finish();
-  return JSON.stringify(finishedResponse(emptyResponse(context), finishedItems(writer.told), whole.usage, whole.outcome));
+  return JSON.stringify(
+    finishedResponse(context, emptyResponse(context), finishedItems(writer.told), whole.usage, whole.outcome),
+  );
 }

@@ -164,9 +164,16 @@ export class ItemWriter {
   #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
     part.text += text;
     const place = { item_id: item.id, output_index: item.outputIndex };
+    // Most of what a stream says is written out: a spread would cost more than all the rest of it.
     switch (part.type) {
       case 'output_text':
-        this.#emit('response.output_text.delta', { ...place, content_index: item.content.indexOf(part), delta: text, logprobs });
+        this.#emit('response.output_text.delta', {
+          item_id: item.id,
+          output_index: item.outputIndex,
+          content_index: item.content.indexOf(part),
+          delta: text,
+          logprobs,
+        });
         return;
       case 'refusal':
         this.#emit('response.refusal.delta', { ...place, content_index: item.content.indexOf(part), delta: text });

@@ -39,9 +39,6 @@ export function buildChannel(
   const url = readBaseUrl(entry.base_url, `${at}.base_url`, problems);
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
-  if (entry.api_key === undefined && options.auth !== 'none' && options.headers.size === 0) {
-    problems.push({ path: `${at}.api_key`, message: 'is missing (options.auth "none" for an upstream without keys)' });
-  }
   const basePath = url.pathname.replace(/\/+$/, '');
   const raw = entry.options ?? {};
   const models = Array.isArray(entry.models)

@@ -6,6 +6,10 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { KeyLimits } from '../key-slots.ts';
+
+/** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
+export const COMPACT_SUFFIX = '-openai-compact';
 
 export interface Timeouts {
   readonly connectMs: number;
@@ -88,6 +92,28 @@ export interface Limits {
   readonly answerBytes: number;
   readonly bodyMs: number;
   readonly connections: number;
+  /** What one API key may hold at once. */
+  readonly key: KeyLimits;
+}
+
+/** The most bytes that are kept: of one conversation, of one key, in all. */
+export interface HistoryLimits {
+  readonly entryBytes: number;
+  readonly keyBytes: number;
+  readonly totalBytes: number;
+}
+
+export interface WebSocketLimits {
+  /** Creates and appends of one connection, warm-ups included. */
+  readonly turns: number;
+  /** One message of a client. */
+  readonly messageBytes: number;
+  /** Without a turn for this long a connection is closed. */
+  readonly idleMs: number;
+  /** The age from which no turn is begun any more. */
+  readonly lifetimeMs: number;
+  /** Undefined: as many as there are. */
+  readonly perKey?: number;
 }
 
 export interface Config {
@@ -124,6 +150,9 @@ export interface Config {
     /** Between two active probes; undefined: none. */
     readonly probeMs?: number;
   };
+  /** Stored response history. */
+  readonly history: HistoryLimits;
+  readonly websocket: WebSocketLimits;
   readonly affinity: { readonly maxEntries: number; readonly idleMs: number };
   readonly writeStallMs: number;
   readonly commitAfterMs: number;

@@ -10,6 +10,7 @@ import { ipRanges } from '../ip-ranges.ts';
 import { buildChannel } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import type { Channel, Config, Model, Timeouts } from './config.ts';
+import { COMPACT_SUFFIX } from './config.ts';
 import { ConfigError, type ConfigProblem, joinPath, pathOfPointer } from './config-error.ts';
 import { CHANNEL_SCHEMAS, CONFIG_SCHEMA, type ChannelEntry, type ConfigFile } from './schema.ts';
 import { resolveSecrets, type SecretSources } from './secrets.ts';
@@ -158,6 +159,10 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       answerBytes: limits.answer_bytes ?? 128 * 1024 * 1024,
       bodyMs: limits.body_ms ?? 60_000,
       connections: limits.connections ?? 20_000,
+      key: {
+        exchanges: limits.key_exchanges ?? 20_000,
+        bodyBytes: limits.key_body_bytes ?? 1024 * 1024 * 1024,
+      },
     },
     dispatch: { maxAttempts: file.dispatch?.max_attempts ?? 6, maxRetryWaitMs: file.dispatch?.max_retry_wait_ms ?? 5_000 },
     health: {
@@ -167,6 +172,18 @@ function build(file: ConfigFile, options: ParseOptions): Config {
       rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
       refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
       ...(file.health?.probe_ms === undefined ? {} : { probeMs: file.health.probe_ms }),
+    },
+    history: {
+      entryBytes: file.history?.entry_bytes ?? 32 * 1024 * 1024,
+      keyBytes: file.history?.key_bytes ?? 128 * 1024 * 1024,
+      totalBytes: file.history?.total_bytes ?? 512 * 1024 * 1024,
+    },
+    websocket: {
+      turns: file.websocket?.turns ?? 128,
+      messageBytes: limits.json_bytes ?? 32 * 1024 * 1024,
+      idleMs: file.websocket?.idle_ms ?? 600_000,
+      lifetimeMs: file.websocket?.lifetime_ms ?? 3_600_000,
+      ...(file.websocket?.per_key === undefined ? {} : { perKey: file.websocket.per_key }),
     },
     affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
     writeStallMs: timeouts.writeStallMs,
@@ -194,7 +211,9 @@ function buildChannels(
     const channel = buildChannel(entry, timeoutsOf(entry.timeouts, timeouts), at, problems);
     if (channel === undefined) continue;
     for (const model of channel.models.keys()) {
-      if (!models.has(model)) problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
+      const priced = model.endsWith(COMPACT_SUFFIX) ? model.slice(0, -COMPACT_SUFFIX.length) : model;
+      if (!models.has(model) && !models.has(priced))
+        problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
     }
     if (entry.disabled !== true) channels.push(channel);
   }

@@ -258,6 +258,20 @@ export const CONFIG_SCHEMA = Type.Object(
           ),
           body_ms: Milliseconds('To receive a request body.', 60_000),
           connections: Type.Optional(Type.Integer({ minimum: 1, default: 20_000 })),
+          key_exchanges: Type.Optional(
+            Type.Integer({
+              minimum: 1,
+              default: 20_000,
+              description: 'Requests that one API key may have open, in each process.',
+            }),
+          ),
+          key_body_bytes: Type.Optional(
+            Type.Integer({
+              minimum: 1024,
+              default: 1_073_741_824,
+              description: 'Request bodies that one API key may have in a process at once.',
+            }),
+          ),
         },
         closed,
       ),
@@ -288,6 +302,27 @@ export const CONFIG_SCHEMA = Type.Object(
               description: 'Ask every Channel for its model list this often; two failures in a row take it out. Absent: never.',
             }),
           ),
+        },
+        closed,
+      ),
+    ),
+    history: Type.Optional(
+      Type.Object(
+        {
+          entry_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 33_554_432, description: 'One conversation.' })),
+          key_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 134_217_728, description: 'All of one key.' })),
+          total_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 536_870_912, description: 'All of this process.' })),
+        },
+        { ...closed, description: 'Responses that may be continued by id. What was not used for longest goes first.' },
+      ),
+    ),
+    websocket: Type.Optional(
+      Type.Object(
+        {
+          turns: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 128, description: 'Of one connection.' })),
+          idle_ms: Milliseconds('A connection without a turn for this long is closed.', 600_000),
+          lifetime_ms: Milliseconds('A connection older than this begins no turn.', 3_600_000),
+          per_key: Type.Optional(Type.Integer({ minimum: 1, description: 'Open connections of one key. No limit by default.' })),
         },
         closed,
       ),

@@ -6,6 +6,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing, UpstreamHead, Upstreams } from './upstream.ts';
 import { readErrorText } from './upstream-body.ts';
@@ -16,6 +17,7 @@ export interface CallOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   /** Asks for an event stream. */
   readonly stream: boolean;
+  readonly trace?: ExchangeTrace;
   decodeError(answer: UpstreamAnswer): Error;
 }
 
@@ -35,7 +37,14 @@ export async function callUpstream<Answer>(
   const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
   try {
     const { stream, clientHeaders } = options;
-    const head = await options.upstreams.send(channel, outgoing, { stream, signal: abort.signal, clientHeaders, upstreamModel });
+    const traceHeaders = options.trace?.nextAttempt();
+    const head = await options.upstreams.send(channel, outgoing, {
+      stream,
+      signal: abort.signal,
+      clientHeaders,
+      upstreamModel,
+      ...(traceHeaders === undefined ? {} : { traceHeaders }),
+    });
     note.upstreamStatus = head.status;
     const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
     if (typeof requestId === 'string') note.upstreamRequestId = requestId;

@@ -12,7 +12,7 @@ import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
-import { finalError, isTransient, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import { finalError, isTransient, noHealthyUpstream, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -290,6 +290,11 @@ class AttemptLoop<Answer> {
     if (this.#errors.length === 0 && this.#unsuitable !== undefined) return this.#unsuitable;
     if (this.#errors.length === 0 && this.#crowded) {
       return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
+    }
+    if (this.#errors.length === 0) {
+      const { health } = this.#dispatcher;
+      const waits = this.#plan.channels.map(({ id }) => health.closedForMs(id, this.#plan.model));
+      return noHealthyUpstream(Math.max(1000, Math.min(...waits)));
     }
     return finalError(this.#errors);
   }

@@ -86,6 +86,15 @@ export class Health {
     return this.#passes(this.#circuits.get(channelId), now) && this.#passes(this.#circuits.get(keyOf(channelId, model)), now);
   }
 
+  /** How long until an attempt is let through again; 0 when one is now, or when that is up to a trial under way. */
+  closedForMs(channelId: string, model: string): number {
+    const now = this.#clock.monotonic();
+    const waits = [this.#circuits.get(channelId), this.#circuits.get(keyOf(channelId, model))].map((circuit) =>
+      circuit?.state === 'open' ? circuit.openUntil - now : 0,
+    );
+    return Math.max(0, ...waits);
+  }
+
   /** Undefined when the circuit is open, or its one trial is taken. */
   enter(channelId: string, model: string): Permit | undefined {
     if (!this.isFit(channelId, model)) return undefined;

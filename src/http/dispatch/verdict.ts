@@ -30,11 +30,26 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
   if (error.blame !== 'upstream' || error.code === 'response_not_representable' || isDeterministic(status)) permit.nothing();
+  else if (blamesContent(error)) permit.nothing();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);
   else if (status !== undefined && status >= 400 && status < 500 && status !== 408) permit.nothing();
   else permit.failed();
+}
+
+const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;
+const NAMED_BY_CLIENT = /\b(conversation|previous_response|file|container|vector[ _]store)(_?id|s)?\b/i;
+
+/**
+ * A 403 about what was said, or a 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
+ * for all others by asking.
+ */
+function blamesContent(error: GatewayError): boolean {
+  const upstream = error.details.upstream;
+  const text = upstream?.text ?? '';
+  if (upstream?.status === 403) return FLAGGED.test(text);
+  return upstream?.status === 404 && NAMED_BY_CLIENT.test(text) && !/model/i.test(text);
 }
 
 const OPAQUE_WORDS =
@@ -47,13 +62,18 @@ export function refusesOpaque(error: GatewayError): boolean {
   return OPAQUE_WORDS.test(`${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`);
 }
 
+/** No Channel was even asked: their circuits are open. */
+export function noHealthyUpstream(retryAfterMs: number): GatewayError {
+  return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.', { retryAfterMs });
+}
+
 /**
  * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself, anything
  * else is a 502.
  */
 export function finalError(errors: readonly GatewayError[]): GatewayError {
   const last = errors.at(-1);
-  if (last === undefined) return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.');
+  if (last === undefined) return noHealthyUpstream(1000);
   const status = last.details.upstream?.status;
   const agreed =
     status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);

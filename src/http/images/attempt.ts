@@ -24,6 +24,7 @@ import { StreamError } from '../../streams/stream-error.ts';
 import { tap } from '../../streams/tap.ts';
 import type { Channel, Limits } from '../config/config.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from '../dispatch/dispatch.ts';
 import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
@@ -33,6 +34,7 @@ export interface ImageAttemptOptions {
   readonly upstreams: Upstreams;
   readonly limits: Limits;
   readonly clientHeaders: IncomingHttpHeaders;
+  readonly trace?: ExchangeTrace;
   readonly clock: Clock;
   readonly mint: Mint;
 }

@@ -60,6 +60,7 @@ export class PictureRun {
           upstreams: gateway.upstreams,
           limits: config.limits,
           clientHeaders: this.#call.request.headers,
+          ...(this.#call.trace === undefined ? {} : { trace: this.#call.trace }),
           clock: gateway.clock,
           mint: gateway.mint,
         }),

@@ -15,7 +15,7 @@ import {
 import type { Frame } from '../../codecs/codec.ts';
 import { sseEvent, sseFrame } from '../../streams/sse-encode.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import type { Channel } from '../config/config.ts';
 import { errorType, isClientGone, toGatewayError } from '../errors.ts';
 import { type Committed, Waiting } from '../exchange.ts';
@@ -30,8 +30,11 @@ const MAX_AT_ONCE = 4;
 
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
   const { gateway, config } = call;
-  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.multipartBytes);
   const request = await receiveImageRequest(call, operation);
+  call.notes.model = request.model;
+  call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = imageChannels(config, principal.account.class, model, request);
   const admitted: Admitted[] = [];
@@ -50,7 +53,10 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
 
 /** Each picture has its own row in the log, told apart by a suffix. */
 function callOf(call: Call, index: number, request: ImageRequest): Call {
-  return request.count === 1 ? call : { ...call, requestId: `${call.requestId}-${index + 1}` };
+  if (request.count === 1) return call;
+  // A picture that failed among others is its own row's failure, not the request's.
+  call.notes.metered = true;
+  return { ...call, requestId: `${call.requestId}-${index + 1}`, notes: {} };
 }
 
 /** Some pictures are an answer; only none is a failure. */

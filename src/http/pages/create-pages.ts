@@ -34,6 +34,11 @@ export interface Pages {
 /** The pages' own paths, assets aside. */
 export const PAGE_PATHS = ['/', '/apidocs', '/openapi.json', '/prices.json'] as const;
 
+/** Whether a path can be a page's at all, without making the pages. */
+export function isPagePath(path: string): boolean {
+  return path === '/favicon.ico' || path.startsWith('/assets/') || PAGE_PATHS.some((page) => page === path);
+}
+
 /** Always asked for again; the tag makes that cheap. */
 const REVALIDATE = 'no-cache';
 const PRICES_CACHE = 'public, max-age=5, must-revalidate';

@@ -12,7 +12,7 @@ import {
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
 import { checkModel, reserve } from '../admit.ts';
-import { authenticate } from '../authenticate.ts';
+import { identify } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -26,10 +26,12 @@ import { Meter } from '../meter.ts';
 
 export const embeddings: Handler = async (call) => {
   const { gateway, config } = call;
-  const principal = await authenticate(call.request, call.ip, gateway.store.keys, gateway.clock.now());
+  const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
   const request = readEmbeddingRequest(text, json);
+  call.notes.model = request.model;
   const model = checkModel(config, principal, request.model);
   if (model.kind !== 'embedding') {
     throw new GatewayError(
@@ -88,6 +90,7 @@ async function attempt(target: Target, request: EmbeddingRequest, call: Call): P
       clock: gateway.clock,
       clientHeaders: call.request.headers,
       stream: false,
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
       decodeError: decodeEmbeddingError,
     },
     async (head) => decodeEmbeddingAnswer(await readWhole(head.body, config.limits.answerBytes), request),

@@ -2,6 +2,7 @@
 import type { Handler } from '../gateway.ts';
 import type { RouteName } from '../route-table.ts';
 import { codingBalance, userBalance } from './balance.ts';
+import { compact } from './compact.ts';
 import { embeddings } from './embeddings.ts';
 import { imageEdits, imageGenerations } from './images.ts';
 import { models } from './models.ts';
@@ -13,6 +14,7 @@ import { video, videoCancel, videos } from './videos.ts';
 export const HANDLERS: { readonly [Name in RouteName]?: Handler } = {
   chat_completions: chatCompletions,
   responses,
+  responses_compact: compact,
   messages,
   completions,
   embeddings,

@@ -2,21 +2,25 @@
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Dialect } from '../../codecs/canonical/dialect.ts';
 import type { Handler } from '../gateway.ts';
-import { serveText } from '../text/serve-text.ts';
+import { findPrevious, recall } from '../history/recall.ts';
+import { type Prepare, serveText } from '../text/serve-text.ts';
 
 const speaking =
-  (dialect: Dialect): Handler =>
+  (dialect: Dialect, prepare?: Prepare): Handler =>
   async (call) => {
     const codec = call.gateway.codecs.client(dialect);
     if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
-    await serveText(call, codec);
+    await serveText(call, codec, prepare);
   };
 
 export const chatCompletions = speaking('chat');
 export const messages = speaking('messages');
 export const completions = speaking('completions');
 
-const overHttp = speaking('responses');
+const overHttp = speaking('responses', async ({ gateway }, principal, text, json) => {
+  const past = await findPrevious(gateway, principal, json);
+  return recall({ gateway, principal, text, json, past });
+});
 
 /** `GET` is the WebSocket's upgrade, which does not come here. */
 export const responses: Handler = async (call) => {

@@ -14,13 +14,15 @@ import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
-import { StreamError } from '../../streams/stream-error.ts';
+import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFailure } from '../errors.ts';
 
 export interface AnswerStreamOptions {
   readonly clock: Clock;
   readonly maxEventBytes: number;
+  /** Of the whole stream: its answer is folded in memory, so one that never ends must end here. */
+  readonly maxBytes: number;
   /** Running since the request was sent. */
   readonly timers: IdleTimers;
 }
@@ -56,14 +58,19 @@ export class AnswerStream implements AnswerSource {
   readonly #stages: Stage<Uint8Array, Step>;
   readonly #timers: IdleTimers;
   readonly #silence: Deadline;
+  readonly #maxBytes: number;
+  #bytes = 0;
   #failed: GatewayError | undefined;
   #over = false;
+  /** The dialect's finish was seen, and the silence is being counted. */
+  #finished = false;
 
   constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {
     this.#reader = readBody(body, { clock: options.clock, ms: DRAIN_MS });
     this.#decoder = decoder;
     this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
     this.#timers = options.timers;
+    this.#maxBytes = options.maxBytes;
     this.#silence = createDeadline(options.clock, () => this.#reader.finish());
   }
 
@@ -84,7 +91,7 @@ export class AnswerStream implements AnswerSource {
       if (batch === undefined) return false;
       this.#timers.touch();
       if (batch === null) this.#stages.end(out);
-      else for (const bytes of batch) if (!this.#stages.ended) this.#stages.push(bytes, out);
+      else for (const bytes of batch) if (!this.#stages.ended) this.#push(bytes, out);
       this.#over = batch === null || this.#stages.ended;
     } catch (thrown) {
       this.#failed = upstreamFailure(thrown);
@@ -93,8 +100,14 @@ export class AnswerStream implements AnswerSource {
     } finally {
       this.#watch(out, before);
     }
-    if (this.#over) this.cancel(new StreamError('ended', 'the answer is whole'));
+    if (this.#over) this.cancel(ENDED);
     return true;
+  }
+
+  #push(bytes: Uint8Array, out: Step[]): void {
+    this.#bytes += bytes.length;
+    if (this.#bytes > this.#maxBytes) throw new StreamError('too_many_bytes', `more than ${this.#maxBytes} bytes`);
+    this.#stages.push(bytes, out);
   }
 
   wait(): Promise<void> {
@@ -119,13 +132,14 @@ export class AnswerStream implements AnswerSource {
   /** Comments and pings carry no canonical event: they are signs of life and no data. */
   #watch(out: readonly Step[], from: number): void {
     if (this.#over || this.#failed !== undefined) return;
-    for (let index = from; index < out.length; index++) {
-      if ((out[index]?.events.length ?? 0) > 0) {
-        this.#timers.data();
-        break;
-      }
-    }
-    if (this.#decoder.finished === true) this.#silence.in(FINISHED_SILENCE_MS);
+    let hasData = false;
+    for (let index = from; index < out.length && !hasData; index++) hasData = (out[index]?.events.length ?? 0) > 0;
+    if (hasData) this.#timers.data();
+    if (this.#decoder.finished !== true || (this.#finished && !hasData)) return;
+    // From here on silence is an end and no failure, and comments do not put it off.
+    this.#finished = true;
+    this.#timers.stop();
+    this.#silence.in(FINISHED_SILENCE_MS);
   }
 }
 
@@ -141,7 +155,8 @@ export function wholeAsSource(step: Step): AnswerSource {
     take(out) {
       if (taken) return true;
       taken = true;
-      order.push(step, out);
+      // Its text is a whole body and no event: what a stream says is made from its meaning.
+      order.push({ events: step.events }, out);
       order.end();
       return true;
     },

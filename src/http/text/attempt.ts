@@ -116,7 +116,7 @@ async function send<Answer>(target: Target, options: TextAttemptOptions, read: (
       channel,
       {
         path: encoded.path,
-        headers: { ...encoded.headers, ...protocolHeaders(options, codec) },
+        headers: protocolHeaders(encoded.headers, options, codec),
         body: applyParameters(encoded.body, channel),
       },
       {
@@ -146,15 +146,25 @@ async function refusalOf(head: UpstreamHead, codec: UpstreamCodec): Promise<Erro
   return codec.decodeError({ status: head.status, headers: head.headers, text });
 }
 
-/** Protocol headers of a client of the same dialect: its version and its betas are part of what it says. */
-function protocolHeaders(options: TextAttemptOptions, codec: UpstreamCodec): Record<string, string> {
-  if (options.request.dialect !== 'messages' || codec.dialect !== 'messages') return {};
-  const headers: Record<string, string> = {};
-  for (const name of ['anthropic-version', 'anthropic-beta']) {
-    const value = options.clientHeaders[name];
-    if (typeof value === 'string' && value !== '') headers[name] = value;
-  }
+/** A client of the same dialect says its version and its betas; betas that the request itself needs are added to them. */
+function protocolHeaders(
+  encoded: Readonly<Record<string, string>>,
+  options: TextAttemptOptions,
+  codec: UpstreamCodec,
+): Record<string, string> {
+  const headers: Record<string, string> = { ...encoded };
+  if (options.request.dialect !== 'messages' || codec.dialect !== 'messages') return headers;
+  const { 'anthropic-version': version, 'anthropic-beta': betas } = options.clientHeaders;
+  if (typeof version === 'string' && version !== '') headers['anthropic-version'] = version;
+  if (typeof betas === 'string' && betas !== '') headers['anthropic-beta'] = withBetas(betas, encoded['anthropic-beta'] ?? '');
   return headers;
+}
+
+/** The client's list as it wrote it, and what of `needed` it does not name. */
+function withBetas(betas: string, needed: string): string {
+  const named = new Set(betas.split(',').map((beta) => beta.trim()));
+  const missing = needed.split(',').filter((beta) => beta !== '' && !named.has(beta.trim()));
+  return [betas, ...missing].join(',');
 }
 
 function contentType(head: UpstreamHead): string {
@@ -179,6 +189,7 @@ async function openSource(sent: Sent, options: TextAttemptOptions): Promise<Answ
   return new AnswerStream(head.body, codec.decodeEvents(context), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
+    maxBytes: options.config.limits.answerBytes,
     timers,
   });
 }

@@ -6,9 +6,8 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { sealed } from '../../streams/seal.ts';
-import { sseEvent, sseFrame } from '../../streams/sse-encode.ts';
 import type { SealingStage } from '../../streams/stage.ts';
-import { StreamError } from '../../streams/stream-error.ts';
+import { ENDED } from '../../streams/stream-error.ts';
 import type { Committed } from '../exchange.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -16,6 +15,8 @@ import type { AnswerSource } from './answer-stream.ts';
 export interface RelayWatch {
   /** Something of the answer was written. */
   onWords(): void;
+  /** What must be done before the words in hand may go out. */
+  beforeWords?(): Promise<void> | undefined;
 }
 
 /**
@@ -30,7 +31,7 @@ export async function relay(
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
   let told: GatewayError | undefined;
-  const voice = sealed(inFrames(encoder), (reason) => {
+  const voice = sealed(inFrames(encoder, committed.frame), (reason) => {
     told = toGatewayError(reason);
     return told;
   });
@@ -39,8 +40,12 @@ export async function relay(
     let words: string[] = [];
     voice.push(held, words);
     if (source.ended && !voice.over) voice.end(words);
+    // The head goes out with the first words, in one write; without words it goes alone.
+    if (words.length === 0) committed.flushHead();
     for (;;) {
       if (words.length > 0) {
+        const pending = watch.beforeWords?.();
+        if (pending !== undefined) await pending;
         const full = writer.write(words);
         watch.onWords();
         if (full !== undefined) {
@@ -60,12 +65,12 @@ export async function relay(
         voice.push(steps, words);
         if (source.ended && !voice.over) voice.end(words);
       } catch (reason) {
-        if (isClientGone(reason)) throw reason;
+        if (isClientGone(reason) && !isCancelled(reason)) throw reason;
         voice.push(steps, words);
         voice.abort(reason, words);
       }
     }
-    if (!source.ended) source.cancel(new StreamError('ended', 'the ending was said'));
+    if (!source.ended) source.cancel(ENDED);
     await writer.end();
     return told;
   } catch (reason) {
@@ -75,22 +80,34 @@ export async function relay(
   }
 }
 
+/** The client does not want the answer any more, but is still there (a WebSocket): it reads how the answer ended. */
+function isCancelled(reason: unknown): boolean {
+  return toGatewayError(reason).shownCode === 'cancelled';
+}
+
 function isClientGone(reason: unknown): boolean {
   return toGatewayError(reason).code === 'client_closed_request';
 }
 
 /** The words of a failure on a stream that never got an answer. */
-export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): string[] {
+export function failureFrames(
+  encoder: SealingStage<Step, Frame, GatewayError>,
+  error: GatewayError,
+  frame: (frame: Frame) => string,
+): string[] {
   const words: string[] = [];
-  inFrames(encoder).fail(error, words);
+  inFrames(encoder, frame).fail(error, words);
   return words;
 }
 
-/** Puts an encoder's events into SSE frames. */
-function inFrames(encoder: SealingStage<Step, Frame, GatewayError>): SealingStage<Step, string, GatewayError> {
+/** Puts an encoder's events into the frames of the client's connection. */
+function inFrames(
+  encoder: SealingStage<Step, Frame, GatewayError>,
+  frame: (frame: Frame) => string,
+): SealingStage<Step, string, GatewayError> {
   const frames: Frame[] = [];
   const flush = (out: string[]): void => {
-    for (const { event, data } of frames) out.push(event === undefined ? sseFrame(data) : sseEvent(event, data));
+    for (const said of frames) out.push(frame(said));
     frames.length = 0;
   };
   return {

@@ -5,31 +5,76 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
+import type { Principal } from '../../store/keys.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import { parseJsonBody, readBody } from '../body.ts';
+import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { dispatch, type Plan, type Taken } from '../dispatch/dispatch.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
-import { type Committed, Waiting } from '../exchange.ts';
-import type { Call } from '../gateway.ts';
+import { type Committed, type Reply, Waiting } from '../exchange.ts';
+import type { Asking, Call } from '../gateway.ts';
+import { atClientPath, type OwnInput } from '../history/client-path.ts';
+import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { Meter } from '../meter.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { carriesOpaque, needOf } from './need.ts';
 import { failureFrames, relay } from './relay.ts';
 
+/** A request in hand: who asks, and what exactly. */
+export interface Asked {
+  readonly principal: Principal;
+  /** The body, with the history that it named in it. */
+  readonly text: string;
+  readonly json: JsonObject;
+  /** The response that it continues: shown in the answer. */
+  readonly previousResponseId?: string;
+  readonly responseId?: string;
+  /** The transport implies a stream, whatever the body says. */
+  readonly stream?: true;
+  /** Which items a Channel stored itself. */
+  readonly stored?: (channelId: string) => (itemId: string) => boolean;
+  readonly remember?: Remember;
+  /** Where the client's own input stands in `text`, when it is not all of it. */
+  readonly own?: OwnInput;
+}
+
+/** What an endpoint does with a body that was read, before anything else looks at it. */
+export type Prepare = (call: Asking, principal: Principal, text: string, json: JsonObject) => Asked | Promise<Asked>;
+
 /** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
-export async function serveText(call: Call, codec: ClientCodec): Promise<void> {
+export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
+  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
   const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
   const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  await answerText(call, codec, await prepare(call, principal, text, json), new Waiting(call.response));
+}
+
+const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });
+
+/** From the decoded request to the settled end, whatever carries the words. Throws as {@link serveText} does. */
+export async function answerText(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
+  try {
+    await answer(call, codec, asked, reply);
+  } catch (thrown) {
+    throw atClientPath(thrown, asked.own);
+  }
+}
+
+async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
+  const { gateway, config } = call;
+  const { principal, text, json } = asked;
   const accountId = principal.account.id;
-  const request = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const request = asCarried(decoded, asked);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
@@ -45,36 +90,58 @@ export async function serveText(call: Call, codec: ClientCodec): Promise<void> {
     const plan: Plan = {
       channels,
       model: request.model,
-      conversation: conversationOf(principal.key.id, request),
+      // The whole conversation, and not the id of its last turn: the next turn is to meet the same Channel.
+      conversation: conversationOf(principal.key.id, decoded),
       carriesOpaque: carriesOpaque(request),
       maxAttempts: config.dispatch.maxAttempts,
       maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
       signal: call.gone,
     };
-    const exchange = new TextExchange(call, codec, request, admitted, meter);
+    const exchange = new TextExchange(call, codec, request, admitted, meter, asked, reply);
     await (request.stream ? exchange.stream(plan) : exchange.whole(plan));
   } finally {
     admitted.reservation.release();
   }
 }
 
+function asCarried(decoded: CanonicalRequest, { previousResponseId, stream }: Asked): CanonicalRequest {
+  if (previousResponseId === undefined && stream === undefined) return decoded;
+  return {
+    ...decoded,
+    stream: stream ?? decoded.stream,
+    ...(previousResponseId === undefined ? {} : { previousResponseId }),
+  };
+}
+
 class TextExchange {
-  readonly #call: Call;
+  readonly #call: Asking;
   readonly #codec: ClientCodec;
   readonly #request: CanonicalRequest;
   readonly #admitted: Admitted;
   readonly #meter: Meter;
   readonly #options: TextAttemptOptions;
   readonly #responseId: string;
+  readonly #remember: Remember | undefined;
+  readonly #reply: Reply;
 
-  constructor(call: Call, codec: ClientCodec, request: CanonicalRequest, admitted: Admitted, meter: Meter) {
+  constructor(
+    call: Asking,
+    codec: ClientCodec,
+    request: CanonicalRequest,
+    admitted: Admitted,
+    meter: Meter,
+    asked: Asked,
+    reply: Reply,
+  ) {
     const { gateway, config } = call;
     this.#call = call;
     this.#codec = codec;
     this.#request = request;
     this.#admitted = admitted;
     this.#meter = meter;
-    this.#responseId = gateway.mint(codec.idPrefix);
+    this.#responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
+    this.#remember = asked.remember;
+    this.#reply = reply;
     this.#options = {
       request,
       model: admitted.model,
@@ -84,6 +151,7 @@ class TextExchange {
       clientHeaders: call.request.headers,
       clock: gateway.clock,
       mint: gateway.mint,
+      ...(asked.stored === undefined ? {} : { stored: asked.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
   }
@@ -107,7 +175,9 @@ class TextExchange {
       else taken.failed(broken);
       const usage = await this.#usageOf(taken.answer, broken);
       const headers = this.#channelHeader(taken);
-      new Waiting(this.#call.response).answer({ status: 200, body, headers });
+      const remember = this.#rememberOptions(taken.channel);
+      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
+      this.#reply.answer({ status: 200, body, headers });
       this.#meter.words();
       await this.#meter.settle({ status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage });
     } catch (thrown) {
@@ -128,17 +198,16 @@ class TextExchange {
 
   async stream(plan: Plan): Promise<void> {
     const { gateway, config } = this.#call;
-    const waiting = new Waiting(this.#call.response);
     let committed: Committed | undefined;
     const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
-      committed ??= waiting.commit(
+      committed ??= this.#reply.commit(
         { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
         headers,
       );
       return committed;
     };
     // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
-    const early = gateway.clock.setTimeout(() => commit(), config.commitAfterMs);
+    const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
       taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
@@ -158,10 +227,12 @@ class TextExchange {
   async #relay(taken: Taken<StreamStart>, committed: Committed): Promise<void> {
     const { held, source, owner } = taken.answer;
     const encoder = this.#codec.encodeEvents(this.#context(owner));
+    const remember = this.#rememberOptions(taken.channel);
+    const heard = remember === undefined ? undefined : remembering(encoder, remember);
     let failure: GatewayError | undefined;
     try {
-      const watch = { onWords: () => this.#meter.words() };
-      failure = await relay(held, source, encoder, committed, watch);
+      const watch = { onWords: () => this.#meter.words(), beforeWords: () => heard?.takePending() };
+      failure = await relay(held, source, heard ?? encoder, committed, watch);
       const { outcome } = source.fold;
       if (outcome?.status === 'failed' || outcome?.status === 'cancelled') failure ??= outcome.error;
     } catch (thrown) {
@@ -177,7 +248,7 @@ class TextExchange {
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
     const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
     try {
-      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error));
+      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error, committed.frame));
     } catch (thrown) {
       if (!isClientGone(toGatewayError(thrown))) throw thrown;
     }
@@ -197,11 +268,17 @@ class TextExchange {
       responseId: this.#responseId,
       model: this.#request.model,
       createdAt: Math.floor(startedAtMs / 1000),
+      now: () => Math.floor(gateway.clock.now() / 1000),
       request: this.#request,
       owner,
       seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
       mint: gateway.mint,
     };
+  }
+
+  #rememberOptions(channel: Channel): RememberOptions | undefined {
+    const remember = this.#remember;
+    return remember === undefined ? undefined : { responseId: this.#responseId, channel, store: this.#request.store, remember };
   }
 
   #channelHeader(taken: Taken<unknown>): Record<string, string> {
@@ -220,7 +297,8 @@ class TextExchange {
     failure: GatewayError | undefined,
   ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
     const { fold: said } = start.source;
-    if (said.usage !== undefined && (said.outcome !== undefined || failure === undefined)) return { usage: said.usage };
+    const isFinal = said.outcome !== undefined || failure === undefined;
+    if (said.usage !== undefined && isFinal && !said.isUsageEarly) return { usage: said.usage };
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
     if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
     const counted = await countedUsage(this.#request, said.whole({ status: 'cancelled', error: failure ?? clientGone() }));

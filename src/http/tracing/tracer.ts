@@ -79,7 +79,8 @@ function startExchange(options: TracerOptions, parent: TraceContext | undefined,
         const endMs = last ? entry.startedAtMs + entry.durationMs : attempt.startedAtMs + attempt.durationMs;
         exporter.add({
           ...shared,
-          spanId: attemptIds[index] ?? hexId(8),
+          // A request for several pictures tells of several exchanges.
+          spanId: attemptIds.shift() ?? hexId(8),
           parentSpanId: spanId,
           name: `${operationOf(entry.endpoint)} ${attempt.upstreamModel}`,
           kind: 'client',

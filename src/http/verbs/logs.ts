@@ -5,6 +5,8 @@ import type { Store } from '../../store/store.ts';
 import { report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
+const PAGE = 1000;
+const MAX_LIMIT = 1_000_000;
 
 export const logs: Verb = async (context) => {
   const store = await context.store();
@@ -16,8 +18,14 @@ export const logs: Verb = async (context) => {
   }
   if (context.options['follow'] === true) return await follow(context, store);
   const limit = Number(textOption(context, 'limit') ?? 50);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new UsageError('--limit must be 1 to 1000');
-  for (const row of await store.requestLog.list({ limit })) report(context, row, line(row));
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be 1 to ${MAX_LIMIT}`);
+  for (let before: number | undefined, left = limit; left > 0; ) {
+    const page = await store.requestLog.list({ limit: Math.min(left, PAGE), ...(before === undefined ? {} : { before }) });
+    for (const row of page) report(context, row, line(row));
+    before = page.at(-1)?.seq;
+    left -= page.length;
+    if (before === undefined || page.length < PAGE) break;
+  }
   return 0;
 };
 

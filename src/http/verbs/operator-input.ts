@@ -15,12 +15,17 @@ export function usd(text: string, field: string, negative = false): bigint {
 }
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
-const SPAN_MS = { h: 3_600_000, d: 86_400_000 } as const;
+const SPAN_MS = new Map([
+  ['s', 1000],
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
 
-/** An ISO 8601 date or time (a date is its midnight in UTC), or `12h`, `30d` from now. */
+/** An ISO 8601 date or time (a date is its midnight in UTC), or `90s`, `45m`, `12h`, `30d` from now. */
 export function instant(text: string, field: string, nowMs: number): number {
-  const span = /^([1-9][0-9]{0,5})([hd])$/.exec(text);
-  if (span !== null) return nowMs + Number(span[1]) * SPAN_MS[span[2] === 'h' ? 'h' : 'd'];
+  const span = /^([1-9][0-9]{0,5})([smhd])$/.exec(text);
+  if (span !== null) return nowMs + Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0);
   const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw new UsageError(`${field} must be a time such as 2027-01-31T00:00:00Z, or 12h, or 30d`);
   return at;

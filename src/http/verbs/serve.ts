@@ -20,7 +20,7 @@ import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary, isWorker, leavePrimary, runWorkers } from '../workers.ts';
+import { answerPrimary, isWorker, leavePrimary, runWorkers, type Signal, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -40,7 +40,7 @@ export interface ServeOptions {
   readonly openStore: (config: Config, onProblem: StoreProblem) => Promise<Store>;
   readonly print: (text: string) => void;
   /** Tells which signal came; called for every one. */
-  readonly onSignal: (listener: (signal: 'reload' | 'stop') => void) => void;
+  readonly onSignal: (listener: (signal: Signal) => void) => void;
   /** Tells what nobody caught. */
   readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
 }
@@ -136,6 +136,7 @@ function problemsTo(log: Logger): StoreProblem {
 
 async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
+  const worker = workerPost();
   return await startGateway({
     config,
     store,
@@ -146,7 +147,9 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
     chargeFor,
     log,
     processFigures: true,
+    preparePages: true,
     operations: !isWorker,
+    ...(worker === undefined ? {} : { worker }),
   });
 }
 
@@ -167,7 +170,8 @@ async function untilStopped(options: ServeOptions, running: RunningGateway, log:
       if (kind === 'exception') stop(1);
     });
     options.onSignal((signal) => {
-      if (signal === 'reload') reload();
+      if (signal === 'renew') log.warn('only a gateway with --workers can renew them');
+      else if (signal === 'reload') reload();
       else if (stopping) running.cut();
       else stop(0);
     });

@@ -1,5 +1,5 @@
 /**
- * `mizu videos list [--state S] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]`: the operator's view of video tasks, and the
+ * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]`: the operator's view of video tasks, and the
  * word about one whose outcome nobody knows. A resolution settles or refunds in the same transaction and is journaled.
  */
 import { formatUsd } from '../../store/money.ts';
@@ -7,7 +7,8 @@ import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
 import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const videos: Verb = async (context) => {
-  switch (argument(context, 0, 'list, show or resolve')) {
+  switch (context.args[0]) {
+    case undefined:
     case 'list':
       return await list(context);
     case 'show':
@@ -15,7 +16,7 @@ export const videos: Verb = async (context) => {
     case 'resolve':
       return await resolve(context);
     default:
-      throw new UsageError('videos list | show ID | resolve ID --succeeded URL | --failed [MESSAGE]');
+      throw new UsageError('videos [list] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]');
   }
 };
 

@@ -87,7 +87,7 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       work.put(tables.log, row.seq, row);
       work.put(tables.logExchanges, row.exchangeId, row.seq);
       for (const name of otherNames(row)) work.put(tables.logIds, [name, row.seq], true);
-      work.put(tables.logKeys, [row.keyId, row.seq], true);
+      work.put(tables.logKeys, [row.keyId, row.seq], [row.seq]);
       return;
     case 'video': {
       const due = dueKey(row);

@@ -5,10 +5,12 @@
  * turn of the event loop after the last flush.
  */
 import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { StoreHealth, StoreOptions } from '../store.ts';
 import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
+import { checkFile } from './check-file.ts';
 import { FreeSpace } from './free-space.ts';
 import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
@@ -49,6 +51,7 @@ export class Environment {
     const floor = options.freeSpaceFloor ?? DEFAULT_FLOOR;
     const environment = await guard(async () => {
       mkdirSync(options.path, { recursive: true });
+      checkFile(join(options.path, 'data.mdb'));
       // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
       const root = open({
         path: options.path,

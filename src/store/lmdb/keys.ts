@@ -24,7 +24,7 @@ export function createKeys(environment: Environment): Keys {
   return {
     async create(key: NewKey, cause: Cause) {
       const nowMs = clock.now();
-      const checked = checkedKey(key, nowMs);
+      const checked = checkedKey(key);
       if (!checked.ok) return checked;
       const secret = key.secret ?? newSecret(randomBytes(32));
       return environment.transact((work) => {
@@ -140,7 +140,7 @@ function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, no
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
-  const changed = changedKey(key, changes, nowMs);
+  const changed = changedKey(key, changes);
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);
   work.putPrincipal(work.tables.keys, id, changed.value);

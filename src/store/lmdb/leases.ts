@@ -2,18 +2,23 @@
 import type { Lease, Leases } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Environment } from './environment.ts';
-import type { Tables } from './tables.ts';
+import type { Owner } from './owners.ts';
+import type { LeaseRow, Tables } from './tables.ts';
 
-export function createLeases(environment: Environment): Leases {
+/** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
+export function createLeases(environment: Environment, owner: Owner): Leases {
+  const isHeld = (tables: Tables, { expiresAtMs, owner: taker }: LeaseRow, nowMs: number): boolean =>
+    expiresAtMs > nowMs && owner.mayLive(tables, taker);
+
   return {
     acquire: (name, holder, ttlMs, nowMs) =>
       environment.transact((work) => {
         const lease = work.tables.leases.get(name);
         const mine = lease?.holder === holder;
-        if (lease !== undefined && !mine && lease.expiresAtMs > nowMs) return refused({ reason: 'held', lease } as const);
+        if (lease !== undefined && !mine && isHeld(work.tables, lease, nowMs)) return refused({ reason: 'held', lease } as const);
         const token = mine && lease.expiresAtMs > nowMs ? lease.token : (lease?.token ?? 0) + 1;
         const taken: Lease = { name, holder, token, expiresAtMs: nowMs + ttlMs };
-        work.put(work.tables.leases, name, taken);
+        work.put(work.tables.leases, name, { ...taken, owner: owner.id });
         return done(taken);
       }),
 
@@ -21,7 +26,7 @@ export function createLeases(environment: Environment): Leases {
       environment.transact((work) => {
         const lease = work.tables.leases.get(name);
         if (lease?.token !== token || lease.expiresAtMs <= 0) return refused({ reason: 'lost' } as const);
-        const renewed: Lease = { ...lease, expiresAtMs: nowMs + ttlMs };
+        const renewed = { ...lease, expiresAtMs: nowMs + ttlMs };
         work.put(work.tables.leases, name, renewed);
         return done(renewed);
       }),

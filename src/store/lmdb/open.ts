@@ -34,7 +34,7 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     settlements,
     requestLog: createRequestLog(environment),
     videos: createVideos(environment, reservations),
-    leases: createLeases(environment),
+    leases: createLeases(environment, owner),
     secrets,
     health: () => environment.health(),
     close: () => {

@@ -35,6 +35,11 @@ export class Owner {
     return owner;
   }
 
+  /** False only when the process of that registration is known to be dead. */
+  mayLive(tables: Tables, ownerId: string): boolean {
+    return this.#isAlive(tables.owners.get(ownerId), ownerId);
+  }
+
   /** Closes what dead processes left open. Returns what was closed. */
   async closeInterrupted(): Promise<OpenExchange[]> {
     const dead = await this.#environment.read((tables) =>
@@ -42,6 +47,7 @@ export class Owner {
     );
     const closed: OpenExchange[] = [];
     for (const id of dead) closed.push(...(await this.#closeAllOf(id)));
+    await this.#forgetDead();
     return closed;
   }
 
@@ -57,6 +63,16 @@ export class Owner {
   abandon(): void {
     this.#stop();
     living.delete(this.id);
+  }
+
+  /** Registrations of dead processes that left nothing open. */
+  async #forgetDead(): Promise<void> {
+    const dead = ({ owners }: Tables): string[] =>
+      [...owners.getRange()].flatMap(({ key, value }) => (this.#isAlive(value, key) ? [] : [key]));
+    if ((await this.#environment.read(dead)).length === 0) return;
+    await this.#environment.transact((work) => {
+      for (const id of dead(work.tables)) work.remove(work.tables.owners, id);
+    });
   }
 
   async #closeAllOf(ownerId: string): Promise<OpenExchange[]> {

@@ -1,8 +1,9 @@
 /** The request log on LMDB. */
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import type { Environment } from './environment.ts';
-import { loggedExchange, otherNames } from './settle.ts';
+import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
+import type { Work } from './work.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
@@ -23,7 +24,9 @@ export function createRequestLog(environment: Environment): RequestLog {
           limit: MAX_LIMIT,
         };
         const rows = [...tables.logIds.getKeys(range)].map(([, seq]) => tables.log.get(seq));
-        return [loggedExchange(tables, id), ...rows].filter((row) => row !== undefined);
+        const namesake = loggedExchange(tables, exchangeNamedAfter(id) ?? id);
+        const own = namesake?.exchangeId === id || namesake?.requestId === id ? namesake : loggedExchange(tables, id);
+        return [own, ...rows].filter((row) => row !== undefined);
       }),
 
     list: (query = {}) => environment.read((tables) => list(tables, query)),
@@ -38,10 +41,11 @@ export function createRequestLog(environment: Environment): RequestLog {
           const old = [...tables.log.getRange({ limit: PRUNE_BATCH })].filter(({ value }) => value.loggedAtMs < beforeMs);
           for (const { key: seq, value } of old) {
             work.remove(tables.log, seq);
-            work.remove(tables.logKeys, [value.keyId, seq]);
             work.remove(tables.logExchanges, value.exchangeId);
             for (const name of otherNames(value)) work.remove(tables.logIds, [name, seq]);
           }
+          const last = old.at(-1)?.key ?? 0;
+          for (const keyId of new Set(old.map(({ value }) => value.keyId))) removeKeyRows(work, keyId, last);
           return old.length;
         });
         removed += count;
@@ -75,6 +79,12 @@ function wanted(row: RequestLogRow, { accountId, status, untilMs }: RequestLogQu
   return untilMs === undefined || row.loggedAtMs < untilMs;
 }
 
+/** The index rows of a key that point to nothing above `last`. */
+function removeKeyRows(work: Work, keyId: string, last: number): void {
+  const rows = [...work.tables.logKeys.getRange({ start: [keyId, 0], end: [keyId, last + 1] })];
+  for (const { key, value } of rows) if ((value.at(-1) ?? 0) <= last) work.remove(work.tables.logKeys, key);
+}
+
 function* sequence(
   tables: Tables,
   keyId: string | undefined,
@@ -83,9 +93,19 @@ function* sequence(
   forward: boolean,
 ): Iterable<number> {
   // Ranges include their start and exclude their end, in the direction that they run.
-  const [start, end] = forward ? [lowest, highest + 1] : [highest, lowest - 1];
-  if (keyId === undefined) yield* tables.log.getKeys({ start, end, reverse: !forward });
-  else for (const [, seq] of tables.logKeys.getKeys({ start: [keyId, start], end: [keyId, end], reverse: !forward })) yield seq;
+  if (keyId === undefined) {
+    const [start, end] = forward ? [lowest, highest + 1] : [highest, lowest - 1];
+    yield* tables.log.getKeys({ start, end, reverse: !forward });
+    return;
+  }
+  // Rows are named after their first seq, so the one before `lowest` may reach over it.
+  const [before] = tables.logKeys.getKeys({ start: [keyId, lowest], end: [keyId, 0], reverse: true, limit: 1 });
+  const first = before?.[1] ?? lowest;
+  const [start, end] = forward ? [first, highest + 1] : [highest, first - 1];
+  for (const { value } of tables.logKeys.getRange({ start: [keyId, start], end: [keyId, end], reverse: !forward })) {
+    const seqs = value.filter((seq) => seq >= lowest && seq <= highest);
+    yield* forward ? seqs : seqs.reverse();
+  }
 }
 
 /** The first seq logged at or after `ms`: times never go back along the log, so it is found by halving. */

@@ -2,15 +2,17 @@
 import { countsOf } from '../day-usage.ts';
 import { payerOf } from '../payer.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
-import { type OpenExchange, openFields, type Settled } from '../settlement.ts';
+import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
 export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number): Settled {
-  const known = loggedExchange(work.tables, entry.exchangeId);
-  if (known !== undefined && known.status !== 'interrupted') return { settled: false, reason: 'already_settled' };
+  // The index is the judge of whether this exchange was seen before, and is written in the same breath.
+  const isNew = work.add(work.tables.logExchanges, entry.exchangeId, work.nextLogSeq);
+  const known = isNew ? undefined : loggedExchange(work.tables, entry.exchangeId);
+  if (!isNew && known?.status !== 'interrupted') return { settled: false, reason: 'already_settled' };
   const chargedNanos = entry.charge?.total ?? 0n;
   if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
   const { key, unlimited } = work.payer(entry.keyId);
@@ -30,7 +32,7 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
 /** The process died with it open: free, and journaled as such. */
 export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
   const { exchangeId, accountId, keyId, startedAtMs } = exchange;
-  if (loggedExchange(work.tables, exchangeId) !== undefined) return;
+  if (!work.add(work.tables.logExchanges, exchangeId, work.nextLogSeq)) return;
   work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
   work.addUsage(keyId, nowMs, { requests: 1 });
   const durationMs = Math.max(0, nowMs - startedAtMs);
@@ -42,23 +44,30 @@ export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRo
   return seq === undefined ? undefined : tables.log.get(seq);
 }
 
+/** The exchange that was named after the gateway's own request id, if it was. */
+export function exchangeNamedAfter(requestId: string): string | undefined {
+  const at = requestId.indexOf('_');
+  return at < 0 ? undefined : EXCHANGE_PREFIX + requestId.slice(at + 1);
+}
+
 /** A client may send any words as its request id; this much of them is an index. */
 const MAX_NAME = 256;
 
-/** The other names under which a row can be found. */
-export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): Set<string> {
-  const names = new Set([requestId]);
-  if (clientRequestId !== undefined) names.add(clientRequestId.slice(0, MAX_NAME));
-  names.delete(exchangeId);
-  names.delete('');
+/** The other names under which a row must be looked up: not its own, and not the request id that it is named after. */
+export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLogEntry): string[] {
+  const names: string[] = [];
+  const add = (name: string): void => {
+    if (name !== '' && name !== exchangeId && !names.includes(name)) names.push(name);
+  };
+  if (exchangeNamedAfter(requestId) !== exchangeId) add(requestId);
+  if (clientRequestId !== undefined) add(clientRequestId.slice(0, MAX_NAME));
   return names;
 }
 
+/** The index of exchanges has its place already. */
 function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
   const { tables } = work;
-  const { seq, atMs } = work.nextLogRow(nowMs);
+  const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
   work.put(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
-  work.put(tables.logExchanges, entry.exchangeId, seq);
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
-  work.put(tables.logKeys, [entry.keyId, seq], true);
 }

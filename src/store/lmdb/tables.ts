@@ -26,6 +26,11 @@ export interface HoldRow extends Hold {
   readonly from: LedgerAccount;
 }
 
+/** The lease with the registration of the process that took it. */
+export interface LeaseRow extends Lease {
+  readonly owner: string;
+}
+
 export interface IdempotencyRow {
   readonly taskId: string;
   readonly bodyHash: string;
@@ -73,10 +78,10 @@ export interface Tables {
   readonly log: Database<RequestLogRow, number>;
   /** Exchange id to seq. */
   readonly logExchanges: Database<number, string>;
-  /** [request id | client's request id, seq], where they are not the exchange id. */
+  /** [request id | client's request id, seq], where they do not give the exchange id away (`otherNames`). */
   readonly logIds: Database<true, [string, number]>;
-  /** [key id, seq] */
-  readonly logKeys: Database<true, [string, number]>;
+  /** [key id, first seq] to the seqs that one transaction wrote for the key, rising. */
+  readonly logKeys: Database<readonly number[], [string, number]>;
   readonly videos: Database<VideoTask, string>;
   /** [account id, key id, number] to task id. */
   readonly videoOwners: Database<string, [string, string, number]>;
@@ -84,7 +89,7 @@ export interface Tables {
   readonly idempotency: Database<IdempotencyRow, [string, string, string]>;
   /** [state, due at, task id]: open tasks only. */
   readonly videoDue: Database<true, [string, number, string]>;
-  readonly leases: Database<Lease, string>;
+  readonly leases: Database<LeaseRow, string>;
 }
 
 export function openTables(root: RootDatabase): Tables {

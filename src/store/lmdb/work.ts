@@ -27,6 +27,8 @@ export class Work {
   readonly #spend = new Map<string, SpendRow>();
   readonly #days = new Map<string, { readonly key: [string, number]; row: DayCounts }>();
   readonly #payers = new Map<string, Payer>();
+  /** Rows of the request log by key. */
+  readonly #logKeys = new Map<string, number[]>();
   #head: JournalHead | undefined;
   #logHead: LogHead | undefined;
 
@@ -38,6 +40,14 @@ export class Work {
   put<V, K extends Key>(table: Database<V, K>, key: K, value: V): void {
     table.putSync(key, value);
     this.#afterWrite?.();
+  }
+
+  /** False, and nothing is written, when the key is there already: one look fewer than asking before. */
+  add<V, K extends Key>(table: Database<V, K>, key: K, value: V): boolean {
+    // The typings say `void` for a put with options; it is the same answer as without.
+    const added: unknown = table.putSync(key, value, { noOverwrite: true });
+    this.#afterWrite?.();
+    return added === true;
   }
 
   remove<V, K extends Key>(table: Database<V, K>, key: K): void {
@@ -81,23 +91,23 @@ export class Work {
   move(movement: Movement): JournalRow {
     const { from, to, nanos } = movement;
     if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
-    if (this.tables.journalRefs.doesExist([storable(movement.ref), movement.kind])) {
+    const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
+    const ref = storable(movement.ref);
+    if (!this.add(this.tables.journalRefs, [ref, movement.kind], head.seq + 1)) {
       throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
     }
     if (nanos !== 0n && from !== to) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);
     }
-    const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
-    const { by, note, ref } = movement;
+    const { by, note } = movement;
     // What is hashed is what comes back.
-    const words = { ref: storable(ref), ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
-    const row = { ...movement, ...words, seq: head.seq + 1 };
+    const words = { ref, ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
+    const row: JournalRow = { ...movement, ...words, seq: head.seq + 1, hash: '' };
     const hash = journalHash(head.hash, row);
-    const hashed = { ...row, hash };
+    const hashed = Object.assign(row, { hash });
     this.#head = { seq: row.seq, hash };
     this.put(this.tables.journal, row.seq, hashed);
-    this.put(this.tables.journalRefs, [row.ref, row.kind], row.seq);
     return hashed;
   }
 
@@ -123,10 +133,23 @@ export class Work {
     this.#days.set(name, day);
   }
 
-  /** The place of the next row of the request log; times never go back along it. */
-  nextLogRow(nowMs: number): LogHead {
-    const head = this.#logHead ?? metaOf(this.tables, 'logHead') ?? { seq: 0, atMs: 0 };
+  /** Where the next row of the request log will be. */
+  get nextLogSeq(): number {
+    return this.#currentLogHead().seq + 1;
+  }
+
+  /** Takes that place for a row of the key; times never go back along the log. */
+  takeLogRow(keyId: string, nowMs: number): LogHead {
+    const head = this.#currentLogHead();
     this.#logHead = { seq: head.seq + 1, atMs: Math.max(head.atMs, nowMs) };
+    const seqs = this.#logKeys.get(keyId);
+    if (seqs === undefined) this.#logKeys.set(keyId, [this.#logHead.seq]);
+    else seqs.push(this.#logHead.seq);
+    return this.#logHead;
+  }
+
+  #currentLogHead(): LogHead {
+    this.#logHead ??= metaOf(this.tables, 'logHead') ?? { seq: 0, atMs: 0 };
     return this.#logHead;
   }
 
@@ -136,7 +159,8 @@ export class Work {
     for (const [keyId, row] of this.#spend) this.put(this.tables.spend, keyId, row);
     for (const { key, row } of this.#days.values()) this.put(this.tables.days, key, row);
     if (this.#head !== undefined) this.put(this.tables.meta, 'journalHead', this.#head);
-    if (this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);
+    for (const [keyId, seqs] of this.#logKeys) this.put(this.tables.logKeys, [keyId, seqs[0] ?? 0], seqs);
+    if (this.#logKeys.size > 0 && this.#logHead !== undefined) this.put(this.tables.meta, 'logHead', this.#logHead);
   }
 
   #setBalance(account: LedgerAccount, nanos: bigint): void {

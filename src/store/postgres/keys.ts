@@ -58,7 +58,7 @@ export function createKeys(database: Database, watch: Watch): Keys {
   return {
     async create(key, cause) {
       const nowMs = clock.now();
-      const checked = checkedKey(key, nowMs);
+      const checked = checkedKey(key);
       if (!checked.ok) return checked;
       const secret = key.secret ?? newSecret(randomBytes(32));
       const record: KeyRecord = {
@@ -199,7 +199,7 @@ async function change(work: Work, id: string, changes: KeyChanges, cause: Cause,
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
-  const changed = changedKey(key, changes, nowMs);
+  const changed = changedKey(key, changes);
   if (!changed.ok) return changed;
   const { name, expiresAtMs, disabled, models, ips, limits } = changed.value;
   if (disabled && !key.disabled && key.subAccount) await returnBalance(work, key, cause, nowMs);

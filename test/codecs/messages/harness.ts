@@ -101,7 +101,10 @@ export function framesOf(text: string): Frame[] {
 }
 
 export function payloads(list: readonly JsonObject[]): Frame[] {
-  return list.map((payload) => ({ event: String(payload['type']), data: JSON.stringify(payload) }));
+  return list.map((payload) => {
+    const { type } = payload;
+    return { event: typeof type === 'string' ? type : JSON.stringify(type), data: JSON.stringify(payload) };
+  });
 }
 
 export interface Decoded {

@@ -52,7 +52,7 @@ test('blocks of every kind become items with their path and turn', () => {
       ['toolResult', 'messages[3].content[0]', 4],
     ],
   );
-  assert.deepEqual(reasoning, { effort: 'high', budget: 5000, summary: 'auto' });
+  assert.deepEqual(reasoning, { budget: 5000, summary: 'auto' });
   assert.equal(userId, 'u');
 });
 

@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
-import { isObject, type JsonObject } from '../../../src/codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../../src/codecs/canonical/json.ts';
+import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
@@ -306,6 +307,19 @@ test('encodeEvents: native events keep every byte but those of the gateway', () 
   assert.equal(outputOf(frames).length, 2);
   checkResponsesStream(frames);
   assert.ok(frames.every((frame) => !frame.data.includes('RAW')));
+});
+
+test('encodeEvents: only a completed response of the gateway says when it was complete', () => {
+  const end = (outcome: Outcome): JsonValue | undefined => {
+    const encoder = responsesClient.encodeEvents({ ...responseContext(), now: () => 1_760_000_003 });
+    const frames: Frame[] = [];
+    encoder.push({ events: [{ type: 'response.start' }, { type: 'response.end', outcome }] }, frames);
+    assert.match(frames[0]?.data ?? '', /"completed_at":null/);
+    return terminalOf(frames)['completed_at'];
+  };
+  assert.equal(end({ status: 'completed', stop: 'end' }), 1_760_000_003);
+  assert.equal(end({ status: 'incomplete', reason: 'max_output' }), null);
+  assert.equal(end({ status: 'failed', error: new GatewayError('upstream_error', 'x') }), null);
 });
 
 test("encodeEvents: a native stream that breaks off ends in the gateway's words, with the items so far", () => {

@@ -122,3 +122,39 @@ test('mizu.schema.json is generated from the schema and current', () => {
   const committed: unknown = JSON.parse(readFileSync('mizu.schema.json', 'utf8'));
   assert.deepEqual(committed, JSON.parse(JSON.stringify(CONFIG_SCHEMA)), 'run: node src/http/config/write-schema.ts');
 });
+
+test('a secret that stands anywhere is in no problem’s words', () => {
+  const canary = 'canary-secret-value';
+  const whole = {
+    listen: { host: '127.0.0.1' },
+    tracing: { endpoint: 'http://127.0.0.1:4318', headers: { 'x-key': 'k' } },
+    public_base_url: 'https://x.example',
+    trusted_proxies: ['10.0.0.0/8'],
+    log: { level: 'info' },
+    channels: [
+      channel({
+        options: { headers: { 'x-a': 'b' }, parameters: { a: 'b' }, proxy: 'http://p:1', ca: 'pem', auth: 'bearer', path: '/x' },
+        file_scope: 's',
+      }),
+    ],
+    models: { m: { kind: 'text', price: { input: '1' }, thinking: 'budget' } },
+  };
+  assert.deepEqual(problemsOf(whole), []);
+  const text = JSON.stringify(whole);
+  let places = 0;
+  for (const found of text.matchAll(/:"([^"]*)"|\["([^"]*)"\]/g)) {
+    const value = found[1] ?? found[2] ?? '';
+    const at = found.index + found[0].indexOf(value);
+    const planted = `${text.slice(0, at)}\${CANARY}${text.slice(at + value.length)}`;
+    places += 1;
+    let problems = '';
+    try {
+      parse(planted, { env: { CANARY: canary } });
+    } catch (error) {
+      problems = String(error);
+    }
+    // A model and a range are named in problems on purpose: they are no place for a secret.
+    if (!/is not in models|neither an address/.test(problems)) assert.doesNotMatch(problems, /canary/, planted);
+  }
+  assert.ok(places > 15);
+});

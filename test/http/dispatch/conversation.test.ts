@@ -145,6 +145,22 @@ test('what leaves: the channel’s credential, the protocol’s headers, what th
   await upstream.close();
 });
 
+test('betas of a messages client are kept, and the one that its files need is added once', async () => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  await using gateway = await testGateway({ channels: [channel(upstream.url, { file_scope: 'files' })], models: MODELS });
+  const content = [{ type: 'document', source: { type: 'file', file_id: 'file_1' } }];
+  const body = ask({ messages: [{ role: 'user', content }] });
+  const files = 'files-api-2025-04-14';
+  for (const betas of [undefined, 'b-1, b-2', `${files}, b-1`]) {
+    await gateway.post('/v1/messages', body, betas === undefined ? {} : { headers: { 'anthropic-beta': betas } });
+  }
+  assert.deepEqual(
+    upstream.requests.map(({ headers }) => headers.get('anthropic-beta')),
+    [files, `b-1, b-2,${files}`, `${files}, b-1`],
+  );
+  await upstream.close();
+});
+
 test('a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
   for (const stream of [true, false]) {
     const upstream = await fakeUpstream(({ socket }) => {

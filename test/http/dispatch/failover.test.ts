@@ -216,6 +216,7 @@ test('the same deterministic refusal of all passes as itself, without what ident
   assert.equal(response.status, 400);
   const text = await response.text();
   assert.match(text, /max_tokens: too large/);
+  assert.match(text, /"code":"upstream_error"/, 'a type is no code, and this one is on no list');
   assert.doesNotMatch(text, /vendor\.example|sk-ant/);
   assert.match(gateway.store.settled[0]?.errorText ?? '', /vendor\.example/);
   await Promise.all([first.close(), second.close()]);

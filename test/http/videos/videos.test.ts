@@ -245,6 +245,7 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   await gateway.until(good.body.id, 'unknown');
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
+  assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
   assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');

@@ -1,0 +1,210 @@
+/** Suites without sockets: the stages, the codecs and their N × N table, the fused chain by traffic shape. In this process, by the clock. */
+import { Order } from '../../src/codecs/canonical/order.ts';
+import { codecs } from '../../src/codecs/registry.ts';
+import { sealed } from '../../src/streams/seal.ts';
+import { toTransform } from '../../src/streams/to-transform.ts';
+import { sseDecode } from '../../src/streams/sse-decode.ts';
+import { textFrames, tokens } from '../fixtures.ts';
+import { convert, decode, DIALECTS, encode, frameText, MAX_EVENT_BYTES, pairOf, sseEventsOf } from '../harness/pipeline.ts';
+import type { Row } from '../harness/statistics.ts';
+import { microsOf } from '../harness/timing.ts';
+import { historyBody, type Shape, shapes, toolDeltas } from '../shapes.ts';
+
+const UNIT = 'µs a stream of 100 events';
+
+/** SSE decode, encode and the seal. Floor: the bytes decoded to text and encoded again. */
+export function streams(rounds: number): Row[] {
+  const rows: Row[] = [];
+  for (const { name, reads } of [...shapes('chat'), toolDeltas(10_000)]) {
+    const floor = microsOf(() => void copyText(reads), rounds).best;
+    const subject = microsOf(() => void sseEventsOf(reads), rounds).best;
+    rows.push({ suite: 'streams', name: `SSE decode, ${name}`, unit: 'µs', floor, subject, ratio: subject / floor });
+  }
+  const events = sseEventsOf([Buffer.from(textFrames('chat', tokens(96)).join(''))]);
+  const encoded = microsOf(() => void events.map(frameText).join(''), rounds).best;
+  rows.push({ suite: 'streams', name: 'SSE encode', unit: UNIT, subject: encoded });
+  const through = microsOf(() => {
+    const voice = sealed(passing, String);
+    const out: unknown[] = [];
+    for (const event of events) voice.push([event], out);
+  }, rounds).best;
+  rows.push({ suite: 'streams', name: 'seal, one event a batch', unit: UNIT, subject: through });
+  return rows;
+}
+
+const passing = {
+  ended: false,
+  push: (input: unknown, out: unknown[]) => void out.push(input),
+  end: () => undefined,
+  fail: () => undefined,
+};
+
+function copyText(reads: readonly Uint8Array[]): number {
+  const text = new TextDecoder();
+  let bytes = 0;
+  for (const read of reads) bytes += Buffer.byteLength(text.decode(read, { stream: true }));
+  return bytes;
+}
+
+/** Decode and encode of each dialect. Floor: `JSON.parse` of every event, or `JSON.stringify` of what was parsed. */
+export function codecsAlone(rounds: number): Row[] {
+  const rows: Row[] = [];
+  for (const upstream of DIALECTS) {
+    const events = sseEventsOf([Buffer.from(textFrames(upstream, tokens(96)).join(''))]);
+    const texts = events.map(({ data }) => data).filter((data) => data !== '[DONE]');
+    const parsed = texts.map((text): unknown => JSON.parse(text));
+    const parse = microsOf(() => void texts.map((text) => JSON.parse(text)), rounds).best;
+    const stringify = microsOf(() => void parsed.map((json) => JSON.stringify(json)), rounds).best;
+    const own = pairOf(upstream, upstream);
+    const subject = microsOf(() => void decode(own, events), rounds).best;
+    rows.push({ suite: 'codecs', name: `decode ${upstream}`, unit: UNIT, floor: parse, subject, ratio: subject / parse });
+    const steps = decode(own, events);
+    const ordered = microsOf(() => {
+      const order = new Order();
+      for (const step of steps) order.push(step, []);
+    }, rounds).best;
+    rows.push({ suite: 'codecs', name: `order and fold of ${upstream}`, unit: UNIT, subject: ordered });
+    for (const client of DIALECTS) {
+      const pair = pairOf(client, upstream);
+      const said = microsOf(() => void encode(pair, steps), rounds).best;
+      rows.push({
+        suite: 'codecs',
+        name: `encode ${client} from ${upstream}`,
+        unit: UNIT,
+        floor: stringify,
+        subject: said,
+        ratio: said / stringify,
+      });
+    }
+  }
+  rows.push(...histories(rounds));
+  return rows;
+}
+
+/** The 200-turn history: decoded and encoded for another dialect in one turn of the event loop, so this is how long it blocks. */
+function histories(rounds: number): Row[] {
+  const text = historyBody(200, 1_000_000);
+  const floor = microsOf(() => void JSON.stringify(JSON.parse(text)), rounds).best / 1000;
+  return DIALECTS.filter((dialect) => dialect !== 'chat').map((dialect): Row => {
+    const pair = pairOf('chat', dialect);
+    const target = { ...pair.decoding, facts: {}, withoutOpaque: false };
+    const subject =
+      microsOf(() => {
+        const client = codecs.client('chat');
+        const request = client?.decodeRequest(text, JSON.parse(text), { open: () => undefined });
+        if (request !== undefined) pair.upstream.encodeRequest(request, target);
+      }, rounds).best / 1000;
+    return {
+      suite: 'codecs',
+      name: `200-turn history of 1 MB, chat to ${dialect}`,
+      unit: 'ms of one turn',
+      floor,
+      subject,
+      ratio: subject / floor,
+      goal: 10,
+      goalIs: 'subject',
+    };
+  });
+}
+
+/** Bytes in to bytes out by shape, and the N × N table in full flow; fused. Floor: the bytes decoded to text and encoded again. */
+export async function pipeline(rounds: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  const measure = (name: string, shape: Shape, client: (typeof DIALECTS)[number], upstream: (typeof DIALECTS)[number]): void => {
+    const pair = pairOf(client, upstream);
+    const floor = microsOf(() => void copyText(shape.reads), rounds).best;
+    const subject = microsOf(() => {
+      for (const write of convert(pair, shape.reads)) Buffer.byteLength(write);
+    }, rounds).best;
+    rows.push({ suite: 'pipeline', name, unit: 'µs a stream', floor, subject, ratio: subject / floor });
+  };
+  for (const upstream of DIALECTS) {
+    const [full] = shapes(upstream);
+    if (full !== undefined) for (const client of DIALECTS) measure(`${upstream} to ${client}, full flow`, full, client, upstream);
+  }
+  for (const shape of [...shapes('chat').filter(({ events }) => events > 0), toolDeltas(10_000)]) {
+    measure(`chat to messages, ${shape.name}`, shape, 'messages', 'chat');
+  }
+  rows.push(await piped(rounds));
+  return rows;
+}
+
+/** The same stages, each in a pair of Web Streams: what fusing them saves. */
+async function piped(rounds: number): Promise<Row> {
+  const pair = pairOf('messages', 'chat');
+  const [, paced] = shapes('chat');
+  const reads = paced?.reads ?? [];
+  const times: number[] = [];
+  for (let round = 0; round < rounds * 20; round++) {
+    const started = performance.now();
+    const source = new ReadableStream<readonly Uint8Array[]>({
+      start(controller) {
+        for (const read of reads) controller.enqueue([read]);
+        controller.close();
+      },
+    });
+    const encoder = pair.client.encodeEvents(pair.encoding);
+    const out = source
+      .pipeThrough(toTransform(sseDecode({ maxEventBytes: MAX_EVENT_BYTES })))
+      .pipeThrough(toTransform(pair.upstream.decodeEvents(pair.decoding)))
+      .pipeThrough(toTransform(new Order()))
+      .pipeThrough(toTransform(encoder));
+    for await (const frames of out) frames.map(frameText).join('');
+    times.push((performance.now() - started) * 1000);
+  }
+  const floor = microsOf(() => void convert(pair, reads), rounds).best;
+  const subject = times.sort((a, b) => a - b)[times.length >> 2] ?? Number.NaN;
+  return {
+    suite: 'pipeline',
+    name: 'four hops of Web Streams beside the fused chain, paced',
+    unit: 'µs a stream',
+    floor,
+    subject,
+    ratio: subject / floor,
+  };
+}
+
+/** Cost against the number of events: the last row is the exponent that fits best; 1 is linear. */
+export function scaling(rounds: number): Row[] {
+  const rows: Row[] = [];
+  const series = (name: string, sizes: readonly number[], work: (size: number) => () => void): void => {
+    const points = sizes.map((size) => ({ size, micros: microsOf(work(size), rounds).best }));
+    for (const { size, micros } of points) {
+      rows.push({ suite: 'scaling', name: `${name}: ${size}`, unit: 'µs', subject: micros, series: name, at: size });
+    }
+    const [first, last] = [points[0], points.at(-1)];
+    if (first === undefined || last === undefined) return;
+    const exponent = Math.log(last.micros / first.micros) / Math.log(last.size / first.size);
+    rows.push({
+      suite: 'scaling',
+      name: `${name}: exponent`,
+      unit: '1 is linear',
+      subject: exponent,
+      goal: 1.15,
+      goalIs: 'subject',
+    });
+  };
+  const messages = pairOf('messages', 'chat');
+  series('text events', [100, 1000, 10_000, 50_000], (count) => {
+    const bytes = Buffer.from(textFrames('chat', tokens(count)).join(''));
+    return () => void convert(messages, [bytes]);
+  });
+  series('tool deltas', [100, 1000, 10_000, 50_000], (count) => {
+    const { reads } = toolDeltas(count);
+    return () => void convert(messages, reads);
+  });
+  series('bytes of one event', [1024, 16_384, 262_144, 1_048_576], (size) => {
+    const bytes = Buffer.from(textFrames('chat', ['x'.repeat(size)]).join(''));
+    return () => void convert(messages, [bytes]);
+  });
+  series('turns of history', [10, 100, 400, 1000], (turns) => {
+    const text = historyBody(turns, turns * 2000);
+    const pair = pairOf('chat', 'messages');
+    const target = { ...pair.decoding, facts: {}, withoutOpaque: false };
+    return () => {
+      const request = pair.client.decodeRequest(text, JSON.parse(text), { open: () => undefined });
+      pair.upstream.encodeRequest(request, target);
+    };
+  });
+  return rows;
+}

@@ -1,0 +1,242 @@
+/**
+ * Events of one stream repeat themselves: token after token the same JSON text, with other words at one or two places. This reads such a
+ * text by comparing it with the one before instead of parsing it, and splices the gateway's members into it once for all of them. Knows
+ * no dialect: which places may differ is said by its user. What does not fit exactly is not recognised, and is parsed as ever.
+ */
+import type { Dialect } from './canonical/dialect.ts';
+import type { Native } from './canonical/event.ts';
+import { type JsonObject, type JsonValue, parseJson } from './canonical/json.ts';
+import { changesOf, type JsonEdit, type JsonPath, spanOf } from './json-text.ts';
+
+/** A text that was parsed, and where its holes are: strings and numbers that may differ in the next text. */
+export interface JsonShape {
+  readonly text: string;
+  readonly json: JsonValue;
+  /** In text order. */
+  readonly holes: readonly Hole[];
+  /** The text around the holes: one more than there are holes. */
+  readonly literals: readonly string[];
+}
+
+interface Hole {
+  readonly path: JsonPath;
+  readonly start: number;
+  readonly end: number;
+  readonly isString: boolean;
+}
+
+/** The hole that stands at `path`; -1 for none. */
+export function holeAt(shape: JsonShape, path: JsonPath): number {
+  return shape.holes.findIndex((hole) => hole.path === path);
+}
+
+/** A text of a known shape. `raws` are the JSON texts in its holes, in the order of `shape.holes`. */
+export interface Repeat {
+  readonly shape: JsonShape;
+  readonly raws: readonly string[];
+}
+
+/** After this many texts that fitted no shape, a stream is taken to have none for as many texts again. */
+const PATIENCE = 16;
+
+/** Remembers the shape of the latest text. One for each stream. */
+export class JsonRepeats {
+  readonly #paths: readonly JsonPath[];
+  #shape: JsonShape | undefined;
+  #misses = 0;
+
+  constructor(paths: readonly JsonPath[]) {
+    this.#paths = paths;
+  }
+
+  /** How `text` repeats the shape; undefined when it does not: then parse it, and `learn` it. */
+  match(text: string): Repeat | undefined {
+    const shape = this.#shape;
+    if (shape === undefined) return undefined;
+    const raws = rawsOf(text, shape);
+    if (raws === undefined) return undefined;
+    this.#misses = 0;
+    return { shape, raws };
+  }
+
+  /** Takes a text that did not match, with what it parsed to, as the shape of those that follow; undefined where it has no hole. */
+  learn(text: string, json: JsonValue): Repeat | undefined {
+    this.#misses += 1;
+    if (this.#misses > 2 * PATIENCE) this.#misses = 0;
+    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#paths);
+    this.#shape = shape;
+    return shape === undefined ? undefined : { shape, raws: shape.holes.map(({ start, end }) => text.slice(start, end)) };
+  }
+}
+
+/** An event that was recognised and not parsed: its JSON is made when somebody asks for it. */
+export class RepeatedNative implements Native {
+  readonly dialect: Dialect;
+  readonly name: string;
+  readonly text: string;
+  readonly repeat: Repeat;
+  #json: JsonValue | undefined;
+
+  constructor(dialect: Dialect, name: string, text: string, repeat: Repeat) {
+    this.dialect = dialect;
+    this.name = name;
+    this.text = text;
+    this.repeat = repeat;
+  }
+
+  get json(): JsonValue {
+    this.#json ??= jsonOf(this.repeat);
+    return this.#json;
+  }
+}
+
+/** The value of the hole at `index`. */
+export function holeValue(repeat: Repeat, index: number): JsonValue {
+  const raw = repeat.raws[index] ?? 'null';
+  // A string without escapes is its own value.
+  return raw.charCodeAt(0) === QUOTE && !raw.includes('\\') ? raw.slice(1, -1) : parseJson(raw);
+}
+
+/** What the text would parse to. */
+export function jsonOf(repeat: Repeat): JsonValue {
+  let json = repeat.shape.json;
+  for (const [index, { path }] of repeat.shape.holes.entries()) json = withValue(json, path, 0, holeValue(repeat, index));
+  return json;
+}
+
+/** The literals of the shape after edits; undefined where an edit touches a hole. */
+export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonly string[] | undefined {
+  const changes = changesOf(shape.text, edits);
+  const literals: string[] = [];
+  let literal = '';
+  let cursor = 0;
+  let next = 0;
+  for (const { start, end } of [...shape.holes, { start: shape.text.length, end: shape.text.length }]) {
+    for (let change = changes[next]; change !== undefined && change.start < start; change = changes[++next]) {
+      if (change.start < cursor || change.end > start) return undefined;
+      literal += shape.text.slice(cursor, change.start) + change.text;
+      cursor = change.end;
+    }
+    literals.push(literal + shape.text.slice(cursor, start));
+    literal = '';
+    cursor = end;
+  }
+  return next === changes.length ? literals : undefined;
+}
+
+/** The text of literals with the raw values between them. */
+export function fill(literals: readonly string[], raws: readonly string[]): string {
+  let text = literals[0] ?? '';
+  for (let index = 0; index < raws.length; index++) text += (raws[index] ?? '') + (literals[index + 1] ?? '');
+  return text;
+}
+
+/** Undefined where no string that says something would be a hole: such a text is seldom repeated. */
+function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
+  const present = paths.filter((path) => isHole(valueAt(json, path)));
+  if (!present.some((path) => typeof valueAt(json, path) === 'string')) return undefined;
+  const holes: Hole[] = [];
+  for (const path of present) {
+    const span = spanOf(text, path);
+    if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
+  }
+  holes.sort((a, b) => a.start - b.start);
+  const literals: string[] = [];
+  let cursor = 0;
+  for (const { start, end } of holes) {
+    literals.push(text.slice(cursor, start));
+    cursor = end;
+  }
+  literals.push(text.slice(cursor));
+  return { text, json, holes, literals };
+}
+
+function isHole(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' ? value !== '' : typeof value === 'number' && value >= 0 && Number.isInteger(value);
+}
+
+function valueAt(json: JsonValue, path: JsonPath): JsonValue | undefined {
+  let value: JsonValue | undefined = json;
+  for (const step of path) {
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (Array.isArray(value)) value = typeof step === 'number' ? (value as readonly JsonValue[])[step] : undefined;
+    else value = Object.hasOwn(value, step) ? (value as JsonObject)[step] : undefined;
+  }
+  return value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The raw values, if the text is the shape's literals around whole JSON strings and numbers, and nothing else. */
+function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
+  const first = literals[0] ?? '';
+  if (!standsAt(text, 0, first)) return undefined;
+  const raws: string[] = [];
+  let at = first.length;
+  for (let index = 0; index < holes.length; index++) {
+    const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);
+    const literal = literals[index + 1] ?? '';
+    if (end < 0 || !standsAt(text, end, literal)) return undefined;
+    raws.push(text.slice(at, end));
+    at = end + literal.length;
+  }
+  return at === text.length ? raws : undefined;
+}
+
+/** As `startsWith`, which compares character by character: a slice is free, and whole strings are compared at once. */
+function standsAt(text: string, at: number, literal: string): boolean {
+  return text.slice(at, at + literal.length) === literal;
+}
+
+/** The index after the string at `at`; -1 where there is none, or one that only a parser may judge. */
+function stringEnd(text: string, at: number): number {
+  if (text.charCodeAt(at) !== QUOTE) return -1;
+  let escaped = false;
+  for (let cursor = at + 1; cursor < text.length; cursor++) {
+    const code = text.charCodeAt(cursor);
+    if (code === QUOTE) return escaped && !isJson(text.slice(at, cursor + 1)) ? -1 : cursor + 1;
+    // A control character must not stand in a string.
+    if (code < 0x20) return -1;
+    if (code === BACKSLASH) {
+      escaped = true;
+      cursor += 1;
+    }
+  }
+  return -1;
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(text);
+    return true;
+  } catch {
+    // Then the whole text is no JSON either: the parser says so in its own words.
+    return false;
+  }
+}
+
+/** Plain whole numbers only: what else a number can be is for the parser. */
+function numberEnd(text: string, at: number): number {
+  let end = at;
+  while (isNumberPart(text.charCodeAt(end))) end += 1;
+  const digits = end - at;
+  return digits === 0 || digits > 15 || (digits > 1 && text.charCodeAt(at) === 0x30) ? -1 : end;
+}
+
+function isNumberPart(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** A copy with one value exchanged; everything beside the path is shared. */
+function withValue(json: JsonValue, path: JsonPath, depth: number, value: JsonValue): JsonValue {
+  const step = path[depth];
+  if (step === undefined || typeof json !== 'object' || json === null) return value;
+  if (Array.isArray(json)) {
+    const copy: JsonValue[] = json.slice();
+    copy[Number(step)] = withValue(copy[Number(step)] ?? null, path, depth + 1, value);
+    return copy;
+  }
+  const parent = json as JsonObject;
+  return { ...parent, [step]: withValue(parent[step] ?? null, path, depth + 1, value) };
+}

@@ -1,0 +1,30 @@
+/** The answer of `/responses/compact`: passed on as it came; only whether it is one, and what it used, is read here. */
+import { upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Usage } from '../canonical/usage.ts';
+import { errorOf, readUsage } from './read-outcome.ts';
+
+export interface Compaction {
+  readonly text: string;
+  readonly output: readonly JsonValue[];
+  readonly usage: Usage | undefined;
+}
+
+/** Throws GatewayError blaming the upstream for anything but an object with an `output` array (spec rule 15). */
+export function readCompaction(text: string): Compaction {
+  let json: JsonValue;
+  try {
+    json = parseJson(text);
+  } catch (cause) {
+    if (!(cause instanceof SyntaxError)) throw cause;
+    json = null;
+  }
+  if (!isObject(json)) throw undecodable();
+  if (json['error'] !== undefined && json['error'] !== null) throw errorOf(json['error'], text);
+  if (!Array.isArray(json['output'])) throw undecodable();
+  return { text, output: json['output'], usage: readUsage(json) };
+}
+
+function undecodable() {
+  return upstreamFault('undecodable', 'The upstream answered with something that is no compaction.');
+}

@@ -1,0 +1,123 @@
+/**
+ * One turn of a conversation as it is remembered: its own input and output, and the turn before it. A conversation of N turns is a
+ * chain, so it costs what was said and not N times that. Items are the exact JSON text that the client sent and read; nothing here
+ * understands them.
+ */
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import { editJson, sliceElements, sliceJson } from '../../codecs/json-text.ts';
+
+/** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
+export interface ItemTexts {
+  readonly bytes: Buffer;
+  readonly count: number;
+}
+
+export interface PastTurn {
+  readonly parent: PastTurn | undefined;
+  readonly input: ItemTexts;
+  readonly output: ItemTexts;
+  /** Of the whole chain. */
+  readonly totalBytes: number;
+  /** Of the whole chain. */
+  readonly totalItems: number;
+  /** The reasoning items of this turn that only a Channel which stored them can read, with that Channel's id. */
+  readonly storedItems: ReadonlyMap<string, string>;
+}
+
+/** What a turn weighs beside its items, roughly: objects, map entries, buffers. */
+export const TURN_BYTES = 512;
+
+export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
+
+export function itemTexts(items: readonly string[]): ItemTexts {
+  if (items.length === 0) return NO_ITEMS;
+  const text = items.join(',');
+  // Not from the shared pool: a small part of it would keep all of it.
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
+  bytes.write(text);
+  return { bytes, count: items.length };
+}
+
+export interface TurnParts {
+  readonly parent: PastTurn | undefined;
+  readonly input: ItemTexts;
+  readonly output: ItemTexts;
+  readonly storedItems?: ReadonlyMap<string, string>;
+}
+
+const NOTHING_STORED: ReadonlyMap<string, string> = new Map();
+
+export function pastTurn({ parent, input, output, storedItems }: TurnParts): PastTurn {
+  return {
+    parent,
+    input,
+    output,
+    totalBytes: (parent?.totalBytes ?? 0) + ownBytes({ input, output }),
+    totalItems: (parent?.totalItems ?? 0) + input.count + output.count,
+    storedItems: storedItems ?? NOTHING_STORED,
+  };
+}
+
+export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
+  return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
+}
+
+/** The items that a request brings itself. A string is one user message, which is what the protocol says it means. */
+export function inputItems(text: string, json: JsonObject): ItemTexts {
+  const { input } = json;
+  if (typeof input === 'string') {
+    return itemTexts([`{"type":"message","role":"user","content":${sliceJson(text, ['input']) ?? JSON.stringify(input)}}`]);
+  }
+  return itemTexts(Array.isArray(input) ? (sliceElements(text, ['input']) ?? []) : []);
+}
+
+/** The request's text with everything that was said before in front of its own input, and without `previous_response_id`. */
+export function withHistory(text: string, own: ItemTexts, past: PastTurn): string {
+  return editJson(text, [
+    { path: ['input'], value: `[${joinItems([...itemsOf(past), own]).bytes.toString()}]` },
+    { path: ['previous_response_id'], value: undefined },
+  ]);
+}
+
+/** All items of a conversation, first to last. */
+export function allItems(past: PastTurn): ItemTexts {
+  return joinItems(itemsOf(past));
+}
+
+function itemsOf(past: PastTurn): ItemTexts[] {
+  const pieces: ItemTexts[] = [];
+  for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) pieces.push(turn.output, turn.input);
+  return pieces.reverse();
+}
+
+const COMMA = Buffer.from(',');
+
+export function joinItems(pieces: readonly ItemTexts[]): ItemTexts {
+  const bytes: Buffer[] = [];
+  let count = 0;
+  for (const piece of pieces) {
+    if (piece.count === 0) continue;
+    if (count > 0) bytes.push(COMMA);
+    bytes.push(piece.bytes);
+    count += piece.count;
+  }
+  return { bytes: Buffer.concat(bytes), count };
+}
+
+/** The items of a whole conversation that only the Channels that made them can read. */
+export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
+  const found = new Map<string, string>();
+  for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) {
+    for (const [itemId, channelId] of turn.storedItems) if (!found.has(itemId)) found.set(itemId, channelId);
+  }
+  return found;
+}
+
+/** Which Channel stored the reasoning item of this id, as far as this conversation knows. */
+export function storingChannel(past: PastTurn | undefined, itemId: string): string | undefined {
+  for (let turn = past; turn !== undefined; turn = turn.parent) {
+    const channelId = turn.storedItems.get(itemId);
+    if (channelId !== undefined) return channelId;
+  }
+  return undefined;
+}

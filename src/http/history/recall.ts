@@ -1,0 +1,93 @@
+/**
+ * A responses request before it is decoded: what it continues is put in front of its input, so that every upstream dialect sees one
+ * whole conversation; `instructions` are its own (they are never inherited). Knows the members of the protocol that say so, and no other.
+ */
+import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
+import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { Gateway } from '../gateway.ts';
+import type { Asked } from '../text/serve-text.ts';
+import { ownerOf } from './owner-of.ts';
+import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
+import type { Answered } from './remembering.ts';
+
+/** The response id that a request continues. Throws `invalid_request` where it names native state too. */
+export function previousIdOf(json: JsonObject): string | undefined {
+  const previous = json['previous_response_id'];
+  if (typeof previous !== 'string') return undefined;
+  if (json['conversation'] !== undefined && json['conversation'] !== null) {
+    throw invalid('previous_response_id', 'previous_response_id and conversation must not be used together.');
+  }
+  return previous;
+}
+
+export function previousResponseNotFound(id: string): GatewayError {
+  const shown = id.length > 100 ? `${id.slice(0, 100)}…` : id;
+  return new GatewayError('previous_response_not_found', `Previous response with id ${JSON.stringify(shown)} not found.`, {
+    param: 'previous_response_id',
+  });
+}
+
+/** The response that a request over HTTP continues. Throws `previous_response_not_found`. */
+export async function findPrevious(gateway: Gateway, principal: Principal, json: JsonObject): Promise<PastTurn | undefined> {
+  const id = previousIdOf(json);
+  if (id === undefined) return undefined;
+  const past = await gateway.memory.find(id, ownerOf(principal));
+  if (past === undefined) throw previousResponseNotFound(id);
+  return past;
+}
+
+export interface RecallOptions {
+  readonly gateway: Gateway;
+  readonly principal: Principal;
+  readonly text: string;
+  readonly json: JsonObject;
+  readonly past: PastTurn | undefined;
+  /** Told of the turn after it was saved (where it is to be saved), before its ending is said. */
+  readonly onTurn?: (turn: PastTurn, answered: Answered) => void;
+}
+
+/** The request with its history in it, and what is to be remembered of its answer. */
+export function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Asked {
+  const { memory } = gateway;
+  const previousId = past === undefined ? undefined : previousIdOf(json);
+  const responseId = memory.responseId(previousId);
+  const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
+  const isRemembered = isKept || onTurn !== undefined;
+  const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
+  const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  return {
+    principal,
+    ...whole,
+    responseId,
+    ...(previousId === undefined ? {} : { previousResponseId: previousId }),
+    ...(past === undefined
+      ? {}
+      : {
+          own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
+          stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
+        }),
+    ...(isRemembered
+      ? {
+          remember: (answered: Answered) => {
+            const { output, storedItems } = answered;
+            const turn = pastTurn({ parent: past, input: own, output: itemTexts(output), storedItems });
+            onTurn?.(turn, answered);
+            if (!isKept) return undefined;
+            return memory.save({
+              id: responseId,
+              owner: ownerOf(principal),
+              turn,
+              ...(previousId === undefined ? {} : { previousId }),
+            });
+          },
+        }
+      : {}),
+  };
+}
+
+function parsed(text: string): { readonly text: string; readonly json: JsonObject } {
+  const json = parseJson(text);
+  if (!isObject(json)) throw new Error('a request body is an object');
+  return { text, json };
+}

@@ -1,0 +1,127 @@
+/**
+ * Listens to an answer on its way to a responses client and remembers it before its ending is said (known failure S13): what is kept is
+ * what the client read, envelopes sealed, under the id that the client was given (R24). Changes no byte.
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Step } from '../../codecs/canonical/event.ts';
+import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import type { Frame } from '../../codecs/codec.ts';
+import { sliceElements, sliceJson } from '../../codecs/json-text.ts';
+import type { SealingStage } from '../../streams/stage.ts';
+import type { Channel } from '../config/config.ts';
+
+/** A finished answer, as the client reads it. */
+export interface Answered {
+  readonly responseId: string;
+  readonly status: 'completed' | 'incomplete';
+  /** The exact texts of the output items. */
+  readonly output: readonly string[];
+  /** Reasoning items that live with the Channel that said them, with that Channel's id. */
+  readonly storedItems: ReadonlyMap<string, string>;
+}
+
+/** Called once, for answers that were completed or incomplete only. A promise delays the ending until it is settled. */
+export type Remember = (answered: Answered) => Promise<void> | undefined;
+
+export interface RememberOptions {
+  readonly responseId: string;
+  readonly channel: Channel;
+  /** The `store` member of the request. */
+  readonly store: boolean | undefined;
+  readonly remember: Remember;
+}
+
+export interface RememberingStage extends SealingStage<Step, Frame, GatewayError> {
+  /** Settled when the answer is remembered; undefined when nothing is waited for. Taken once. */
+  takePending(): Promise<void> | undefined;
+}
+
+export function remembering(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions): RememberingStage {
+  let pending: Promise<void> | undefined;
+  const listen = (out: readonly Frame[], from: number): void => {
+    for (let index = from; index < out.length; index++) {
+      const frame = out[index];
+      const status = statusOf(frame?.event);
+      if (frame !== undefined && status !== undefined) pending = rememberText(frame.data, ['response'], status, options);
+    }
+  };
+  return {
+    get ended() {
+      return encoder.ended;
+    },
+    get kept() {
+      return encoder.kept;
+    },
+    push(step, out) {
+      const from = out.length;
+      encoder.push(step, out);
+      listen(out, from);
+    },
+    end(out) {
+      const from = out.length;
+      encoder.end(out);
+      listen(out, from);
+    },
+    fail(failure, out) {
+      encoder.fail(failure, out);
+    },
+    takePending() {
+      const taken = pending;
+      pending = undefined;
+      return taken;
+    },
+  };
+}
+
+/** The same for a whole body. */
+export function rememberBody(body: string, status: string, options: RememberOptions): Promise<void> | undefined {
+  return status === 'completed' || status === 'incomplete' ? rememberText(body, [], status, options) : undefined;
+}
+
+function statusOf(event: string | undefined): Answered['status'] | undefined {
+  if (event === 'response.completed') return 'completed';
+  return event === 'response.incomplete' ? 'incomplete' : undefined;
+}
+
+function rememberText(
+  text: string,
+  path: readonly string[],
+  status: Answered['status'],
+  options: RememberOptions,
+): Promise<void> | undefined {
+  const output = sliceElements(text, [...path, 'output']) ?? [];
+  const { responseId, channel } = options;
+  return options.remember({ responseId, status, output, storedItems: storedItems(output, channel, options.store) });
+}
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+/** Items that only name what the Channel stored: reasoning without an opaque value, of a call that the Channel was to store. */
+function storedItems(output: readonly string[], channel: Channel, store: boolean | undefined): ReadonlyMap<string, string> {
+  if (!storesItself(channel, store)) return NONE;
+  const found = new Map<string, string>();
+  for (const item of output) {
+    if (sliceJson(item, ['type']) !== '"reasoning"' || hasValue(item, 'encrypted_content')) continue;
+    const id = stringAt(item, 'id');
+    if (id !== undefined) found.set(id, channel.id);
+  }
+  return found;
+}
+
+/** A responses upstream stores unless it is told not to, by the client or by the Channel's own parameters. */
+function storesItself(channel: Channel, store: boolean | undefined): boolean {
+  if (channel.type !== 'responses') return false;
+  if (channel.options.dropParameters.includes('store')) return true;
+  return (channel.options.parameters.get('store') ?? String(store ?? true)) !== 'false';
+}
+
+function hasValue(item: string, member: string): boolean {
+  const value = sliceJson(item, [member]);
+  return value !== undefined && value !== 'null' && value !== '""';
+}
+
+function stringAt(item: string, member: string): string | undefined {
+  const slice = sliceJson(item, [member]);
+  const value: JsonValue = slice === undefined ? null : parseJson(slice);
+  return typeof value === 'string' ? value : undefined;
+}

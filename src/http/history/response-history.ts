@@ -1,0 +1,204 @@
+/**
+ * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, 30 minutes from their
+ * creation, bounded by entry, by key and in total. Knows no JSON and no HTTP.
+ *
+ * A turn is counted once, however many continue it. A parent that expires is not addressable any more, but what its children need of it
+ * stays with them. What makes room is the branch that nobody used for longest: the last turn and all turns before it that no other
+ * branch needs, since a conversation whose end is gone is of no use to a client.
+ */
+import type { Clock, Timer } from '../../streams/clock.ts';
+import type { HistoryLimits } from '../config/config.ts';
+import { ownBytes, type PastTurn } from './past-turn.ts';
+
+export const HISTORY_TTL_MS = 30 * 60_000;
+
+interface Entry {
+  readonly id: string;
+  readonly owner: string;
+  readonly turn: PastTurn;
+  readonly createdAt: number;
+}
+
+/** Turns that entries and other turns hold. */
+interface Held {
+  holders: number;
+  /** The entry of this very turn, while its id can be found. */
+  entry: Entry | undefined;
+  readonly owner: string;
+}
+
+export class ResponseHistory {
+  readonly #clock: Clock;
+  readonly #limits: () => HistoryLimits;
+  /** In order of creation, which is the order of expiry. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #held = new Map<PastTurn, Held>();
+  /** Entries that nobody continued, least recently used first: in all, and by owner. */
+  readonly #tips = new Set<Entry>();
+  readonly #tipsOf = new Map<string, Set<Entry>>();
+  readonly #bytesOf = new Map<string, number>();
+  #bytes = 0;
+  #timer: Timer | undefined;
+
+  constructor(clock: Clock, limits: () => HistoryLimits) {
+    this.#clock = clock;
+    this.#limits = limits;
+  }
+
+  /** Bytes of all turns that are kept. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Ids that can be found. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Undefined for what never was, is over, or belongs to somebody else: nobody can tell which. */
+  find(id: string, owner: string): PastTurn | undefined {
+    const entry = this.#entries.get(id);
+    if (entry === undefined || entry.owner !== owner || this.#isOver(entry)) return undefined;
+    this.#touch(entry);
+    return entry.turn;
+  }
+
+  /** False when it is too large to be kept: the id is then unknown. An id is saved once. */
+  save(id: string, owner: string, turn: PastTurn): boolean {
+    this.#dropExpired();
+    const limits = this.#limits();
+    const allowed = Math.min(limits.entryBytes, limits.keyBytes, limits.totalBytes);
+    if (turn.totalBytes > allowed || this.#entries.has(id)) return false;
+    const entry: Entry = { id, owner, turn, createdAt: this.#clock.monotonic() };
+    this.#entries.set(id, entry);
+    this.#hold(turn, owner).entry = entry;
+    this.#addTip(entry);
+    const parent = turn.parent === undefined ? undefined : this.#held.get(turn.parent)?.entry;
+    if (parent !== undefined) this.#removeTip(parent);
+    this.#makeRoom(limits, entry);
+    this.#arm();
+    return this.#entries.has(id);
+  }
+
+  /** Forgets everything and stops its timer. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    for (const memory of [this.#entries, this.#held, this.#tips, this.#tipsOf, this.#bytesOf]) memory.clear();
+    this.#bytes = 0;
+  }
+
+  #isOver(entry: Entry): boolean {
+    return this.#clock.monotonic() - entry.createdAt >= HISTORY_TTL_MS;
+  }
+
+  #touch(entry: Entry): void {
+    if (!this.#tips.delete(entry)) return;
+    this.#tips.add(entry);
+    const own = this.#tipsOf.get(entry.owner);
+    own?.delete(entry);
+    own?.add(entry);
+  }
+
+  #addTip(entry: Entry): void {
+    this.#tips.add(entry);
+    const own = this.#tipsOf.get(entry.owner) ?? new Set();
+    own.add(entry);
+    this.#tipsOf.set(entry.owner, own);
+  }
+
+  #removeTip(entry: Entry): void {
+    this.#tips.delete(entry);
+    const own = this.#tipsOf.get(entry.owner);
+    own?.delete(entry);
+    if (own?.size === 0) this.#tipsOf.delete(entry.owner);
+  }
+
+  #hold(turn: PastTurn, owner: string): Held {
+    const known = this.#held.get(turn);
+    if (known !== undefined) {
+      known.holders += 1;
+      return known;
+    }
+    const held: Held = { holders: 1, entry: undefined, owner };
+    this.#held.set(turn, held);
+    this.#count(owner, ownBytes(turn));
+    if (turn.parent !== undefined) this.#hold(turn.parent, owner);
+    return held;
+  }
+
+  #release(turn: PastTurn): void {
+    for (let current: PastTurn | undefined = turn; current !== undefined; current = current.parent) {
+      const held = this.#held.get(current);
+      if (held === undefined) return;
+      held.holders -= 1;
+      if (held.holders > 0) return;
+      this.#held.delete(current);
+      this.#count(held.owner, -ownBytes(current));
+    }
+  }
+
+  #count(owner: string, bytes: number): void {
+    this.#bytes += bytes;
+    const own = (this.#bytesOf.get(owner) ?? 0) + bytes;
+    if (own === 0) this.#bytesOf.delete(owner);
+    else this.#bytesOf.set(owner, own);
+  }
+
+  /** Its id is unknown from now on; the turn lives as long as another holds it. */
+  #drop(entry: Entry): void {
+    this.#entries.delete(entry.id);
+    this.#removeTip(entry);
+    const held = this.#held.get(entry.turn);
+    if (held?.entry === entry) held.entry = undefined;
+    this.#release(entry.turn);
+  }
+
+  #dropBranch(tip: Entry): void {
+    this.#drop(tip);
+    for (let turn = tip.turn.parent; turn !== undefined; turn = turn.parent) {
+      const held = this.#held.get(turn);
+      // A turn that was never saved by itself went with its child.
+      if (held === undefined) continue;
+      if (held.holders > 1 || held.entry === undefined) return;
+      this.#drop(held.entry);
+    }
+  }
+
+  /** The newest one always fits alone. */
+  #makeRoom(limits: HistoryLimits, newest: Entry): void {
+    const own = this.#tipsOf.get(newest.owner) ?? this.#tips;
+    this.#dropWhile(own, newest, () => (this.#bytesOf.get(newest.owner) ?? 0) > limits.keyBytes);
+    this.#dropWhile(this.#tips, newest, () => this.#bytes > limits.totalBytes);
+  }
+
+  #dropWhile(tips: ReadonlySet<Entry>, newest: Entry, isFull: () => boolean): void {
+    for (const tip of tips) {
+      if (!isFull()) return;
+      if (tip !== newest) this.#dropBranch(tip);
+    }
+  }
+
+  #dropExpired(): void {
+    for (const entry of this.#entries.values()) {
+      if (!this.#isOver(entry)) return;
+      this.#drop(entry);
+    }
+  }
+
+  /** One timer, for the entry that is over first. */
+  #arm(): void {
+    if (this.#timer !== undefined) return;
+    const [first] = this.#entries.values();
+    if (first === undefined) return;
+    const left = first.createdAt + HISTORY_TTL_MS - this.#clock.monotonic();
+    this.#timer = this.#clock.setTimeout(
+      () => {
+        this.#timer = undefined;
+        this.#dropExpired();
+        this.#arm();
+      },
+      Math.max(1, Math.ceil(left)),
+    );
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * `POST /v1/responses/compact`: the client's own body to the upstream endpoint of the same name, and the answer as it came. Of the body
+ * only the gateway's is changed: the model, a `previous_response_id` of ours, sealed reasoning. No parameters of a Channel are set: they
+ * are made for another endpoint.
+ */
+import { invalid } from '../../codecs/canonical/error.ts';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
+import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
+import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
+import { checkModel, reserve } from '../admit.ts';
+import { identify } from '../authenticate.ts';
+import { parseJsonBody, readBody } from '../body.ts';
+import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
+import { conversationOf } from '../dispatch/affinity.ts';
+import { callUpstream } from '../dispatch/call-upstream.ts';
+import { eligibleChannels } from '../dispatch/candidates.ts';
+import { dispatch, type Target } from '../dispatch/dispatch.ts';
+import { readWhole } from '../dispatch/upstream-body.ts';
+import { isClientGone, toGatewayError } from '../errors.ts';
+import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
+import { Waiting } from '../exchange.ts';
+import type { Call, Handler } from '../gateway.ts';
+import { atClientPath } from '../history/client-path.ts';
+import { findPrevious, recall } from '../history/recall.ts';
+import { Meter } from '../meter.ts';
+import { carriesOpaque, needOf } from '../text/need.ts';
+import type { Asked } from '../text/serve-text.ts';
+
+export const compact: Handler = async (call) => {
+  const asked = await receive(call);
+  try {
+    await forward(call, asked);
+  } catch (thrown) {
+    throw atClientPath(thrown, asked.own);
+  }
+};
+
+async function forward(call: Call, asked: Asked): Promise<void> {
+  const { gateway, config } = call;
+  const { client, upstream } = codecsOf(call);
+  const { principal } = asked;
+  const accountId = principal.account.id;
+  const request = client.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  call.notes.model = request.model;
+  call.notes.stream = false;
+  const model = checkModel(config, principal, request.model);
+  const need = needOf(gateway.codecs, request, principal.account.class, model);
+  const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
+  const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
+  const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
+  try {
+    const meter = new Meter(call, admitted, { stream: false });
+    await meter.open();
+    try {
+      const taken = await dispatch(
+        {
+          channels,
+          model: request.model,
+          conversation: conversationOf(principal.key.id, request),
+          carriesOpaque: carriesOpaque(request),
+          maxAttempts: config.dispatch.maxAttempts,
+          maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
+          signal: call.gone,
+        },
+        (target) => attempt(target, call, request, upstream, asked),
+        gateway.dispatcher,
+        meter.attempts,
+      );
+      taken.succeeded();
+      meter.took(taken.channel, wireModel(taken.channel, request.model), taken.affinityHit);
+      const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+      new Waiting(call.response).answer({ status: 200, body: taken.answer.text, headers });
+      meter.words();
+      await meter.settle({ status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) });
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });
+      throw error;
+    }
+  } finally {
+    admitted.reservation.release();
+  }
+}
+
+function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {
+  const client = gateway.codecs.client('responses');
+  const upstream = gateway.codecs.upstream('responses');
+  if (client === undefined || upstream === undefined) throw new Error('the responses dialect is not registered');
+  return { client, upstream };
+}
+
+async function receive(call: Call): Promise<Asked> {
+  const { gateway, config } = call;
+  const principal = await identify(call);
+  const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
+  const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  refuseStream(json);
+  const past = await findPrevious(gateway, principal, json);
+  return recall({ gateway, principal, text, json, past });
+}
+
+function refuseStream(json: JsonObject): void {
+  if (json['stream'] === true) throw invalid('stream', 'Compaction has no stream form.');
+}
+
+/** The Channel's own compaction model where it maps one, else the model of the conversation. Prices are always the latter's. */
+function wireModel(channel: Channel, model: string): string {
+  return channel.models.get(model + COMPACT_SUFFIX) ?? channel.models.get(model) ?? model;
+}
+
+async function attempt(
+  target: Target,
+  call: Call,
+  request: CanonicalRequest,
+  codec: UpstreamCodec,
+  asked: Asked,
+): Promise<Compaction> {
+  const { gateway, config } = call;
+  const { channel, withoutOpaque } = target;
+  const model = wireModel(channel, request.model);
+  const { path, body, headers } = codec.encodeRequest(request, {
+    owner: { channelType: channel.type, scope: channel.opaqueScope, model },
+    options: channel.codec,
+    facts: {},
+    withoutOpaque,
+    ...(asked.stored === undefined ? {} : { stored: asked.stored(channel.id) }),
+    mint: gateway.mint,
+  });
+  return await callUpstream(
+    { ...target, channel: atCompact(channel), upstreamModel: model },
+    { path: `${path}/compact`, headers, body },
+    {
+      upstreams: gateway.upstreams,
+      clock: gateway.clock,
+      clientHeaders: call.request.headers,
+      stream: false,
+      decodeError: (answer) => codec.decodeError(answer),
+    },
+    async (head) => readCompaction(await readWhole(head.body, config.limits.answerBytes)),
+  );
+}
+
+/** A path that the operator gave is that of `/responses`: the endpoint is beneath it. */
+function atCompact(channel: Channel): Channel {
+  const { path } = channel.options;
+  return path === undefined ? channel : { ...channel, options: { ...channel.options, path: `${path}/compact` } };
+}
+
+/** An upstream that reported nothing is billed by a flagged estimate. */
+async function counted(request: CanonicalRequest, { output }: Compaction): Promise<Usage> {
+  const items = output.map((body) => ({
+    item: { kind: 'native' as const, dialect: 'responses' as const, body },
+    status: 'completed' as const,
+  }));
+  return await countedUsage(request, { items, outcome: { status: 'completed', stop: 'end' } });
+}

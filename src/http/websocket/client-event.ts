@@ -1,0 +1,68 @@
+/** What a client may say on a WebSocket, read from one message. Knows the envelope only; the request in it is the codec's. */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import { sliceJson } from '../../codecs/json-text.ts';
+import { parseJsonBody } from '../body.ts';
+
+export type ClientEvent =
+  /** `text` is the request that `json` was parsed from: the fields of a POST body beside the members of the envelope. */
+  | { readonly kind: 'create'; readonly text: string; readonly json: JsonObject; readonly envelope: JsonObject }
+  /** `input`: the exact text of the new items. */
+  | { readonly kind: 'append'; readonly input: string; readonly envelope: JsonObject }
+  | { readonly kind: 'cancel' }
+  /** Needs no answer. */
+  | { readonly kind: 'notice' };
+
+/** Throws `invalid_websocket_event`. */
+export function readClientEvent(bytes: Uint8Array, isBinary: boolean): ClientEvent {
+  if (isBinary) throw invalidEvent('A message must be text, not binary.');
+  const { text, json } = readObject(bytes);
+  switch (json['type']) {
+    case 'response.create':
+      return readCreate(text, json);
+    case 'response.append':
+      return readAppend(text, json);
+    case 'response.cancel':
+      return { kind: 'cancel' };
+    case 'response.processed':
+      return { kind: 'notice' };
+    default:
+      throw invalidEvent(`The event type ${shown(json['type'])} is not supported.`, 'type');
+  }
+}
+
+function readObject(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
+  try {
+    return parseJsonBody(bytes);
+  } catch (error) {
+    if (!(error instanceof GatewayError)) throw error;
+    throw new GatewayError('invalid_websocket_event', error.message.replaceAll('body', 'message'), { cause: error });
+  }
+}
+
+/** The fields stand beside `type`; clients that nest them in `response`, as another protocol wants it, are understood too. */
+function readCreate(text: string, json: JsonObject): ClientEvent {
+  const nested = json['response'];
+  if (isObject(nested) && json['model'] === undefined && json['input'] === undefined) {
+    return { kind: 'create', text: sliceJson(text, ['response']) ?? '{}', json: nested, envelope: { ...nested, ...json } };
+  }
+  return { kind: 'create', text, json, envelope: json };
+}
+
+function readAppend(text: string, json: JsonObject): ClientEvent {
+  const { input } = json;
+  const slice = sliceJson(text, ['input']);
+  if (slice === undefined || (typeof input !== 'string' && !Array.isArray(input))) {
+    throw new GatewayError('invalid_websocket_event', 'input must be a string or an array of items.', { param: 'input' });
+  }
+  return { kind: 'append', input: slice, envelope: json };
+}
+
+export function invalidEvent(message: string, param?: string): GatewayError {
+  return new GatewayError('invalid_websocket_event', message, param === undefined ? {} : { param });
+}
+
+function shown(type: JsonValue | undefined): string {
+  if (typeof type !== 'string') return '(none)';
+  return JSON.stringify(type.length > 60 ? `${type.slice(0, 60)}…` : type);
+}

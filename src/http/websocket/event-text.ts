@@ -1,0 +1,35 @@
+/** Events of the responses dialect as WebSocket messages: pure JSON, one event each; what differs between clients is spelled here. */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Frame } from '../../codecs/codec.ts';
+import { editJson, type JsonEdit, sliceJson } from '../../codecs/json-text.ts';
+import { errorType, retryAfterSeconds } from '../errors.ts';
+
+export interface Spelling {
+  /** v1 clients wait for `response.done`. Only the good ending is renamed. */
+  readonly isV1: boolean;
+  /** The lane that the client named: echoed on every event. */
+  readonly streamId: string | undefined;
+}
+
+export function eventText({ event, data }: Frame, { isV1, streamId }: Spelling): string {
+  const edits: JsonEdit[] = [];
+  if (isV1 && event === 'response.completed') edits.push({ path: ['type'], value: '"response.done"' });
+  // Clients take an error for one only when it has a status.
+  if (event === 'error' && sliceJson(data, ['status']) === undefined) edits.push({ path: ['status'], value: '502' });
+  if (streamId !== undefined) edits.push({ path: ['stream_id'], value: JSON.stringify(streamId) });
+  return edits.length === 0 ? data : editJson(data, edits);
+}
+
+/** The frame of a turn that failed before anything was said. `status` is what it would have been over HTTP. */
+export function errorText(error: GatewayError, streamId?: string): string {
+  const { message, param, shownCode: code, status } = error;
+  const retryAfter = retryAfterSeconds(error);
+  return JSON.stringify({
+    type: 'error',
+    sequence_number: 0,
+    status,
+    error: { type: errorType(status), code, message, param },
+    ...(retryAfter === undefined ? {} : { headers: { 'retry-after': retryAfter } }),
+    ...(streamId === undefined ? {} : { stream_id: streamId }),
+  });
+}

@@ -1,0 +1,101 @@
+/**
+ * The one writer of a session: whole messages, those of a batch in one system call, back-pressure by what the socket has not taken, and
+ * a reader that takes nothing is let go. Knows no event.
+ */
+import type { Socket } from 'node:net';
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../streams/clock.ts';
+import { createDeadline, type Deadline } from '../../streams/deadline.ts';
+import type { ResponseWriter } from '../../streams/response-writer.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+
+/** A turn reads no further while this much waits for the client. */
+export const HIGH_WATER_BYTES = 1024 * 1024;
+/** Answers that nobody paces (refusals, pongs): a client that lets this much lie is let go. */
+export const MAX_BACKLOG_BYTES = 4 * HIGH_WATER_BYTES;
+
+export class Outlet {
+  readonly #ws: WebSocket;
+  readonly #socket: Socket;
+  readonly #clock: Clock;
+  readonly #stallMs: number;
+  #stall: Deadline | undefined;
+  #unsent = 0;
+  #gone: StreamError | undefined;
+  #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
+
+  constructor(ws: WebSocket, socket: Socket, clock: Clock, stallMs: number) {
+    this.#ws = ws;
+    this.#socket = socket;
+    this.#clock = clock;
+    this.#stallMs = stallMs;
+  }
+
+  /** One message that no turn paces. */
+  say(text: string): void {
+    if (this.#gone === undefined && this.#isBearable()) this.#ws.send(text);
+  }
+
+  pong(data: Buffer): void {
+    if (this.#gone === undefined && this.#isBearable()) this.#ws.pong(data);
+  }
+
+  ping(): void {
+    if (this.#gone === undefined) this.#ws.ping();
+  }
+
+  /** The connection is gone: whoever waits is told. */
+  close(): void {
+    this.#gone ??= new StreamError('client_gone', 'the client closed the connection');
+    this.#stall?.stop();
+    this.#waiter?.reject(this.#gone);
+    this.#waiter = undefined;
+  }
+
+  /** The writer of one turn. Its end leaves the connection open. */
+  writer(): ResponseWriter {
+    return {
+      write: (messages) => this.#write(messages),
+      end: () => (this.#gone === undefined ? Promise.resolve() : Promise.reject(this.#gone)),
+      destroy: () => this.#ws.terminate(),
+    };
+  }
+
+  #write(messages: readonly string[]): Promise<void> | undefined {
+    if (this.#gone !== undefined) throw this.#gone;
+    this.#socket.cork();
+    for (const message of messages) this.#ws.send(message);
+    this.#socket.uncork();
+    return this.#ws.bufferedAmount < HIGH_WATER_BYTES ? undefined : this.#drained();
+  }
+
+  #drained(): Promise<void> {
+    this.#stall ??= createDeadline(this.#clock, () => this.#onStall());
+    this.#watch();
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+      this.#socket.once('drain', () => {
+        this.#stall?.clear();
+        this.#waiter = undefined;
+        resolve();
+      });
+    });
+  }
+
+  #watch(): void {
+    this.#unsent = this.#ws.bufferedAmount;
+    this.#stall?.in(this.#stallMs);
+  }
+
+  #onStall(): void {
+    // A backlog that shrinks belongs to a slow reader and no dead one.
+    if (this.#ws.bufferedAmount < this.#unsent) this.#watch();
+    else this.#ws.terminate();
+  }
+
+  #isBearable(): boolean {
+    if (this.#ws.bufferedAmount <= MAX_BACKLOG_BYTES) return true;
+    this.#ws.terminate();
+    return false;
+  }
+}

@@ -1,0 +1,158 @@
+/**
+ * The door of the WebSocket endpoint: checks who knocks before the upgrade, with plain HTTP errors, and knows every open session. Knows
+ * nothing of what is said in them.
+ */
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { WebSocketServer } from 'ws';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Timer } from '../../streams/clock.ts';
+import { authenticate } from '../authenticate.ts';
+import { clientIp } from '../client-ip.ts';
+import { clientGone, encodeGenericError, retryAfterSeconds, toGatewayError } from '../errors.ts';
+import type { Gateway } from '../gateway.ts';
+import { matchRoute, pathOfTarget } from '../route-table.ts';
+import { Session } from './session.ts';
+
+export interface ResponsesSockets {
+  /** Whether an `Upgrade` header means a WebSocket of this endpoint; any other is ignored, as HTTP allows. */
+  wants(request: IncomingMessage): boolean;
+  /** Never rejects. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
+  readonly open: number;
+  /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
+  drain(): void;
+  cut(): void;
+}
+
+const PING_INTERVAL_MS = 30_000;
+const CLOSE_TIMEOUT_MS = 5_000;
+/** A message in thousands of pieces is an attack; real clients send one. */
+const MAX_FRAGMENTS = 1_024;
+
+export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
+  const { messageBytes } = gateway.config.current().websocket;
+  const options = {
+    noServer: true,
+    clientTracking: false,
+    maxPayload: messageBytes,
+    maxFragments: MAX_FRAGMENTS,
+    autoPong: false,
+    closeTimeout: CLOSE_TIMEOUT_MS,
+    // It costs more processor time and memory than the bytes are worth on a connection that talks JSON for an hour.
+    perMessageDeflate: false,
+  };
+  const server = new WebSocketServer(options);
+  const sessions = new Set<Session>();
+  const perKey = new Map<string, number>();
+  let draining = false;
+  let timer: Timer | undefined;
+
+  const beat = (): void => {
+    timer = undefined;
+    const now = gateway.clock.monotonic();
+    for (const session of sessions) session.beat(now);
+    if (sessions.size > 0) timer = gateway.clock.setTimeout(beat, PING_INTERVAL_MS);
+  };
+
+  const admit = async (request: IncomingMessage, ip: string): Promise<string> => {
+    if (draining) throw new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
+    const { key } = await authenticate(request, ip, gateway.store.keys, gateway.clock.now());
+    const most = gateway.config.current().websocket.perKey;
+    if (most !== undefined && (perKey.get(key.id) ?? 0) >= most) {
+      throw new GatewayError('rate_limited', 'Too many open connections of this API key.', { retryAfterMs: 1000 });
+    }
+    return key.id;
+  };
+
+  const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {
+    const codec = gateway.codecs.client('responses');
+    if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
+    server.handleUpgrade(request, socket, head, (ws) => {
+      perKey.set(keyId, (perKey.get(keyId) ?? 0) + 1);
+      const session: Session = new Session({
+        gateway,
+        codec,
+        ws,
+        socket,
+        request,
+        path: pathOfTarget(request.url ?? '/'),
+        ip,
+        clientRequestId: usableId(request.headers['x-request-id']),
+        onClosed() {
+          sessions.delete(session);
+          const left = (perKey.get(keyId) ?? 1) - 1;
+          if (left > 0) perKey.set(keyId, left);
+          else perKey.delete(keyId);
+          if (sessions.size > 0) return;
+          timer?.cancel();
+          timer = undefined;
+        },
+      });
+      sessions.add(session);
+      timer ??= gateway.clock.setTimeout(beat, PING_INTERVAL_MS);
+    });
+  };
+
+  return {
+    wants(request) {
+      if (!/^websocket$/i.test(request.headers.upgrade?.trim() ?? '')) return false;
+      const match = matchRoute(request.method ?? 'GET', pathOfTarget(request.url ?? '/'));
+      return request.method === 'GET' && match.kind === 'route' && match.name === 'responses';
+    },
+    async upgrade(request, socket, head) {
+      const requestId = usableId(request.headers['x-request-id']) ?? gateway.mint('req_');
+      const onBroken = (): void => void socket.destroy();
+      socket.on('error', onBroken);
+      try {
+        const { trustedProxies } = gateway.config.current();
+        const ip = clientIp(request.socket.remoteAddress, request.headers, trustedProxies);
+        const keyId = await admit(request, ip);
+        if (!(socket instanceof Socket) || socket.destroyed) throw clientGone();
+        socket.off('error', onBroken);
+        open(request, socket, head, keyId, ip);
+      } catch (thrown) {
+        const error = toGatewayError(thrown);
+        if (error.code === 'internal_error') gateway.log.error({ request_id: requestId, err: thrown }, 'upgrade failed');
+        refuse(socket, error, requestId);
+      }
+    },
+    get open() {
+      return sessions.size;
+    },
+    drain() {
+      draining = true;
+      for (const session of sessions) session.leave();
+    },
+    cut() {
+      draining = true;
+      for (const session of sessions) session.cut();
+    },
+  };
+}
+
+/** A plain HTTP answer on a connection that is not going to be upgraded. */
+function refuse(socket: Duplex, error: GatewayError, requestId: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const body = encodeGenericError(error);
+  const retryAfter = retryAfterSeconds(error);
+  const headers = [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    `x-request-id: ${requestId}`,
+    ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
+    'connection: close',
+  ];
+  socket.once('finish', () => socket.destroy());
+  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`);
+}
+
+/** As for requests: a client may name what it does. */
+function usableId(value: string | string[] | undefined): string | undefined {
+  return typeof value === 'string' && /^[\w.:-]{1,128}$/.test(value) ? value : undefined;
+}

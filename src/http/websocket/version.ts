@@ -1,0 +1,22 @@
+/** Which of the two WebSocket dialects a client speaks (design: "v1 or v2 WebSocket client"). */
+import type { IncomingHttpHeaders } from 'node:http';
+
+/** `unsaid`: v2, until it sends what only v1 clients send. */
+export type Version = 'v1' | 'v2' | 'unsaid';
+
+const FIRST_V2_DATE = '2026-02-06';
+const V1_DATE = '2026-02-04';
+
+/** The header may name several betas; one of v2 wins. */
+export function announcedVersion(headers: IncomingHttpHeaders): Version {
+  const header = headers['openai-beta'];
+  const betas = (Array.isArray(header) ? header.join(',') : (header ?? '')).split(',');
+  let version: Version = 'unsaid';
+  for (const beta of betas) {
+    const date = /^\s*responses_websockets=(\d{4}-\d{2}-\d{2})\s*$/.exec(beta)?.[1];
+    if (date === undefined) continue;
+    if (date >= FIRST_V2_DATE) return 'v2';
+    if (date === V1_DATE) version = 'v1';
+  }
+  return version;
+}

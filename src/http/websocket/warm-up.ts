@@ -1,0 +1,42 @@
+/**
+ * `generate: false`: the client shows its prompt before it has a question, and gets an id to continue from. The empty lifecycle is
+ * answered here; no upstream is asked, nothing is charged or logged as an exchange.
+ */
+import type { Step } from '../../codecs/canonical/event.ts';
+import type { ClientCodec, Frame } from '../../codecs/codec.ts';
+import { checkModel } from '../admit.ts';
+import type { Asking } from '../gateway.ts';
+import type { Asked } from '../text/serve-text.ts';
+
+const EMPTY_ANSWER: Step = {
+  events: [
+    { type: 'response.start' },
+    { type: 'usage.report', usage: { input: 0, output: 0 } },
+    { type: 'response.end', outcome: { status: 'completed', stop: 'end' } },
+  ],
+};
+
+/** Throws what any request of this text would be refused with, short of money. */
+export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Promise<readonly Frame[]> {
+  const { gateway, config, startedAtMs } = call;
+  const accountId = asked.principal.account.id;
+  const decoded = codec.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  checkModel(config, asked.principal, decoded.model);
+  const previous = asked.previousResponseId;
+  const request = { ...decoded, stream: true, ...(previous === undefined ? {} : { previousResponseId: previous }) };
+  const responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
+  const frames: Frame[] = [];
+  codec
+    .encodeEvents({
+      responseId,
+      model: request.model,
+      createdAt: Math.floor(startedAtMs / 1000),
+      request,
+      owner: { channelType: 'responses', scope: '', model: request.model },
+      seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
+      mint: gateway.mint,
+    })
+    .push(EMPTY_ANSWER, frames);
+  await asked.remember?.({ responseId, status: 'completed', output: [], storedItems: new Map() });
+  return frames;
+}

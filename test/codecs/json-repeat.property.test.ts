@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { editShape, fill, JsonRepeats, jsonOf } from '../../src/codecs/json-repeat.ts';
+import { editJson } from '../../src/codecs/json-text.ts';
+
+const PATHS = [['choices', 0, 'delta', 'content'], ['created'], ['delta'], ['sequence_number']] as const;
+
+const scalar = fc.oneof(
+  fc.string({ unit: 'grapheme' }),
+  fc.constantFrom('', '"', '\\', '\\"', '\n', '\u2028', '","x":"', '水', 'a\\', '}]}'),
+  fc.integer(),
+  fc.double(),
+  fc.constantFrom(null, true, 0, -1, 1e21, 12.5),
+  fc.dictionary(fc.string(), fc.string(), { maxKeys: 2 }),
+);
+const event = fc.record(
+  {
+    id: fc.constantFrom('a', 'b'),
+    __proto__: fc.constant(1),
+    choices: fc.array(
+      fc.record({ index: fc.constant(0), delta: fc.record({ content: scalar, role: fc.constantFrom('x', 'y') }) }),
+      {
+        maxLength: 2,
+      },
+    ),
+    created: scalar,
+    delta: scalar,
+    sequence_number: scalar,
+    usage: fc.constantFrom(null, 1),
+  },
+  { requiredKeys: ['id'] },
+);
+const spacing = fc.constantFrom(undefined, 1);
+/** Mostly the same event with other scalars, as in a stream. */
+const stream = fc
+  .tuple(event, fc.array(fc.tuple(event, fc.boolean()), { minLength: 1, maxLength: 12 }), spacing)
+  .map(([first, rest, space]) =>
+    rest.map(([other, fresh]) =>
+      JSON.stringify(
+        fresh ? other : { ...first, delta: other.delta ?? 'x', sequence_number: other.sequence_number ?? 7 },
+        null,
+        space,
+      ),
+    ),
+  );
+
+/** Damage that must not be taken for a repetition. */
+const damage = fc.constantFrom(
+  (text: string) => text,
+  (text: string) => `${text} `,
+  (text: string) => text.slice(0, -1),
+  (text: string) => text.replace('"delta":"', '"delta":"\n'),
+  (text: string) => text.replace('"delta":', '"delta":0'),
+  (text: string) => text.replace('"delta":"', '"delta":"\\x'),
+  (text: string) => text.replace(/"sequence_number":(\d)/, '"sequence_number":0$1'),
+  (text: string) => text.replace('"id":"a"', '"id":"a","delta":"first"'),
+);
+
+test('a recognised text parses to what JSON.parse says, and nothing that does not parse is recognised', () => {
+  fc.assert(
+    fc.property(stream, fc.array(damage, { minLength: 12, maxLength: 12 }), (texts, damages) => {
+      const repeats = new JsonRepeats(PATHS);
+      for (const [at, clean] of texts.entries()) {
+        const text = damages[at]?.(clean) ?? clean;
+        const repeat = repeats.match(text);
+        if (repeat !== undefined) {
+          assert.deepEqual(jsonOf(repeat), JSON.parse(text));
+          assert.equal(fill(repeat.shape.literals, repeat.raws), text);
+          continue;
+        }
+        let json: unknown;
+        try {
+          json = JSON.parse(text);
+        } catch (error) {
+          assert.ok(error instanceof SyntaxError);
+          continue;
+        }
+        const learnt = repeats.learn(text, JSON.parse(text));
+        if (learnt !== undefined) assert.deepEqual(jsonOf(learnt), json);
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('edits of a shape are the edits of each text, or none where a hole is touched', () => {
+  const edits = [
+    { path: ['id'], value: '"mine"' },
+    { path: ['model'], value: '"m"' },
+    { path: ['usage'], value: undefined },
+  ];
+  fc.assert(
+    fc.property(stream, (texts) => {
+      const repeats = new JsonRepeats(PATHS);
+      for (const text of texts) {
+        const repeat = repeats.match(text) ?? repeats.learn(text, JSON.parse(text));
+        if (repeat === undefined) continue;
+        const literals = editShape(repeat.shape, edits);
+        assert.ok(literals !== undefined);
+        assert.equal(fill(literals, repeat.raws), editJson(text, edits));
+        for (const { path } of repeat.shape.holes) assert.equal(editShape(repeat.shape, [{ path, value: '0' }]), undefined);
+      }
+    }),
+  );
+});
+
+test('a stream is recognised from its second text on', () => {
+  const repeats = new JsonRepeats(PATHS);
+  const texts = ['wa', 'ter', '水 "quoted" \\ \n', 'é'].map((content, created) =>
+    JSON.stringify({ id: 'a', created, choices: [{ index: 0, delta: { content } }] }),
+  );
+  const known = texts.map((text) => {
+    const repeat = repeats.match(text);
+    if (repeat === undefined) repeats.learn(text, JSON.parse(text));
+    return repeat !== undefined;
+  });
+  assert.deepEqual(known, [false, true, true, true]);
+});

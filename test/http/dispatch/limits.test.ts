@@ -1,0 +1,188 @@
+/** Concurrency limits with their queue, retries of one Channel within a budget, active probes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
+import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
+import { Health } from '../../../src/http/dispatch/health.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { type FakeRequest, fakeUpstream, jsonAnswer, sayMessages, wholeMessage } from '../../support/fake-upstream.ts';
+import { waitFor } from '../../support/processes.ts';
+import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const failure = (status: number, headers: Record<string, string> = {}) =>
+  jsonAnswer(status, { type: 'error', error: { type: 'api_error', message: 'no' } }, headers);
+
+test('a Channel serves so many at once; the others wait in order, and no more than the queue holds', async (t) => {
+  const waiting: FakeRequest[] = [];
+  const slow = await fakeUpstream((request) => void waiting.push(request));
+  t.after(() => slow.close());
+  await using gateway = await testGateway({
+    channels: [channel(slow.url, { options: { max_concurrency: 2, max_queue: 1, queue_ms: 5000 } })],
+    models: MODELS,
+  });
+  const asked = [1, 2, 3].map(() => gateway.post('/v1/messages', ask()));
+  await eventually(() => waiting.length === 2, 'two are served');
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  const refused = await gateway.post('/v1/messages', ask());
+  assert.equal(refused.status, 503);
+  assert.equal(refused.headers.get('retry-after'), '1');
+  assert.match(await refused.text(), /busy/);
+  assert.equal(waiting.length, 2, 'the third still waits');
+  const answer = jsonAnswer(200, wholeMessage('fine'));
+  for (let index = 0; index < 3; index++) {
+    await eventually(() => waiting[index] !== undefined, `request ${index}`);
+    const request = waiting[index];
+    if (request !== undefined) await answer(request);
+  }
+  for (const response of await Promise.all(asked)) assert.equal(response.status, 200);
+  assert.equal(gateway.running.gateway.dispatcher.concurrency.running('one'), 0);
+});
+
+test('a wait that is too long goes to the next Channel; a client that leaves the queue frees its place', async () => {
+  const clock = createFakeClock();
+  const concurrency = new Concurrency(clock);
+  const slots = { max: 1, maxQueue: 1, queueMs: 100 };
+  const signal = new AbortController().signal;
+  const release = await concurrency.take('a', slots, signal);
+  const late = concurrency.take('a', slots, signal);
+  assert.equal(await concurrency.take('a', slots, signal), undefined, 'the queue is full');
+  clock.advance(100);
+  assert.equal(await late, undefined, 'too long');
+  const leaving = new AbortController();
+  const left = concurrency.take('a', slots, leaving.signal);
+  leaving.abort();
+  await assert.rejects(left, { code: 'client_closed_request' });
+  const next = concurrency.take('a', slots, signal);
+  release?.();
+  release?.();
+  assert.equal(concurrency.running('a'), 1, 'one place, given on once');
+  (await next)?.();
+  assert.equal(concurrency.running('a'), 0);
+});
+
+test('one Channel alone: a failure is final by default, and repeated where the operator wants it', async (t) => {
+  let calls = 0;
+  const shaky = await fakeUpstream((request) => {
+    calls += 1;
+    return (calls % 2 === 1 ? failure(503) : sayMessages('second time'))(request);
+  });
+  t.after(() => shaky.close());
+  await using gateway = await testGateway({ channels: [channel(shaky.url)], models: MODELS });
+  assert.equal((await gateway.post('/v1/messages', ask({ stream: true }))).status, 502);
+  assert.equal(calls, 1, 'clients repeat by themselves: the gateway does not multiply');
+  calls = 0;
+  gateway.configure({ channels: [channel(shaky.url, { options: { retries: 1 } })], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await response.text(), /second time/);
+  assert.equal(calls, 2);
+  await eventually(() => gateway.store.settled.length === 2, 'rows');
+  assert.equal(gateway.store.settled[1]?.attempts.length, 2);
+});
+
+test('what cannot pass is not repeated, and repeats stop at the budget', async (t) => {
+  let status = 400;
+  const sick = await fakeUpstream((request) => failure(status)(request));
+  t.after(() => sick.close());
+  await using gateway = await testGateway({
+    channels: [channel(sick.url, { options: { retries: 5 } })],
+    models: MODELS,
+    health: { failures: 10_000 },
+    dispatch: { max_attempts: 2 },
+  });
+  for (const [fault, requests] of [
+    [400, 1],
+    [401, 1],
+    [413, 1],
+  ] as const) {
+    status = fault;
+    const before = sick.requests.length;
+    await gateway.post('/v1/messages', ask());
+    assert.equal(sick.requests.length - before, requests, String(fault));
+    gateway.running.gateway.dispatcher.health.keepOnly(new Set());
+  }
+  status = 500;
+  const before = sick.requests.length;
+  for (let round = 0; round < 10; round++) await gateway.post('/v1/messages', ask());
+  assert.ok(sick.requests.length - before <= 10 + 6, `${sick.requests.length - before} requests for 10 exchanges`);
+});
+
+test('the budget is a fifth of the load', () => {
+  const budget = new RetryBudget();
+  let repeats = 0;
+  for (let round = 0; round < 1000; round++) {
+    budget.asked('a');
+    if (budget.spend('a')) repeats += 1;
+  }
+  assert.ok(repeats >= 195 && repeats <= 205, String(repeats));
+  assert.ok(budget.spend('b'), 'each Channel has its own');
+});
+
+test('a client that leaves during the backoff ends it', async (t) => {
+  const sick = await fakeUpstream(failure(503));
+  t.after(() => sick.close());
+  await using gateway = await testGateway({ channels: [channel(sick.url, { options: { retries: 5 } })], models: MODELS });
+  gateway.running.gateway.dispatcher.retries.asked('one');
+  const abort = new AbortController();
+  const asked = gateway.post('/v1/messages', ask(), { signal: abort.signal });
+  await eventually(() => sick.requests.length > 0, 'the first attempt');
+  abort.abort();
+  await assert.rejects(asked);
+  await eventually(() => gateway.store.settled.length === 1, 'settlement');
+  assert.equal(gateway.store.settled[0]?.clientGone, true);
+  assert.ok(sick.requests.length <= 2);
+});
+
+test('probes: two failures in a row take a Channel out, a good one brings it back, and only what probes took out', () => {
+  const clock = createFakeClock();
+  const settings = { failures: 3, windowMs: 1000, cooldownMs: 60_000, rateLimitCooldownMs: 1, refusedCooldownMs: 50_000 };
+  const moves: string[] = [];
+  const health = new Health(
+    clock,
+    () => settings,
+    (id, model, state) => moves.push(`${id} ${model ?? '*'} ${state}`),
+  );
+  health.probed('a', false);
+  assert.ok(health.isFit('a', 'm'));
+  health.probed('a', true);
+  health.probed('a', false);
+  assert.ok(health.isFit('a', 'm'), 'in a row');
+  health.probed('a', false);
+  assert.ok(!health.isFit('a', 'm'));
+  health.probed('a', true);
+  assert.ok(health.isFit('a', 'm'));
+  assert.deepEqual(moves, ['a * open', 'a * closed']);
+  health.enter('a', 'm')?.refused();
+  health.probed('a', false);
+  health.probed('a', false);
+  health.probed('a', true);
+  assert.ok(!health.isFit('a', 'm'), 'a refused credential is no matter of probes');
+});
+
+test('probes ask for the model list with the credential, and count', async (t) => {
+  const paths: string[] = [];
+  let status = 200;
+  const upstream = await fakeUpstream((request) => {
+    paths.push(`${request.method} ${request.path} ${request.headers.get('x-api-key')}`);
+    return jsonAnswer(status, { data: [] })(request);
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS, health: { probe_ms: 1000 } });
+  await waitFor(
+    () => (paths.length > 0 ? true : undefined),
+    () => 'no probe',
+  );
+  assert.equal(paths[0], 'GET /v1/models sk-upstream');
+  status = 500;
+  const { health } = gateway.running.gateway.dispatcher;
+  await waitFor(
+    () => (health.isFit('one', 'm') ? undefined : true),
+    () => 'it was never taken out',
+  );
+  const text = await gateway.running.gateway.metrics.registry.metrics();
+  assert.match(text, /mizu_probes_total\{channel="one",outcome="failure"\} [2-9]/);
+  const refused = await gateway.post('/v1/messages', ask());
+  assert.equal(refused.status, 503);
+  assert.match(await refused.text(), /No upstream/);
+  const wait = Number(refused.headers.get('retry-after'));
+  assert.ok(wait >= 1 && wait <= 30, `retry-after: ${wait}`);
+});

@@ -1,0 +1,109 @@
+/** The way to an upstream: proxies, authorities of one's own, certificates that are over, addresses where nobody is. */
+import assert from 'node:assert/strict';
+import { createServer as createHttpServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { type AddressInfo, connect } from 'node:net';
+import { test } from 'node:test';
+import { CA, EXPIRED_CERT, EXPIRED_KEY, GOOD_CERT, GOOD_KEY } from '../../support/certificates.ts';
+import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+async function tlsUpstream(t: { after(fn: () => void): void }, cert: string, key: string): Promise<string> {
+  const server = createTlsServer({ cert, key }, (request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeMessage('over TLS')));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  return `https://127.0.0.1:${port}`;
+}
+
+test('an authority of one’s own is trusted for its Channel only', async (t) => {
+  const url = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
+  await using gateway = await testGateway({ channels: [channel(url, { options: { ca: CA } })], models: MODELS });
+  assert.match(await (await gateway.post('/v1/messages', ask())).text(), /over TLS/);
+  gateway.configure({ channels: [channel(url)], models: MODELS });
+  const untrusted = await gateway.post('/v1/messages', ask());
+  assert.equal(untrusted.status, 502);
+  assert.match(gateway.store.settled.at(-1)?.errorText ?? '', /UNABLE_TO_VERIFY_LEAF_SIGNATURE|self.signed/i);
+});
+
+test('an expired certificate: 502 for the client, its reason for the operator, and the next Channel where there is one', async (t) => {
+  const url = await tlsUpstream(t, EXPIRED_CERT, EXPIRED_KEY);
+  const expired = channel(url, { id: 'expired', options: { ca: CA } });
+  await using gateway = await testGateway({ channels: [expired], models: MODELS });
+  const refused = await gateway.post('/v1/messages', ask());
+  assert.equal(refused.status, 502);
+  const text = await refused.text();
+  assert.match(text, /"type":"error"/);
+  assert.doesNotMatch(text, /127\.0\.0\.1|CERT/);
+  assert.match(gateway.store.settled[0]?.errorText ?? '', /CERT_HAS_EXPIRED/);
+  const good = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
+  gateway.configure({ channels: [expired, channel(good, { priority: 1, options: { ca: CA } })], models: MODELS });
+  assert.match(await (await gateway.post('/v1/messages', ask())).text(), /over TLS/);
+});
+
+test('an address where nobody is, and a name that does not exist', async () => {
+  for (const url of ['http://127.0.0.1:1', 'http://no-such-host.invalid']) {
+    await using gateway = await testGateway({ channels: [channel(url)], models: MODELS });
+    const response = await gateway.post('/v1/messages', ask({ stream: true }));
+    assert.equal(response.status, 502);
+    assert.doesNotMatch(await response.text(), /127\.0\.0\.1|no-such-host/);
+    assert.match(gateway.store.settled[0]?.errorText ?? '', /ECONNREFUSED|ENOTFOUND|EAI_AGAIN/);
+  }
+});
+
+test('a proxy carries what goes to its Channel: TLS in a tunnel, plain HTTP by its whole address', async (t) => {
+  const secure = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
+  const asked: string[] = [];
+  const proxy = createHttpServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    request.resume();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(wholeMessage('by the proxy')));
+  });
+  proxy.on('connect', (request, client) => {
+    asked.push(`CONNECT ${request.url}`);
+    const [host = '', port = ''] = (request.url ?? '').split(':');
+    const server = connect(Number(port), host, () => {
+      client.write('HTTP/1.1 200 Connection established\r\n\r\n');
+      server.pipe(client);
+      client.pipe(server);
+    });
+    server.on('error', () => client.destroy());
+    client.on('error', () => server.destroy());
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    proxy.close();
+    proxy.closeAllConnections();
+  });
+  const { port } = proxy.address() as AddressInfo;
+  const options = { proxy: `http://127.0.0.1:${port}`, ca: CA };
+  await using gateway = await testGateway({ channels: [channel(secure, { options })], models: MODELS });
+  assert.match(await (await gateway.post('/v1/messages', ask())).text(), /over TLS/);
+  gateway.configure({ channels: [channel('http://upstream.invalid', { options })], models: MODELS });
+  assert.match(await (await gateway.post('/v1/messages', ask())).text(), /by the proxy/);
+  assert.deepEqual(asked, [`CONNECT ${new URL(secure).host}`, 'POST http://upstream.invalid/v1/messages']);
+});
+
+test('trace context: a good one goes on unchanged, a bad one and every other header stays here', async (t) => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+  await gateway.post('/v1/messages', ask(), {
+    headers: { traceparent, tracestate: 'a=1,b=2', baggage: 'user=me', cookie: 'c=1' },
+  });
+  await gateway.post('/v1/messages', ask(), { headers: { traceparent: 'nonsense', tracestate: 'a=1' } });
+  const [good, bad] = upstream.requests;
+  assert.equal(good?.headers.get('traceparent'), traceparent);
+  assert.equal(good?.headers.get('tracestate'), 'a=1,b=2');
+  assert.equal(good?.headers.get('baggage'), undefined);
+  assert.equal(good?.headers.get('cookie'), undefined);
+  assert.equal(bad?.headers.get('traceparent'), undefined);
+  assert.equal(bad?.headers.get('tracestate'), undefined);
+});

@@ -1,0 +1,251 @@
+/** Continuing by `previous_response_id` over every upstream dialect, through real sockets and the simulator. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { HISTORY_TTL_MS } from '../../../src/http/history/response-history.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { type TestGateway, testGateway } from '../../support/test-gateway.ts';
+
+const simulator = await startSimulator({ pace: { cut: 'packet' } });
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const PRICE = { price: { input: '1', output: '2' } };
+const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;
+
+function configOf(changes: object = {}): object {
+  return {
+    channels: UPSTREAMS.map((type) => ({ id: type, type, base_url: simulator.url, api_key: 'k', models: [type] })),
+    models: Object.fromEntries(UPSTREAMS.map((type) => [type, PRICE])),
+    ...changes,
+  };
+}
+
+interface ResponseBody {
+  readonly id: string;
+  readonly status: string;
+  readonly previous_response_id: string | null;
+  readonly output: readonly { readonly type: string; readonly id: string; readonly [member: string]: unknown }[];
+}
+
+async function create(gateway: TestGateway, body: object, headers: Record<string, string> = {}): Promise<ResponseBody> {
+  const answer = await gateway.post('/v1/responses', body, { headers });
+  const text = await answer.text();
+  assert.equal(answer.status, 200, text);
+  return JSON.parse(text);
+}
+
+async function refused(gateway: TestGateway, body: object, headers: Record<string, string> = {}) {
+  const answer = await gateway.post('/v1/responses', body, { headers });
+  const { error }: { error: { code: string; param: string | null } } = JSON.parse(await answer.text());
+  return { status: answer.status, ...error };
+}
+
+function lastText(): string {
+  return simulator.requests.at(-1)?.text ?? '';
+}
+
+const say = (text: string) => ({ reply: { pieces: [{ type: 'text' as const, text }] } });
+
+for (const model of UPSTREAMS) {
+  for (const stream of [false, true]) {
+    test(`R24: a tool turn and its continuation over ${model}, ${stream ? 'stream' : 'whole'}`, async () => {
+      await using gateway = await testGateway(configOf());
+      simulator.enqueue({
+        reply: {
+          pieces: [
+            { type: 'reasoning', summary: ['I look it up'], raw: 'raw thought', opaque: true },
+            { type: 'tool', name: 'look', arguments: '{"at":"sky"}' },
+          ],
+        },
+      });
+      const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+      const ask = { model, input: 'what colour is it?', instructions: 'be brief', tools, stream };
+      const first = stream ? terminalOf(await (await gateway.post('/v1/responses', ask)).text()) : await create(gateway, ask);
+      assert.match(first.id, /^resp_mizu_[0-9a-f]{32}$/);
+      const call = first.output.find(({ type }) => type === 'function_call');
+      assert.ok(call !== undefined, JSON.stringify(first));
+      simulator.enqueue(say('It is blue.'));
+      const second = await create(gateway, {
+        model,
+        tools,
+        previous_response_id: first.id,
+        input: [{ type: 'function_call_output', call_id: call['call_id'], output: 'blue-ish' }],
+      });
+      assert.equal(second.previous_response_id, first.id);
+      const sent = lastText();
+      for (const piece of ['what colour is it?', 'look', 'sky', 'blue-ish'])
+        assert.ok(sent.includes(piece), `${piece} in ${sent}`);
+      assert.ok(!sent.includes('be brief'), 'instructions are not inherited');
+      assert.ok(!sent.includes('previous_response_id'));
+      assert.ok(!sent.includes('mz2.'), 'envelopes are opened');
+      simulator.enqueue(say('Indeed.'));
+      await create(gateway, { model, tools, previous_response_id: second.id, input: 'sure?' });
+      assert.ok(lastText().includes('It is blue.') && lastText().includes('what colour is it?'));
+    });
+  }
+}
+
+function terminalOf(text: string): ResponseBody {
+  const data = /event: response\.completed\ndata: (.*)\n/.exec(text)?.[1];
+  assert.ok(data !== undefined, text);
+  return JSON.parse(data).response;
+}
+
+test('an unknown, a foreign and an expired id read the same', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf(), { clock });
+  gateway.store.addKey('sk-mizu-other', { id: 'key_other' });
+  gateway.store.addKey('sk-mizu-tenant', { id: 'key_tenant', accountId: 'acct_2' }, { id: 'acct_2' });
+  const { id } = await create(gateway, { model: 'messages', input: 'hi' });
+  const body = { model: 'messages', input: 'more', previous_response_id: id };
+  const messageOf = (at: string) => `Previous response with id "${at}" not found.`;
+  const expected = (at: string) => ({
+    status: 400,
+    code: 'previous_response_not_found',
+    param: 'previous_response_id',
+    type: 'invalid_request_error',
+    message: messageOf(at),
+  });
+  for (const key of ['sk-mizu-other', 'sk-mizu-tenant']) {
+    assert.deepEqual(await refused(gateway, body, { authorization: `Bearer ${key}` }), expected(id));
+  }
+  const unknown = `resp_mizu_${'0'.repeat(32)}`;
+  assert.deepEqual(await refused(gateway, { ...body, previous_response_id: unknown }), expected(unknown));
+  clock.advance(HISTORY_TTL_MS);
+  assert.deepEqual(await refused(gateway, body), expected(id));
+});
+
+test('store false is not kept, and a failed answer is not; conversation with a previous id is refused', async () => {
+  await using gateway = await testGateway(configOf());
+  const unstored = await create(gateway, { model: 'messages', input: 'hi', store: false });
+  assert.equal(
+    (await refused(gateway, { model: 'messages', input: 'x', previous_response_id: unstored.id })).code,
+    'previous_response_not_found',
+  );
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'half' }], finish: 'failed' } });
+  const failed = await create(gateway, { model: 'responses', input: 'hi' });
+  assert.equal(failed.status, 'failed');
+  assert.equal(
+    (await refused(gateway, { model: 'responses', input: 'x', previous_response_id: failed.id })).code,
+    'previous_response_not_found',
+  );
+  const kept = await create(gateway, { model: 'responses', input: 'hi' });
+  const both = await refused(gateway, { model: 'responses', input: 'x', previous_response_id: kept.id, conversation: 'conv_1' });
+  assert.deepEqual([both.status, both.code, both.param], [400, 'invalid_request', 'previous_response_id']);
+});
+
+test('an incomplete answer can be continued', async () => {
+  await using gateway = await testGateway(configOf());
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'cut he' }], finish: 'length' } });
+  const first = await create(gateway, { model: 'messages', input: 'hi' });
+  assert.equal(first.status, 'incomplete');
+  await create(gateway, { model: 'messages', input: 'go on', previous_response_id: first.id });
+  assert.ok(lastText().includes('cut he'));
+});
+
+test('S13: the id can be continued by whoever has read the terminal event', async () => {
+  await using gateway = await testGateway(configOf());
+  for (let round = 0; round < 20; round++) {
+    simulator.enqueue({ ...say('hello'), pace: { cut: 'packet' } });
+    const answer = await gateway.post('/v1/responses', { model: 'messages', input: 'hi', stream: true });
+    const reader = answer.body?.getReader();
+    let text = '';
+    while (!text.includes('event: response.completed')) text += Buffer.from((await reader?.read())?.value ?? []).toString();
+    const id = /"id":"(resp_mizu_[0-9a-f]{32})"/.exec(text)?.[1];
+    const next = await gateway.post('/v1/responses', { model: 'messages', input: 'more', previous_response_id: id });
+    assert.equal(next.status, 200, await next.text());
+    await reader?.cancel();
+  }
+});
+
+test('R23, R25: reasoning that only a Channel’s own store knows goes back to that Channel alone', async () => {
+  const two = {
+    channels: [
+      { id: 'maker', type: 'responses', base_url: simulator.url, api_key: 'maker', models: ['m'] },
+      { id: 'other', type: 'responses', base_url: simulator.url, api_key: 'other', models: ['m'], priority: 1 },
+    ],
+    models: { m: PRICE },
+  };
+  await using gateway = await testGateway(two);
+  const item = { id: 'rs_stored', type: 'reasoning', summary: [] };
+  simulator.enqueue({
+    reply: {
+      pieces: [
+        { type: 'native', value: item },
+        { type: 'text', text: 'done' },
+      ],
+    },
+  });
+  const first = await create(gateway, { model: 'm', input: 'hi' });
+  simulator.enqueue(say('again'));
+  await create(gateway, { model: 'm', input: 'more', previous_response_id: first.id });
+  assert.ok(lastText().includes('rs_stored'), 'its maker gets it');
+  simulator.enqueue({ faults: [{ type: 'status', status: 500 }] }, say('from the other'));
+  await create(gateway, { model: 'm', input: 'more', previous_response_id: first.id });
+  const [toMaker, toOther] = simulator.requests.slice(-2);
+  assert.equal(toMaker?.headers['authorization'], 'Bearer maker');
+  assert.ok(toMaker?.text.includes('rs_stored'));
+  assert.equal(toOther?.headers['authorization'], 'Bearer other');
+  assert.ok(!toOther?.text.includes('rs_stored'), 'another Channel does not');
+  assert.ok(toOther?.text.includes('done'), 'what was said stays');
+});
+
+test('R25: a call that was not stored upstream leaves no reference to it', async () => {
+  await using gateway = await testGateway({
+    channels: [
+      {
+        id: 'maker',
+        type: 'responses',
+        base_url: simulator.url,
+        api_key: 'k',
+        models: ['m'],
+        options: { parameters: { store: false } },
+      },
+    ],
+    models: { m: PRICE },
+  });
+  const item = { id: 'rs_gone', type: 'reasoning', summary: [] };
+  simulator.enqueue({
+    reply: {
+      pieces: [
+        { type: 'native', value: item },
+        { type: 'text', text: 'done' },
+      ],
+    },
+  });
+  const first = await create(gateway, { model: 'm', input: 'hi' });
+  simulator.enqueue(say('again'));
+  await create(gateway, { model: 'm', input: 'more', previous_response_id: first.id });
+  assert.ok(!lastText().includes('rs_gone'));
+});
+
+test('paths in errors are those of the client’s own body', async () => {
+  await using gateway = await testGateway(configOf());
+  const { id } = await create(gateway, {
+    model: 'messages',
+    input: [
+      { role: 'user', content: 'a' },
+      { role: 'user', content: 'b' },
+    ],
+  });
+  const input = [
+    { role: 'user', content: 'fine' },
+    { role: 'nobody', content: 'x' },
+  ];
+  const wrong = await refused(gateway, { model: 'messages', input, previous_response_id: id });
+  assert.deepEqual([wrong.status, wrong.code, wrong.param], [400, 'invalid_request', 'input[1].role']);
+});
+
+test('the client’s own text survives: numbers, unknown members and order of stored items', async () => {
+  await using gateway = await testGateway(configOf());
+  const text =
+    '{"model":"responses","input":[{"role":"user","content":"a","x_note":1.50},\n {"content":"b","role":"user"}],"temperature":1.0}';
+  const answer = await gateway.post('/v1/responses', text);
+  const { id }: ResponseBody = JSON.parse(await answer.text());
+  await create(gateway, { model: 'responses', input: 'c', previous_response_id: id });
+  assert.ok(
+    lastText().includes('"input":[{"role":"user","content":"a","x_note":1.50},{"content":"b","role":"user"},'),
+    lastText(),
+  );
+});

@@ -1,0 +1,137 @@
+/** The history's books: whatever is saved, found and forgotten, bytes are those of what is held, bounds hold, children stay whole. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { itemTexts, ownBytes, type PastTurn, pastTurn, TURN_BYTES, withHistory } from '../../../src/http/history/past-turn.ts';
+import { HISTORY_TTL_MS, ResponseHistory } from '../../../src/http/history/response-history.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+
+const LIMITS = { entryBytes: 8_000, keyBytes: 10_000, totalBytes: 14_000 };
+const OWNERS = ['a', 'b', 'c'];
+
+const step = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: fc.constant('save' as const),
+      owner: fc.constantFrom(...OWNERS),
+      parent: fc.nat(),
+      size: fc.nat(1_500),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('find' as const), at: fc.nat() }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 1, max: HISTORY_TTL_MS }) }) },
+);
+
+/** Bytes of every turn that a findable id needs, each once. */
+function neededBytes(turns: Iterable<PastTurn>): number {
+  const needed = new Set<PastTurn>();
+  for (const tip of turns) for (let turn: PastTurn | undefined = tip; turn !== undefined; turn = turn.parent) needed.add(turn);
+  return [...needed].reduce((sum, turn) => sum + ownBytes(turn), 0);
+}
+
+function textOf(turn: PastTurn): string {
+  return withHistory('{}', itemTexts([]), turn);
+}
+
+test('bytes are exact, bounds hold, what is found is whole and its owner’s (history bounds)', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      const clock = createFakeClock();
+      const history = new ResponseHistory(clock, () => LIMITS);
+      const saved: { id: string; owner: string; turn: PastTurn; at: number; text: string }[] = [];
+      for (const [index, action] of steps.entries()) {
+        if (action.do === 'wait') clock.advance(action.ms);
+        if (action.do === 'find' && saved.length > 0) {
+          const entry = saved[action.at % saved.length];
+          assert.ok(entry !== undefined);
+          const found = history.find(entry.id, entry.owner);
+          if (found !== undefined) assert.equal(textOf(found), entry.text);
+          if (clock.monotonic() - entry.at >= HISTORY_TTL_MS) assert.equal(found, undefined);
+          for (const other of OWNERS) if (other !== entry.owner) assert.equal(history.find(entry.id, other), undefined);
+        }
+        if (action.do === 'save') {
+          const own = saved.filter(({ owner, id }) => owner === action.owner && history.find(id, owner) !== undefined);
+          const parent = action.parent % 3 === 0 ? undefined : own[action.parent % Math.max(1, own.length)]?.turn;
+          const turn = pastTurn({
+            parent,
+            input: itemTexts([`"${'x'.repeat(action.size)}"`]),
+            output: itemTexts([String(index)]),
+          });
+          const id = `r${index}`;
+          const kept = history.save(id, action.owner, turn);
+          assert.equal(kept, turn.totalBytes <= LIMITS.entryBytes);
+          if (kept) saved.push({ id, owner: action.owner, turn, at: clock.monotonic(), text: textOf(turn) });
+        }
+        const alive = saved.filter(({ id, owner }) => history.find(id, owner) !== undefined);
+        assert.equal(alive.length, history.size);
+        assert.equal(history.bytes, neededBytes(alive.map(({ turn }) => turn)));
+        assert.ok(history.bytes <= LIMITS.totalBytes);
+        for (const owner of OWNERS) {
+          assert.ok(neededBytes(alive.filter((entry) => entry.owner === owner).map(({ turn }) => turn)) <= LIMITS.keyBytes);
+        }
+      }
+      clock.advance(HISTORY_TTL_MS);
+      assert.equal(history.size, 0);
+      assert.equal(history.bytes, 0);
+      assert.equal(clock.pending, 0);
+    }),
+    { numRuns: 150 },
+  );
+});
+
+test('exactly 30 minutes from creation, and use does not make it longer', () => {
+  const clock = createFakeClock();
+  const history = new ResponseHistory(clock, () => LIMITS);
+  const turn = pastTurn({ parent: undefined, input: itemTexts(['1']), output: itemTexts(['2']) });
+  history.save('r', 'a', turn);
+  clock.advance(HISTORY_TTL_MS - 1);
+  assert.equal(history.find('r', 'a'), turn);
+  clock.advance(1);
+  assert.equal(history.find('r', 'a'), undefined);
+});
+
+test('a parent that is over leaves its children whole', () => {
+  const clock = createFakeClock();
+  const history = new ResponseHistory(clock, () => LIMITS);
+  const first = pastTurn({ parent: undefined, input: itemTexts(['1']), output: itemTexts(['2']) });
+  history.save('first', 'a', first);
+  clock.advance(HISTORY_TTL_MS - 1);
+  history.save('second', 'a', pastTurn({ parent: first, input: itemTexts(['3']), output: itemTexts(['4']) }));
+  clock.advance(1);
+  assert.equal(history.find('first', 'a'), undefined);
+  const second = history.find('second', 'a');
+  assert.ok(second !== undefined);
+  assert.equal(textOf(second), '{"input":[1,2,3,4]}');
+});
+
+test('N turns cost what was said once, not N times (R24, linear memory)', () => {
+  const history = new ResponseHistory(createFakeClock(), () => ({ entryBytes: 1e9, keyBytes: 1e9, totalBytes: 1e9 }));
+  let parent: PastTurn | undefined;
+  for (let index = 0; index < 100; index++) {
+    parent = pastTurn({
+      parent,
+      input: itemTexts([`"${'i'.repeat(98)}"`]),
+      output: itemTexts([`"${'o'.repeat(98)}"`]),
+    });
+    history.save(`r${index}`, 'a', parent);
+  }
+  assert.equal(history.bytes, 100 * (200 + TURN_BYTES));
+});
+
+test('room is made by the branch that was not used for longest, and only by it', () => {
+  const history = new ResponseHistory(createFakeClock(), () => ({ entryBytes: 4_000, keyBytes: 9_000, totalBytes: 9_000 }));
+  const turnOf = (size: number, parent?: PastTurn) =>
+    pastTurn({ parent, input: itemTexts([`"${'x'.repeat(size)}"`]), output: itemTexts([]) });
+  const root = turnOf(1_000);
+  history.save('root', 'a', root);
+  history.save('left', 'a', turnOf(1_000, root));
+  history.save('right', 'a', turnOf(1_000, root));
+  history.save('other', 'a', turnOf(1_000));
+  assert.ok(history.find('left', 'a') !== undefined);
+  history.save('newest', 'a', turnOf(3_000));
+  assert.deepEqual(
+    ['root', 'left', 'right', 'other', 'newest'].filter((id) => history.find(id, 'a') !== undefined),
+    ['root', 'left', 'other', 'newest'],
+  );
+});

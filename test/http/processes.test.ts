@@ -1,0 +1,185 @@
+/** Real processes: reloads by file and by signal, a bad file, strict durability, workers, and restarts under load. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Agent, request } from 'undici';
+import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { freePort, install, type Installation, type Serving, waitFor } from '../support/processes.ts';
+
+const simulator = await startSimulator();
+test.after(() => simulator.close());
+
+const MODELS = { m: { price: { input: '1', output: '2' } } };
+const file = (upstream: Simulator, changes: object = {}): object => ({
+  operations: null,
+  channels: [{ id: 'one', type: 'chat_completion', base_url: upstream.url, api_key: 'sk-canary-upstream', models: ['m'] }],
+  models: MODELS,
+  channel_header: true,
+  ...changes,
+});
+const say = (text: string, more: object = {}) => ({
+  reply: { pieces: [{ type: 'text' as const, text }], usage: { input: 3, output: 2 } },
+  times: 1_000_000,
+  ...more,
+});
+const post = (serving: Serving, { key }: Installation, body: object = {}): Promise<Response> =>
+  fetch(`${serving.url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body }),
+  });
+
+test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams go on', async () => {
+  simulator.reset();
+  simulator.enqueue(say('words that take their time to come', { pace: { ms: 40 }, times: 1 }), say('quick'));
+  await using place = await install(file(simulator));
+  const serving = await place.serve();
+  const open = await post(serving, place, { stream: true });
+  assert.equal(open.headers.get('x-mizu-channel'), 'one');
+
+  place.configure('{ "channels": [ { "id": 5 } ], "nonsense": 1 }');
+  await serving.logged('the new configuration is refused; the old one stays');
+  const refused = serving.log().find(({ msg }) => msg === 'the new configuration is refused; the old one stays');
+  assert.match(JSON.stringify(refused), /nonsense.*channels\[0\]\.type/);
+  assert.equal((await post(serving, place)).headers.get('x-mizu-channel'), 'one');
+
+  const renamed = JSON.parse(JSON.stringify(file(simulator)).replace('"one"', '"two"'));
+  place.configure(renamed);
+  await serving.logged('configuration reloaded');
+  assert.equal((await post(serving, place)).headers.get('x-mizu-channel'), 'two');
+
+  serving.process.kill('SIGHUP');
+  await serving.logged('configuration reloaded', 2);
+  assert.match(await open.text(), /come[\s\S]*data: \[DONE\]\n\n$/, 'the open stream was not touched');
+  assert.equal(await serving.stop(), 0);
+  assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
+});
+
+test('strict durability: what was answered is in the log after kill -9', async () => {
+  simulator.reset();
+  simulator.enqueue(say('kept'));
+  await using place = await install(file(simulator, { ledger: { durability: 'strict' } }));
+  const serving = await place.serve();
+  const asked: string[] = [];
+  for (let round = 0; round < 5; round++) {
+    const response = await post(serving, place, { stream: round % 2 === 0 });
+    await response.text();
+    asked.push(response.headers.get('x-request-id') ?? '');
+  }
+  // A stream's last byte does not wait for its row; a moment later even that is on disk.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await serving.stop('SIGKILL');
+  const { out } = await place.run('logs', '--json');
+  const rows = out
+    .trim()
+    .split('\n')
+    .map((line): { requestId: string; status: string } => JSON.parse(line));
+  assert.deepEqual(new Set(rows.map(({ requestId }) => requestId)), new Set(asked));
+  assert.ok(rows.every(({ status }) => status === 'success'));
+  assert.equal((await place.run('ledger', 'verify')).code, 0);
+});
+
+test('workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
+  simulator.reset();
+  simulator.enqueue(say('from some worker', { pace: { ms: 20 } }));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  const operations = `http://127.0.0.1:${port}`;
+  await waitFor(
+    async () => ((await fetch(`${operations}/healthz`)).status === 200 ? true : undefined),
+    () => `two workers never were ready: ${serving.text()}`,
+  );
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
+    () => serving.text(),
+  );
+  const answers = await Promise.all(Array.from({ length: 20 }, () => post(serving, place).then((response) => response.status)));
+  assert.deepEqual(new Set(answers), new Set([200]));
+  const metrics = await (await fetch(`${operations}/metrics`)).text();
+  assert.match(metrics, /^mizu_requests_total\{route="chat_completions",status="200"\} 20$/m);
+  const report: { workers: { pid: number; channels: { id: string }[] }[] } = JSON.parse(
+    await (await fetch(`${operations}/channels`)).text(),
+  );
+  assert.equal(new Set(report.workers.map(({ pid }) => pid)).size, 2);
+  for (const { channels } of report.workers)
+    assert.deepEqual(
+      channels.map(({ id }) => id),
+      ['one'],
+    );
+
+  place.configure(JSON.parse(JSON.stringify(file(simulator, { operations: { port } })).replace('"one"', '"two"')));
+  await serving.logged('configuration reloaded', 2);
+  for (let round = 0; round < 6; round++) assert.equal((await post(serving, place)).headers.get('x-mizu-channel'), 'two');
+
+  const open = await Promise.all(Array.from({ length: 8 }, () => post(serving, place, { stream: true })));
+  const stopped = serving.stop();
+  for (const response of open) assert.match(await response.text(), /data: \[DONE\]\n\n$/);
+  assert.equal(await stopped, 0);
+});
+
+test('a worker that dies is replaced, and its open exchange is closed without a charge', async () => {
+  simulator.reset();
+  simulator.enqueue(say('slow slow slow slow slow slow slow', { pace: { ms: 30 } }));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
+    () => serving.text(),
+  );
+  const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
+  const [victim] = report.workers;
+  assert.ok(victim);
+  process.kill(victim.pid, 'SIGKILL');
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 4 ? true : undefined),
+    () => serving.text(),
+  );
+  assert.equal((await post(serving, place, { stream: true })).status, 200);
+  assert.equal(await serving.stop('SIGTERM'), 0);
+});
+
+test('workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
+  simulator.reset();
+  simulator.enqueue(say('a stream that lasts a little', { pace: { ms: 15 } }));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
+    () => serving.text(),
+  );
+  const pids = async (): Promise<Set<number>> => {
+    const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
+    return new Set(report.workers.map(({ pid }) => pid));
+  };
+  const before = await pids();
+  const unkept = new Agent({ pipelining: 0 });
+  let renewed = false;
+  let answered = 0;
+  const client = async (): Promise<void> => {
+    while (!renewed) {
+      // A connection of its own each time: one that is kept may be closed just as it is used again, whatever a server does.
+      const { body } = await request(`${serving.url}/v1/chat/completions`, {
+        method: 'POST',
+        dispatcher: unkept,
+        headers: { authorization: `Bearer ${place.key}` },
+        body: JSON.stringify({ model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] }),
+      });
+      assert.match(await body.text(), /data: \[DONE\]\n\n$/);
+      answered += 1;
+    }
+  };
+  const clients = [0, 1, 2, 3].map(client);
+  serving.process.kill('SIGUSR2');
+  await serving.logged('workers renewed');
+  renewed = true;
+  await Promise.all(clients);
+  assert.ok(answered > 4);
+  for (const pid of await pids()) assert.ok(!before.has(pid), 'every worker is new');
+  const open = await post(serving, place, { stream: true });
+  for (const pid of await pids()) process.kill(pid, 'SIGINT');
+  const stopped = serving.stop('SIGINT');
+  assert.match(await open.text(), /data: \[DONE\]\n\n$/);
+  assert.equal(await stopped, 0);
+});

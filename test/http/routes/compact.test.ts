@@ -1,0 +1,149 @@
+/** `POST /v1/responses/compact`: what reaches the upstream, what comes back, what it costs. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type FakeRequest, fakeUpstream, jsonAnswer, rawAnswer } from '../../support/fake-upstream.ts';
+import { eventually, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+
+const COMPACTED =
+  '{ "id":"resp_c1", "object":"response.compaction",\n "output":[{"id":"cmp_1","type":"compaction","encrypted_content":"gAAAA=="}],"x":1.50,"usage":{"input_tokens":120,"input_tokens_details":{"cached_tokens":20},"output_tokens":40,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":160}}';
+const RESPONSE = {
+  id: 'resp_up',
+  object: 'response',
+  status: 'completed',
+  output: [
+    { id: 'rs_1', type: 'reasoning', summary: [], encrypted_content: 'gAAAA-secret' },
+    {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'hello', annotations: [] }],
+    },
+  ],
+  usage: { input_tokens: 5, output_tokens: 2, total_tokens: 7 },
+};
+
+function answer(request: FakeRequest): void {
+  if (request.path.endsWith('/compact')) void rawAnswer(200, { 'content-type': 'application/json' }, COMPACTED)(request);
+  else void jsonAnswer(200, RESPONSE)(request);
+}
+
+const upstream = await fakeUpstream(answer);
+test.after(() => upstream.close());
+test.beforeEach(() => {
+  upstream.requests.length = 0;
+  upstream.answer = answer;
+});
+
+function configOf(channel: object = {}): object {
+  return {
+    channels: [{ id: 'one', type: 'responses', base_url: upstream.url, api_key: 'k', models: { m: 'up-m' }, ...channel }],
+    models: { m: { price: { input: '1', output: '2' } } },
+  };
+}
+
+async function refused(gateway: TestGateway, body: unknown): Promise<{ status: number; code: string; param: string | null }> {
+  const response = await gateway.post('/v1/responses/compact', body);
+  const { error }: { error: { code: string; param: string | null } } = JSON.parse(await response.text());
+  return { status: response.status, code: error.code, param: error.param };
+}
+
+test('the body goes on with only the model changed, and the answer comes back byte for byte', async () => {
+  await using gateway = await testGateway(configOf({ options: { parameters: { temperature: 0.5 } } }));
+  const body = '{ "model":"m", "input":[{"role":"user","content":"hi","n":1.0}] ,"instructions":"be brief","x_unknown":[1.50]}';
+  for (const path of [
+    '/v1/responses/compact',
+    '/responses/compact',
+    '/api/v1/responses/compact',
+    '/v1/codex/responses/compact',
+  ]) {
+    const response = await gateway.post(path, body);
+    assert.equal(response.status, 200);
+    assert.equal(await response.text(), COMPACTED);
+  }
+  assert.equal(upstream.requests[0]?.path, '/v1/responses/compact');
+  assert.equal(upstream.requests[0]?.body, body.replace('"m"', '"up-m"'));
+  await eventually(() => gateway.store.settled.length === 4);
+  const [entry] = gateway.store.settled;
+  assert.equal(entry?.endpoint, 'responses_compact');
+  assert.deepEqual([entry?.usage?.input, entry?.usage?.cachedInput, entry?.usage?.output], [100, 20, 40]);
+  assert.equal(entry?.stream, false);
+});
+
+test('a mapped sibling is on the wire, at the price of the conversation’s model', async () => {
+  await using gateway = await testGateway(configOf({ models: { m: 'up-m', 'm-openai-compact': 'up-small' } }));
+  await gateway.post('/v1/responses/compact', { model: 'm', input: 'hi' });
+  assert.equal(upstream.requests[0]?.body, '{"model":"up-small","input":"hi"}');
+  await eventually(() => gateway.store.settled.length === 1);
+  const [entry] = gateway.store.settled;
+  assert.deepEqual([entry?.model, entry?.upstreamModel], ['m', 'up-small']);
+  assert.equal(entry?.charge?.total, 100n * 1000n + 40n * 2000n);
+});
+
+test('history is expanded and envelopes are opened', async () => {
+  await using gateway = await testGateway(configOf());
+  const first: { id: string; output: { encrypted_content?: string }[] } = JSON.parse(
+    await (await gateway.post('/v1/responses', { model: 'm', input: 'hi' })).text(),
+  );
+  assert.match(first.output[0]?.encrypted_content ?? '', /^mz2\./);
+  await gateway.post('/v1/responses/compact', { model: 'm', previous_response_id: first.id });
+  const sent = upstream.requests.at(-1)?.body ?? '';
+  assert.ok(
+    sent.includes('"gAAAA-secret"') && sent.includes('hello') && !sent.includes('mz2.') && !sent.includes('previous_response_id'),
+    sent,
+  );
+  await gateway.post('/v1/responses/compact', { model: 'm', input: [{ role: 'user', content: 'hi' }, ...first.output] });
+  assert.ok(upstream.requests.at(-1)?.body.includes('"gAAAA-secret"'));
+});
+
+test('what is no compaction is refused before or after', async () => {
+  await using gateway = await testGateway(configOf());
+  const bad: [unknown, number, string, string | null][] = [
+    [{ model: 'm', input: 'x', stream: true }, 400, 'invalid_request', 'stream'],
+    [{ model: 'm' }, 400, 'invalid_request', 'input'],
+    [{ input: 'x' }, 400, 'invalid_request', 'model'],
+    [{ model: 'm', previous_response_id: 'resp_x' }, 400, 'previous_response_not_found', 'previous_response_id'],
+    [{ model: 'none', input: 'x' }, 404, 'model_not_found', 'model'],
+  ];
+  for (const [body, status, code, param] of bad) assert.deepEqual(await refused(gateway, body), { status, code, param });
+  assert.equal(upstream.requests.length, 0);
+  for (const body of ['{}', '[]', 'nothing', '{"output":null}', '{"output":[],"error":{"message":"no"}}']) {
+    upstream.answer = rawAnswer(200, { 'content-type': 'application/json' }, body);
+    assert.equal((await refused(gateway, { model: 'm', input: 'x' })).status, 502, body);
+    gateway.running.gateway.dispatcher.health.keepOnly(new Set());
+  }
+  upstream.answer = jsonAnswer(400, { error: { message: 'too short', code: 'x', param: 'input' } });
+  assert.equal((await refused(gateway, { model: 'm', input: 'x' })).status, 400);
+});
+
+test('only a responses Channel can compact', async () => {
+  await using gateway = await testGateway(configOf({ type: 'messages' }));
+  assert.deepEqual(await refused(gateway, { model: 'm', input: 'x' }), { status: 503, code: 'no_healthy_upstream', param: null });
+});
+
+test('the next Channel is tried, and a success without usage is billed by estimate', async () => {
+  await using gateway = await testGateway({
+    channels: ['one', 'two'].map((id, priority) => ({
+      id,
+      type: 'responses',
+      base_url: upstream.url,
+      api_key: id,
+      models: ['m'],
+      priority,
+    })),
+    models: { m: { price: { input: '1', output: '2' } } },
+  });
+  upstream.answer = (request) => {
+    if (request.headers.get('authorization') === 'Bearer one') void jsonAnswer(500, {})(request);
+    else
+      void jsonAnswer(200, { object: 'response.compaction', output: [{ type: 'compaction', encrypted_content: 'x' }] })(request);
+  };
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'some words' })).status, 200);
+  await eventually(() => gateway.store.settled.length === 1);
+  const [entry] = gateway.store.settled;
+  assert.deepEqual(
+    entry?.attempts.map(({ channelId }) => channelId),
+    ['one', 'two'],
+  );
+  assert.deepEqual(entry?.charge?.flags, ['estimated']);
+});

@@ -1,0 +1,169 @@
+/** Long silence: the end after a finish that no terminal follows, idle and first-data limits, a client that does not read. */
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { PassThrough } from 'node:stream';
+import type { Step } from '../../../src/codecs/canonical/event.ts';
+import type { DecodeContext } from '../../../src/codecs/codec.ts';
+import { codecs } from '../../../src/codecs/registry.ts';
+import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
+import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { fakeUpstream, openStream, startMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, KEY, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const FINISHED = {
+  chat_completion: [
+    {
+      id: 'c',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, delta: { role: 'assistant', content: 'hi' }, finish_reason: null }],
+    },
+    {
+      id: 'c',
+      object: 'chat.completion.chunk',
+      created: 1,
+      model: 'm',
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+    },
+  ],
+  gemini: [
+    { candidates: [{ index: 0, content: { role: 'model', parts: [{ text: 'hi' }] } }] },
+    {
+      candidates: [{ index: 0, content: { role: 'model', parts: [{ text: '!' }] }, finishReason: 'STOP' }],
+      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 2, totalTokenCount: 5 },
+    },
+  ],
+} as const;
+
+for (const [type, chunks] of Object.entries(FINISHED)) {
+  for (const finished of [true, false]) {
+    test(`${type}: five seconds of silence ${finished ? 'after the finish are a good end' : 'before it are none'}`, async () => {
+      const clock = createFakeClock();
+      const body = new PassThrough();
+      const codec = codecs.upstream(type === 'gemini' ? 'gemini' : 'chat_completion');
+      assert.ok(codec);
+      const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
+      const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
+      assert.ok(request);
+      const owner = {
+        channelType: type === 'gemini' ? ('gemini' as const) : ('chat_completion' as const),
+        scope: 's',
+        model: 'm',
+      };
+      const context: DecodeContext = {
+        owner,
+        request,
+        toolNames: verbatimNames,
+        options: {},
+        mint: (prefix: string) => `${prefix}1`,
+      };
+      // After the finish the Channel's own limit, shorter here, makes no failure of an answer that is whole.
+      const idleMs = finished ? 2_500 : 60_000;
+      const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
+      const source = new AnswerStream(body, codec.decodeEvents(context), {
+        clock,
+        maxEventBytes: 100_000,
+        maxBytes: 1 << 30,
+        timers,
+      });
+      for (const chunk of finished ? chunks : chunks.slice(0, 1)) body.write(`data: ${JSON.stringify(chunk)}\n\n`);
+      const steps: Step[] = [];
+      for (let turn = 0; turn < 20; turn++) {
+        source.take(steps);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      clock.advance(3_000);
+      if (finished) body.write(': a comment is no word\n\n');
+      await new Promise((resolve) => setImmediate(resolve));
+      source.take(steps);
+      clock.advance(1_999);
+      source.take(steps);
+      assert.ok(!source.ended, 'not before five seconds');
+      clock.advance(1);
+      for (let turn = 0; turn < 5 && !source.ended; turn++) {
+        source.take(steps);
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      assert.equal(source.ended, finished);
+      const outcome = steps.flatMap(({ events }) => events).find((event) => event.type === 'response.end');
+      assert.equal(outcome?.outcome.status, finished ? 'completed' : undefined);
+      source.cancel();
+      assert.equal(clock.pending, 0, 'no timer is left');
+    });
+  }
+}
+
+test('silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    const timer = setInterval(() => stream.raw(': PROCESSING\n\n'), 20);
+    socket.on('close', () => clearInterval(timer));
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url, { timeouts: { first_data_ms: 150, idle_ms: 50 } })],
+    models: MODELS,
+  });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.equal(response.status, 502);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+  assert.equal(gateway.store.settled[0]?.attempts[0]?.errorCode, 'timeout');
+});
+
+test('silence in the middle: the failure is said in the stream after idle_ms', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url, { timeouts: { idle_ms: 80 } })], models: MODELS });
+  const text = await (await gateway.post('/v1/messages', ask({ stream: true }))).text();
+  assert.match(text, /event: error\n/);
+  assert.match(text, /silent|fell/);
+  await eventually(() => gateway.store.settled.length === 1, 'the row');
+  assert.equal(gateway.store.settled[0]?.status, 'error');
+});
+
+test('a client that stops reading is let go after write_stall_ms, with its upstream', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    const text = 'x'.repeat(60_000);
+    const timer = setInterval(() => {
+      if (socket.writableLength < 1_000_000) {
+        stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+      }
+    }, 1);
+    socket.on('close', () => clearInterval(timer));
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    timeouts: { write_stall_ms: 200 },
+  });
+  const payload = JSON.stringify(ask({ stream: true }));
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  socket.on('error', () => undefined);
+  socket.write(
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${payload.length}\r\n\r\n${payload}`,
+  );
+  socket.pause();
+  await new Promise<void>((resolve, reject) => {
+    const started = performance.now();
+    const look = (): void => {
+      if (gateway.store.settled.length === 1) resolve();
+      else if (performance.now() - started > 20_000) reject(new Error('it was never let go'));
+      else setTimeout(look, 10);
+    };
+    look();
+  });
+  assert.equal(gateway.store.settled[0]?.clientGone, true);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
+  socket.destroy();
+});
