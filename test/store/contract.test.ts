@@ -87,7 +87,7 @@ eachStore(({ openStore, place }) => {
       ['models[0]', { models: ['b'], knownModels: known }],
       ['limits.daily', { limits: { daily: 0n } }],
       ['limits.total', { limits: { total: -1n } }],
-      ['expiresAtMs', { expiresAtMs: 5 }],
+      ['expiresAtMs', { expiresAtMs: 1.5 }],
       ['name', { name: 'a\nb' }],
     ];
     for (const [field, changes] of cases) {

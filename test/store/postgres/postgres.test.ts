@@ -362,6 +362,18 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     }
   });
 
+  test('a lease does not outlive its process: not when that has left, not when that is known to be dead', async (t) => {
+    const url = await place(t);
+    const dead = { host: 'test', pid: 999_999_999, isAlive: () => false };
+    const gone = await openPostgresStore(postgresOptions(url, { process: dead }));
+    const first = ok(await gone.leases.acquire('job', 'gone', 10 ** 9, T0));
+    const store = await open(t, url);
+    assert.equal(refusal(await store.leases.acquire('job', 'next', 10 ** 9, T0)).reason, 'held');
+    await gone.close();
+    const second = ok(await store.leases.acquire('job', 'next', 10 ** 9, T0));
+    assert.ok(second.token > first.token);
+  });
+
   test('a full database refuses the write by name and keeps nothing of it', async (t) => {
     const url = await makePlace();
     const store = await open(t, url);
