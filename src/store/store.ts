@@ -1,6 +1,6 @@
 /**
- * The store room: facts that last. This file is its contract, written so that another engine can stand beside LMDB; `lmdb/`
- * is the one that exists. It knows no HTTP word and no protocol word; time, randomness and ids are passed in. Refusals are returned
+ * The store room: facts that last. This file is its contract; `lmdb/` is the embedded engine, `postgres/` the one for several
+ * machines. It knows no HTTP word and no protocol word; time, randomness and ids are passed in. Refusals are returned
  * (`Result`), a broken store throws `StoreError`. A promise that resolved means: on disk.
  */
 import type { Accounts } from './accounts.ts';

@@ -142,6 +142,21 @@ eachStore(({ place }) => {
 });
 
 onPostgres(({ place }) => {
+  test('a folder moves to the database and back', async (t) => {
+    const [first, second, third] = [directory(t), await place(t), directory(t)];
+    const store = await openPlace(first);
+    await fill(store);
+    const before = await store.ledger.journal({ limit: 10_000 });
+    await store.close();
+    const there = ok(await copy(first, second));
+    assert.deepEqual([...there.rows.keys()], NAMES);
+    const moved = await openPlace(second);
+    assert.deepEqual(await moved.ledger.journal({ limit: 10_000 }), before);
+    assert.deepEqual((await moved.ledger.verify()).differences, []);
+    await moved.close();
+    assert.deepEqual(ok(await copy(second, third)).rows, there.rows);
+  });
+
   test('a row that changed on its way is found', async (t) => {
     const [from, to] = [directory(t), await place(t)];
     const store = await openPlace(from);

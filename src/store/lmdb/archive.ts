@@ -45,7 +45,11 @@ function* rowsOf(tables: Tables): Generator<ArchiveRow> {
     const [accountId, keyId, idempotencyKey] = key;
     yield { table: 'idempotency', row: { accountId, keyId, idempotencyKey, ...value } };
   }
-  for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: value };
+  for (const { value } of tables.leases.getRange()) {
+    // Which process took it means nothing in another store.
+    const { owner: _owner, ...row } = value;
+    yield { table: 'lease', row };
+  }
   for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
   const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
   yield { table: 'heads', row: { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 } };
@@ -102,7 +106,7 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       return;
     }
     case 'lease':
-      work.put(tables.leases, row.name, row);
+      work.put(tables.leases, row.name, { ...row, owner: '' });
       return;
     case 'secret':
       work.put(tables.meta, 'secrets', [...(metaOf(tables, 'secrets') ?? []), { id: row.id, bytes: Buffer.from(row.bytes) }]);

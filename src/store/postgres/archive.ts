@@ -45,7 +45,7 @@ const PUT_BALANCE = statement('put_balance', 'INSERT INTO balances SELECT $1, $2
 const PUT_SPEND = statement('put_spend', 'INSERT INTO spend VALUES ($1, $2, $3, $4, $5, $6, $7)');
 const PUT_DAY = statement('put_day', 'INSERT INTO days VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
 const PUT_LOG = statement('put_log', 'INSERT INTO request_log VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)');
-const PUT_LEASE = statement('put_lease', 'INSERT INTO leases VALUES ($1, $2, $3, $4)');
+const PUT_LEASE = statement('put_lease', 'INSERT INTO leases (name, holder, token, expires_at_ms) VALUES ($1, $2, $3, $4)');
 const PUT_SECRET = statement('put_secret', 'INSERT INTO envelope_secrets VALUES ($1, $2)');
 const PUT_HEADS = statement('put_heads', 'UPDATE ledger_head SET log_seq = $1, log_at_ms = $2, video_number = $3');
 

@@ -2,17 +2,21 @@
 import type { Lease, Leases } from '../leases.ts';
 import { done, refused } from '../result.ts';
 import type { Database } from './database.ts';
+import type { Owner } from './owners.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
-/** $1 name, $2 holder, $3 now, $4 expiry. A living holder keeps its token, a new one gets the next. */
+/**
+ * $1 name, $2 holder, $3 now, $4 expiry, $5 the taker's registration, $6 a registration that is known to be dead, or null. A living
+ * holder keeps its token, a new one gets the next.
+ */
 const ACQUIRE: Statement = {
   name: 'lease_acquire',
-  text: `INSERT INTO leases AS l (name, holder, token, expires_at_ms) VALUES ($1, $2, 1, $4)
-    ON CONFLICT (name) DO UPDATE SET holder = $2, expires_at_ms = $4,
+  text: `INSERT INTO leases AS l (name, holder, token, expires_at_ms, owner_id) VALUES ($1, $2, 1, $4, $5)
+    ON CONFLICT (name) DO UPDATE SET holder = $2, expires_at_ms = $4, owner_id = $5,
       token = CASE WHEN l.holder = $2 AND l.expires_at_ms > $3 THEN l.token ELSE l.token + 1 END
-    WHERE l.holder = $2 OR l.expires_at_ms <= $3 RETURNING *`,
+    WHERE l.holder = $2 OR l.expires_at_ms <= $3 OR l.owner_id = $6::text RETURNING *`,
 };
 const FIND: Statement = { name: 'lease_find', text: 'SELECT * FROM leases WHERE name = $1' };
 const RENEW: Statement = {
@@ -30,17 +34,20 @@ const HOLDS: Statement = {
   text: 'SELECT 1 AS one FROM leases WHERE name = $1 AND token = $2 AND expires_at_ms > 0 FOR SHARE',
 };
 
-export function createLeases(database: Database): Leases {
+/** A lease also ends with the process that took it, where that is known to be dead: a restart does not wait for it to expire. */
+export function createLeases(database: Database, owner: Owner): Leases {
   return {
     async acquire(name, holder, ttlMs, nowMs) {
+      let dead: string | undefined;
       for (;;) {
-        const [taken] = await database.change(ACQUIRE, [name, holder, nowMs, nowMs + ttlMs]);
+        const [taken] = await database.change(ACQUIRE, [name, holder, nowMs, nowMs + ttlMs, owner.id, dead]);
         if (taken !== undefined) return done(leaseOf(taken));
         const [held] = await database.run(FIND, [name]);
         if (held === undefined) continue;
-        const lease = leaseOf(held);
-        // It may have become free in between.
-        if (lease.expiresAtMs > nowMs && lease.holder !== holder) return refused({ reason: 'held', lease } as const);
+        const [lease, taker] = [leaseOf(held), text(held, 'owner_id')];
+        const isHeld = lease.expiresAtMs > nowMs && lease.holder !== holder;
+        if (isHeld && (taker === '' || (await owner.mayLive(taker)))) return refused({ reason: 'held', lease } as const);
+        dead = isHeld ? taker : undefined;
       }
     },
 

@@ -56,7 +56,7 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     settlements,
     requestLog: createRequestLog(database),
     videos: createVideos(database, reservations),
-    leases: createLeases(database),
+    leases: createLeases(database, owner),
     secrets,
     health: () => database.health(),
     close: () => {

@@ -70,6 +70,12 @@ export class Owner {
     this.#onBeat = then;
   }
 
+  /** False only when the process of that registration is known to be dead. */
+  async mayLive(ownerId: string): Promise<boolean> {
+    const [row] = await this.#database.run(OWNER, [ownerId]);
+    return this.#isAlive(row, ownerId);
+  }
+
   /** Closes what dead processes left open. Returns what was closed. */
   async closeInterrupted(): Promise<OpenExchange[]> {
     const owners = await this.#database.run(OWNERS);

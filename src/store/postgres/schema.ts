@@ -161,7 +161,13 @@ CREATE TABLE leases (name text PRIMARY KEY, holder text NOT NULL, token bigint N
 CREATE TABLE envelope_secrets (id bigint PRIMARY KEY CHECK (id BETWEEN 1 AND 255), bytes bytea NOT NULL);
 `;
 
-export const MIGRATIONS: readonly Migration[] = [{ version: 1, name: 'first', sql: FIRST }];
+/** Which registration of a process took a lease; '' for one that was copied from elsewhere. */
+const LEASE_OWNER = `ALTER TABLE leases ADD COLUMN owner_id text NOT NULL DEFAULT ''`;
+
+export const MIGRATIONS: readonly Migration[] = [
+  { version: 1, name: 'first', sql: FIRST },
+  { version: 2, name: 'lease owner', sql: LEASE_OWNER },
+];
 
 /** The schema that this code knows. */
 export const SCHEMA = MIGRATIONS.reduce((newest, { version }) => Math.max(newest, version), 0);

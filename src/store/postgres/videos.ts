@@ -27,6 +27,8 @@ import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
 const ID = /^[\x21-\x7e]{1,200}$/;
+/** What the endpoint takes. */
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 const MAX_LIST = 1000;
 
 interface Owner {
@@ -84,7 +86,8 @@ export function createVideos(database: Database, reservations: Reservations): Vi
   return {
     async create(video) {
       if (!ID.test(video.id)) return invalid('id', 'is not an id');
-      if (!ID.test(video.idempotencyKey)) return invalid('idempotencyKey', 'must be 1 to 200 visible ASCII characters');
+      if (!IDEMPOTENCY_KEY.test(video.idempotencyKey))
+        return invalid('idempotencyKey', 'must be 1 to 255 printable ASCII characters');
       if (video.priceNanos < 0n) return invalid('priceNanos', 'must not be negative');
       database.requireHealth();
       return database.transact((work) => create(work, video, reservations));

@@ -362,6 +362,18 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     }
   });
 
+  test('a lease does not outlive its process: not when that has left, not when that is known to be dead', async (t) => {
+    const url = await place(t);
+    const dead = { host: 'test', pid: 999_999_999, isAlive: () => false };
+    const gone = await openPostgresStore(postgresOptions(url, { process: dead }));
+    const first = ok(await gone.leases.acquire('job', 'gone', 10 ** 9, T0));
+    const store = await open(t, url);
+    assert.equal(refusal(await store.leases.acquire('job', 'next', 10 ** 9, T0)).reason, 'held');
+    await gone.close();
+    const second = ok(await store.leases.acquire('job', 'next', 10 ** 9, T0));
+    assert.ok(second.token > first.token);
+  });
+
   test('a full database refuses the write by name and keeps nothing of it', async (t) => {
     const url = await makePlace();
     const store = await open(t, url);
@@ -383,8 +395,13 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const store = await open(t, url, { lockTimeoutMs: 100 });
     const owner = await funded(store, 10n);
     const { admin } = await server();
-    const holding = admin(`BEGIN; SELECT * FROM ${nameOf(url)}.ledger_head FOR UPDATE; SELECT pg_sleep(0.6); COMMIT`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    const holding = admin(`BEGIN; SELECT * FROM ${nameOf(url)}.ledger_head FOR UPDATE; SELECT pg_sleep(3); COMMIT`);
+    // It sleeps once it holds the lock.
+    const asleep = `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%${nameOf(url)}%'`;
+    for (let tries = 0; (await admin(asleep)).length === 0; tries++) {
+      assert.ok(tries < 400, 'the lock was never held');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
     await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { code: 'unavailable' });
     await holding;
     await until(() => store.health().healthy);
