@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Server, startServer } from '../../support/postgres.ts';
-import { onPostgres } from '../support/stores.ts';
+import { onPostgres } from '../../store/support/stores.ts';
 
 const MAIN = resolve('src/main.ts');
 

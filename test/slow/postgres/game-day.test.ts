@@ -10,12 +10,12 @@ import type { Readable, Writable } from 'node:stream';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { server } from '../../support/postgres.ts';
-import { alive } from '../support/alive.ts';
-import { cuttableSocket } from '../support/cuttable-socket.ts';
-import { funded } from '../support/store.ts';
-import { onPostgres, openPlace } from '../support/stores.ts';
+import { alive } from '../../store/support/alive.ts';
+import { cuttableSocket } from '../../store/support/cuttable-socket.ts';
+import { funded } from '../../store/support/store.ts';
+import { onPostgres, openPlace } from '../../store/support/stores.ts';
 
-const CHILD = fileURLToPath(new URL('../support/traffic-child.ts', import.meta.url));
+const CHILD = fileURLToPath(new URL('../../store/support/traffic-child.ts', import.meta.url));
 const FUNDS = 10n ** 15n;
 
 class Gateway {
