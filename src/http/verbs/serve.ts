@@ -97,8 +97,8 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     metrics = running.gateway.metrics;
     if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
     const { host } = source.current().listen;
-    options.print(`Mizu listens on http://${host}:${running.port}`);
-    return await untilStopped(options, running, log, () => source.reload());
+    const greeting = `Mizu listens on http://${host}:${running.port}`;
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload() });
   } finally {
     source.close();
     await store.close();
@@ -120,8 +120,8 @@ async function serveDemo(options: ServeOptions): Promise<number> {
     try {
       await fundDemo(store);
       const running = await start(options, fixedConfig(config), store, log);
-      options.print(demoGreeting(config.listen.host, running.port));
-      return await untilStopped(options, running, log, () => undefined);
+      const greeting = demoGreeting(config.listen.host, running.port);
+      return await untilStopped(options, { running, log, greeting, reload: () => undefined });
     } finally {
       await store.close();
     }
@@ -153,11 +153,18 @@ async function start(options: ServeOptions, config: ConfigSource, store: Store, 
   });
 }
 
+interface Serving {
+  readonly running: RunningGateway;
+  readonly log: Logger;
+  readonly greeting: string;
+  readonly reload: () => void;
+}
+
 /**
  * Resolves with the exit code. A rejection that nobody caught is one request's: it is logged and the others go on. An exception that
  * nobody caught leaves a state that nobody knows: what is open may finish, then a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, running: RunningGateway, log: Logger, reload: () => void): Promise<number> {
+async function untilStopped(options: ServeOptions, { running, log, greeting, reload }: Serving): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
@@ -175,5 +182,7 @@ async function untilStopped(options: ServeOptions, running: RunningGateway, log:
       else if (stopping) running.cut();
       else stop(0);
     });
+    // Whoever reads it may signal at once, so it is said when signals are heard.
+    options.print(greeting);
   });
 }
