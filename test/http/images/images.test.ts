@@ -137,7 +137,7 @@ test('I4 JSON edits: inline goes as a form, a link or a file id keeps JSON with 
   assert.equal(place.sim.requests[1]?.text, JSON.stringify({ ...mixed, model: 'up-native' }));
 });
 
-test('the router: nested references, no n, its model list path', async () => {
+test('I11: the router: nested references, no n, its model list path', async () => {
   const body = { model: 'router', prompt: 'x', images: [{ image_url: dataUrl() }, { image_url: 'http://10.0.0.1/private.png' }] };
   const response = await place.gateway.post('/v1/images/edits', { ...body, stream: true, size: '64x64' });
   const { events } = readSse(await response.text());
