@@ -90,6 +90,7 @@ class Writer {
         this.#add('model', signedText(item.text, undefined, false));
         return;
       case 'reasoning': {
+        if (this.#signatures.isForeign(item)) return;
         if (item.raw !== undefined) this.#log.meet('reasoning: raw text in history');
         const summary = item.summary?.join('\n\n') ?? '';
         if (summary !== '') this.#log.meet('reasoning: summary in history');
