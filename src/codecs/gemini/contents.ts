@@ -5,8 +5,9 @@
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf } from '../freeform-tools.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { argumentsOf, customToolOf } from './arguments.ts';
+import { argumentsOf } from './arguments.ts';
 import { pairCalls } from './call-pairs.ts';
 import type { LossLog } from './loss-log.ts';
 import { mediaPart } from './media-parts.ts';
