@@ -3,14 +3,14 @@
  * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
  */
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { argumentsOf, customToolOf } from './arguments.ts';
-import { pairCalls } from './call-pairs.ts';
 import type { LossLog } from './loss-log.ts';
 import { mediaPart } from './media-parts.ts';
-import { FOREIGN_CALL_SIGNATURE, isOfModel, Signatures, signedText } from './signatures.ts';
+import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from './signatures.ts';
 import type { Content, FunctionResponse, Part } from './wire.ts';
 
 export interface Conversation {
@@ -114,7 +114,7 @@ class Writer {
 
   #writeCall(call: ToolCallItem): void {
     if (!this.#answers.has(call)) {
-      this.#log.note('function call without a result');
+      this.#log.meet('function call without a result');
       return;
     }
     const custom = customToolOf(this.#request.tools, call.tool);
@@ -151,7 +151,7 @@ class Writer {
         return;
       case 'toolResult':
         // Written with its call.
-        if (!answered.has(item)) this.#log.note('tool result without a call');
+        if (!answered.has(item)) this.#log.meet('tool result without a call');
         return;
       default:
         return;

@@ -68,7 +68,7 @@ function withFirstTurn(conversation: Conversation): Conversation {
   if (conversation.turns.length > 0) return conversation;
   if (conversation.system.length === 0)
     throw notConvertible(undefined, 'The request holds nothing that a messages upstream can be asked.');
-  const turn: Turn = { role: 'user', results: [], blocks: conversation.system, answered: new Map(), calls: new Set() };
+  const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
 }
 

@@ -3,6 +3,7 @@
  * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
  * id belongs to it. Private file ids were checked by the dispatcher before.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type {
   Item,
@@ -53,7 +54,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     }
     open.content.push(part);
   };
-  for (const item of items) {
+  for (const item of withAnsweredCalls(items, (feature) => writer.losses.add(feature))) {
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':
