@@ -5,6 +5,7 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
 import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import { objectSchema } from '../tool-schema.ts';
 
 const NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
@@ -36,10 +37,7 @@ function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, l
     return { type: 'function', function: { ...described, ...parameters, ...strict } };
   }
   if (tool.inputSchema !== undefined) {
-    const parameters = withType(tool.inputSchema);
-    if (parameters['type'] !== 'object') {
-      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
-    }
+    const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
     losses.add('custom tool with object schema');
     return { type: 'function', function: { ...described, parameters } };
   }

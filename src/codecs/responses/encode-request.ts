@@ -9,6 +9,7 @@ import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/re
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
+import { objectSchema } from '../tool-schema.ts';
 import { writeInput } from './write-input.ts';
 
 const PATH = '/responses';
@@ -99,14 +100,11 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObjec
   if (tool.kind === 'custom' && tool.inputSchema === undefined)
     return [{ type: 'custom', ...identity, ...given('format', tool.format) }];
   if (tool.kind === 'custom') losses.add('custom tool with object schema');
-  const parameters = schemaOf(tool.kind === 'custom' ? tool.inputSchema : tool.parameters);
+  const schema = tool.kind === 'custom' ? tool.inputSchema : tool.parameters;
+  const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
+  // Vendors want an object schema, even an empty one.
+  const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
   return [{ type: 'function', ...identity, parameters, ...given('strict', tool.kind === 'function' ? tool.strict : undefined) }];
-}
-
-/** Vendors want an object schema, even an empty one. */
-function schemaOf(parameters: JsonObject | undefined): JsonObject {
-  if (parameters === undefined) return { type: 'object', properties: {} };
-  return Object.hasOwn(parameters, 'type') ? parameters : { type: 'object', ...parameters };
 }
 
 function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
