@@ -182,7 +182,8 @@ function readFormat(text: JsonObject): Format | undefined {
 function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const reasoning = optionalObject(json, 'reasoning');
   if (reasoning === undefined) return undefined;
-  const effort = optionalString(reasoning, 'effort', 'reasoning');
+  const asked = optionalString(reasoning, 'effort', 'reasoning');
+  const effort = asked === 'minimum' ? 'minimal' : asked;
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;
   return { ...(effort === undefined ? {} : { effort }), ...(summary === undefined ? {} : { summary }) };
