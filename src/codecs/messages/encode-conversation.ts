@@ -10,11 +10,12 @@ import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary } from './message-parts.ts';
-import { isObjectText, LOWERED_INPUT } from './wire.ts';
+import { isObjectText } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 export interface Turn {
@@ -138,9 +139,8 @@ class ConversationBuilder {
   inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
     if (item.flavour === 'custom') {
-      const tool = tools.find(({ kind, ...rest }) => kind === 'custom' && 'tool' in rest && sameTool(rest.tool, item.tool));
-      const hasSchema = tool?.kind === 'custom' && tool.inputSchema !== undefined;
-      if (!hasSchema && target.options.lowerCustomTools === true) return JSON.stringify({ [LOWERED_INPUT]: item.input });
+      const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
+      if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
     const input = item.input.trim() === '' ? '{}' : item.input;
     if (!isObjectText(input)) {

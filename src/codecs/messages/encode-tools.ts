@@ -4,10 +4,11 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { freeformSchema } from '../freeform-tools.ts';
 import { nameTools, type ToolNames } from '../tool-names.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { sameTool } from './encode-conversation.ts';
-import { LOWERED_INPUT, TOOL_NAME_RULE } from './wire.ts';
+import { TOOL_NAME_RULE } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 /** Names for all tools of a request, those of its history included, in their order. */
@@ -56,7 +57,7 @@ function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, l
     throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
   }
   losses.add('custom tool: freeform');
-  return { type: 'object', properties: { [LOWERED_INPUT]: { type: 'string' } }, required: [LOWERED_INPUT] };
+  return freeformSchema(tool.format);
 }
 
 /** `undefined` where nothing is to be said. Throws where the client requires a tool that the upstream cannot have. */
