@@ -95,3 +95,35 @@ test('thinking that was generated gives way to a tool that the client requires',
   const sent = convert('responses', 'messages', { input: 'x', tools, tool_choice: 'required', reasoning: { effort: 'high' } });
   assert.deepEqual([sent.thinking, sent.tool_choice], [undefined, { type: 'any' }]);
 });
+
+test('a model that thinks by budget answers results without thinking where the thinking before their calls is lost', () => {
+  const budget = { facts: { thinking: 'budget' } } as const;
+  const input = (...behind: object[]) => [
+    user,
+    { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
+    { type: 'function_call_output', call_id: 'a', output: 'r' },
+    ...behind,
+  ];
+  const asked = (items: object[]) => convert('responses', 'messages', { input: items, reasoning: { effort: 'high' } }, budget);
+  assert.deepEqual(asked(input()).thinking, { type: 'disabled' });
+  const done = input({ role: 'assistant', content: 'done' }, { role: 'user', content: 'next' });
+  assert.deepEqual(asked(done).thinking, { type: 'enabled', budget_tokens: 16384 });
+
+  const messages = (signature: string) => [
+    user,
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 't', signature },
+        { type: 'tool_use', id: 'a', name: 'f', input: {} },
+      ],
+    },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: 'r' }] },
+  ];
+  const thinking = { type: 'enabled', budget_tokens: 2048 };
+  const kept = (signature: string, facts: object) =>
+    convert('messages', 'messages', { max_tokens: 4096, messages: messages(signature), thinking }, { facts }).thinking;
+  assert.deepEqual(kept('of the vendor', { thinking: 'budget' }), thinking);
+  assert.deepEqual(kept('mz2.broken', { thinking: 'budget' }), { type: 'disabled' });
+  assert.deepEqual(kept('mz2.broken', {}), thinking, 'newer models do not ask for it');
+});
