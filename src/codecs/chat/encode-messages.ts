@@ -11,6 +11,7 @@ import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
@@ -81,6 +82,7 @@ class MessageWriter {
         this.#result(item);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#losses.add('native item');
         return;
     }

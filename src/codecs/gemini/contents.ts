@@ -7,6 +7,7 @@ import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { argumentsOf } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';
@@ -149,6 +150,7 @@ class Writer {
         this.#add('user', [this.#media(item)]);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#log.meet('native item');
         return;
       case 'toolResult':

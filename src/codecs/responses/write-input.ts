@@ -19,6 +19,7 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import { dataUri } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
@@ -104,6 +105,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
     case 'reasoning':
       return writeReasoning(item, writer);
     case 'native':
+      refuseForeignMedia(item);
       return undefined;
   }
 }
