@@ -20,7 +20,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignMedia } from '../foreign-media.ts';
-import { dataUri } from '../media.ts';
+import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
 export interface InputWriter {
@@ -196,11 +196,10 @@ function imagePart(media: Media): JsonObject {
 }
 
 function filePart(media: Media, writer: InputWriter): JsonObject {
-  const filename = media.filename === undefined ? {} : { filename: media.filename };
   const { source } = media;
   switch (source.from) {
     case 'inline':
-      return { type: 'input_file', ...filename, file_data: dataUri(source) };
+      return { type: 'input_file', filename: media.filename ?? filenameOf(source.mime), file_data: dataUri(source) };
     case 'url':
       return { type: 'input_file', file_url: source.url };
     case 'reference':
