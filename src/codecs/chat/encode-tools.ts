@@ -92,7 +92,7 @@ export function encodeToolChoice(
   if (tools.length === 0) {
     const demands = choice.mode === 'required' || choice.mode === 'tool' || (choice.mode === 'allowed' && choice.require);
     if (demands && request.tools.length > 0) {
-      throw notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+      throw unsatisfiable();
     }
     return undefined;
   }
@@ -100,12 +100,19 @@ export function encodeToolChoice(
     case 'tool':
       return named(choice.tool, request, names, options);
     case 'allowed': {
+      // All that was allowed is another vendor's.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
       const allowed = choice.tools.map((tool) => named(tool, request, names, options));
       return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
     }
     default:
       return choice.mode;
   }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
 }
 
 function named(tool: ToolName, request: CanonicalRequest, names: ToolNames, options: CodecOptions): JsonObject {

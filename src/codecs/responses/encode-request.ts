@@ -119,17 +119,23 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
       return written.length === 0 ? undefined : choice.mode;
     case 'required':
       if (written.length > 0 || declared.length === 0) return choice.mode;
-      throw notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
+      throw unsatisfiable();
     case 'tool':
       return reference(choice.tool, choice.flavour);
     case 'allowed': {
-      if (choice.tools.length === 0) return choice.require ? 'required' : 'none';
+      // All that was allowed is another vendor's.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
       const mode = choice.require ? 'required' : 'auto';
       return { type: 'allowed_tools', mode, tools: choice.tools.map((tool) => reference(tool, 'function')) };
     }
     case 'native':
       throw notConvertible('tool_choice', 'The chosen tool exists in another protocol only.');
   }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
 }
 
 function writeText(format: Format | undefined, verbosity: string | undefined): JsonObject | undefined {
