@@ -1,4 +1,5 @@
 /** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
+import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
@@ -13,6 +14,9 @@ const PATH = '/chat/completions';
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
   if (request.dialect === 'chat') {
     return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
+  }
+  if (request.boundTo !== undefined) {
+    throw notConvertible(request.boundTo.at, 'The selected upstream cannot honour this member.');
   }
   const losses = new Set<RequestFeature>();
   const toolNames = chatToolNames(request);

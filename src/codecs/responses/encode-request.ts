@@ -95,6 +95,7 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObjec
     return [];
   }
   if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
   const identity = { name: names.toWire(tool.tool), ...given('description', tool.description) };
   if (tool.kind === 'custom' && tool.inputSchema === undefined)
     return [{ type: 'custom', ...identity, ...given('format', tool.format) }];

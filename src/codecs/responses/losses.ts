@@ -60,7 +60,7 @@ export const requestLosses: RequestLosses = {
   'reasoning budget': coerce('an effort: up to 1024 low, 4096 medium, 16384 high, above xhigh'),
   'reasoning summary asked': keep,
   user: keep,
-  metadata: coerce('kept from chat; the metadata of messages is only its user id'),
+  metadata: keep,
   'service tier': drop('tiers are words of one vendor'),
   'prompt cache key': keep,
   'safety identifier': keep,
