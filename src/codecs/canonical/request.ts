@@ -34,6 +34,8 @@ export type Tool =
       readonly type: string;
       readonly name?: string;
       readonly body: JsonObject;
+      /** Path of a private file that it names: only Channels of that file's scope may get the request (spec rules 2 and 3). */
+      readonly referenceAt?: string;
       readonly at: string;
     };
 
