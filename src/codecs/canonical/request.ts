@@ -87,6 +87,8 @@ export interface CanonicalRequest {
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
+  /** Token id to bias (chat, completions). */
+  readonly logitBias?: JsonObject;
   readonly stop?: readonly string[];
   /** Present when the client wants logprobs; `top` alternatives for each token (0 to 20). */
   readonly logprobs?: { readonly top: number };

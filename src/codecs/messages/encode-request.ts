@@ -24,6 +24,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     const headers = headersFor(holdsFile(request.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.list() };
   }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A messages upstream answers in text only.');
+  }
   const toolNames = namesOf(request);
   const body = buildBody(request, target, toolNames, losses);
   return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
@@ -77,6 +80,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.verbosity !== undefined) losses.add('verbosity');
   if (request.metadata !== undefined) losses.add('metadata');

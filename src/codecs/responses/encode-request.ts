@@ -25,6 +25,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.conversation !== undefined) {
     throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
   }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A responses upstream answers in text only.');
+  }
   const names = nameTools(namesOf(request), RULE);
   const losses = new Set<string>();
   return {
@@ -170,6 +173,7 @@ function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.stop !== undefined && request.stop.length > 0) losses.add('stop sequences');
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');

@@ -161,11 +161,13 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     frequencyPenalty: 0.8765,
     sign: { keep: /0\.4321.*0\.8765/, drop: /0\.4321|0\.8765/ },
   },
+  'logit bias': { logitBias: { 4321: 7 }, sign: /"4321":7/ },
   'stop sequences': { stop: [PROBE] },
   logprobs: { logprobs: { top: 7 }, sign: /ogprobs":7/ },
   'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json/ },
   'format: json schema': { format: { type: 'json_schema', name: 'a', schema } },
   verbosity: { verbosity: PROBE },
+  'output modalities': { modalities: ['text', 'audio'], sign: /"audio"|"AUDIO"/ },
   'reasoning effort': {
     reasoning: { effort: 'low' },
     sign: { keep: /effort":"low"/, coerce: /"effort":"low"|"thinkingBudget":1024/ },
