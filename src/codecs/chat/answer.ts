@@ -8,7 +8,7 @@ import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../canonical/
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
-import { mimeOfAudioFormat } from '../media.ts';
+import { joinBase64, mimeOfAudioFormat } from '../media.ts';
 import { codePoints, place, readAnnotation, within } from './annotations.ts';
 import { callOfBlock, joinText, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
@@ -29,7 +29,7 @@ interface OpenText {
 
 interface Audio {
   readonly id: string | undefined;
-  data: string;
+  readonly data: string[];
   transcript: string;
 }
 
@@ -264,18 +264,19 @@ export class Answer {
   #pushAudio(value: JsonValue | undefined): void {
     if (value === undefined || value === null) return;
     const piece = object(value, 'audio');
-    this.#audio ??= { id: word(piece['id']), data: '', transcript: '' };
-    this.#audio.data += text(piece['data'], 'audio');
+    this.#audio ??= { id: word(piece['id']), data: [], transcript: '' };
+    const data = text(piece['data'], 'audio');
+    if (data !== '') this.#audio.data.push(data);
     this.#audio.transcript += text(piece['transcript'], 'audio');
   }
 
   #endAudio(audio: Audio, out: CanonicalEvent[]): void {
     this.#audio = undefined;
-    if (audio.data === '' && audio.transcript === '') return;
+    if (audio.data.length === 0 && audio.transcript === '') return;
     this.#giveWay(out);
     const wanted = this.#context.request.json['audio'];
     const format = isObject(wanted) ? word(wanted['format']) : undefined;
-    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: audio.data };
+    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: joinBase64(audio.data) };
     const reported = audio.transcript === '' ? {} : { reported: { transcript: audio.transcript } };
     const id = audio.id === undefined ? {} : { id: audio.id };
     const index = this.#nextItem();
