@@ -86,11 +86,17 @@ function loweredInput(text: string): string {
   return typeof value === 'string' ? value : text;
 }
 
+/** Read piece by piece: one expression over a string of megabytes has no room on the stack. */
+const STRING_PIECE = /[^"\\]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
 /** As much of the freeform text as a cut `{"input": "…` says, never half an escape. */
 function partialLoweredInput(text: string): string {
   const open = /^\s*\{\s*"input"\s*:\s*"/.exec(text);
   if (open === null) return '';
-  const body = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/.exec(text.slice(open[0].length))?.[0] ?? '';
+  let end = open[0].length;
+  STRING_PIECE.lastIndex = end;
+  while (STRING_PIECE.test(text)) end = STRING_PIECE.lastIndex;
+  const body = text.slice(open[0].length, end);
   const value: JsonValue = JSON.parse(`"${body.replace(/\p{Cc}/gu, ' ')}"`);
   return String(value);
 }
