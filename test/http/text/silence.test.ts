@@ -97,7 +97,7 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
   }
 }
 
-test('silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
+test('F4: silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     const timer = setInterval(() => stream.raw(': PROCESSING\n\n'), 20);

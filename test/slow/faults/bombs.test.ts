@@ -14,7 +14,7 @@ const COUNT = 20_000;
 const BOUND_MS = 3_000;
 
 for (const { name, dialect, body } of requestBombs(COUNT)) {
-  test(`${dialect}: ${name}`, () => {
+  test(`F22, F23: ${dialect}: ${name}`, () => {
     const client = codecs.client(dialect);
     assert.ok(client !== undefined);
     const started = performance.now();
@@ -35,7 +35,7 @@ for (const { name, dialect, body } of requestBombs(COUNT)) {
   });
 }
 
-test('a body that is nested is refused at a depth that no recursion minds', () => {
+test('F22: a body that is nested is refused at a depth that no recursion minds', () => {
   for (const kind of ['object', 'array'] as const) {
     assert.throws(() => parseJsonBody(Buffer.from(nested(100_000, kind))), /nested deeper/);
     assert.ok(parseJsonBody(Buffer.from(nested(400, kind))).json);
@@ -66,7 +66,7 @@ const answers: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [type, texts] of Object.entries(answers)) {
-  test(`${type}: answers nested ${DEEP} deep are read, or refused as the upstream's fault, for every client`, () => {
+  test(`F7: ${type}: answers nested ${DEEP} deep are read, or refused as the upstream's fault, for every client`, () => {
     for (const upstream of [...codecs.textTypes].flatMap((name) => (name === type ? [codecs.upstream(name)] : []))) {
       assert.ok(upstream !== undefined);
       for (const text of texts) {

@@ -61,7 +61,7 @@ const PHASES: Readonly<Record<string, (socket: Socket, type: (typeof TYPES)[numb
 
 for (const how of ['reset', 'close'] as const) {
   for (const [phase, play] of Object.entries(PHASES)) {
-    test(`a client that leaves (${how}) ${phase}: the upstream is let go within a second, settled once`, async () => {
+    test(`F16: a client that leaves (${how}) ${phase}: the upstream is let go within a second, settled once`, async () => {
       await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
       r.answer = ({ socket, body, path }) => {
         const type = TYPES.find((name) => path.includes(name) || body.includes(`"${name}"`)) ?? 'gemini';
@@ -88,7 +88,7 @@ for (const how of ['reset', 'close'] as const) {
   }
 }
 
-test('1000 clients that leave: what the process holds returns to where it was', async () => {
+test('F16: 1000 clients that leave: what the process holds returns to where it was', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = ({ socket }) =>
     void socket.write(
@@ -118,7 +118,7 @@ test('1000 clients that leave: what the process holds returns to where it was', 
   assert.ok(process.memoryUsage().heapUsed - before < 64 * 1024 * 1024, 'no heap by the exchange');
 });
 
-test('a reader that takes nothing: the upstream waits, memory is bounded, the stall ends it', async () => {
+test('F17: a reader that takes nothing: the upstream waits, memory is bounded, the stall ends it', async () => {
   await using r = await rig({
     limits: { answer_bytes: 64 << 20 },
     timeouts: { first_data_ms: 60_000, idle_ms: 60_000, write_stall_ms: 700 },
@@ -150,7 +150,7 @@ test('a reader that takes nothing: the upstream waits, memory is bounded, the st
   socket.destroy();
 });
 
-test('a client that closes its half has left, as for every Node server: the upstream is let go, settled once', async () => {
+test('F18: a client that closes its half has left, as for every Node server: the upstream is let go, settled once', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = () => undefined;
   const socket = connect({ port: portOf(r), host: '127.0.0.1', allowHalfOpen: true });
@@ -197,7 +197,7 @@ test('one key may hold so many exchanges and so many bytes, and no more; another
   await r.quiet(5);
 });
 
-test('pipelined requests are answered in order, each once, and none inside another', async () => {
+test('F19: pipelined requests are answered in order, each once, and none inside another', async () => {
   await using r = await rig();
   let n = 0;
   r.answer = ({ socket }) => {
@@ -223,7 +223,7 @@ test('pipelined requests are answered in order, each once, and none inside anoth
   await r.quiet(20);
 });
 
-test('garbage behind a request whose stream is running is never answered inside that stream', async () => {
+test('F19: garbage behind a request whose stream is running is never answered inside that stream', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = ({ socket }) =>
     void socket.write(
@@ -275,7 +275,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 };
 
 for (const [name, bytes] of Object.entries(SHAPES)) {
-  test(`smuggling and floods: ${name}: one 4xx, and the connection closes`, async () => {
+  test(`F20: smuggling and floods: ${name}: one 4xx, and the connection closes`, async () => {
     await using r = await rig();
     const text = await raw(r, Buffer.from(bytes, 'latin1'), 4000);
     const codes = statuses(text);
@@ -287,7 +287,7 @@ for (const [name, bytes] of Object.entries(SHAPES)) {
   });
 }
 
-test('trailers, hop-by-hop lists and odd targets change nothing', async () => {
+test('F19, F20: trailers, hop-by-hop lists and odd targets change nothing', async () => {
   await using r = await rig();
   const body = JSON.stringify(bodyOf('messages', 'messages', false));
   r.answer = ({ socket }) => void socket.write('HTTP/1.1 400 X\r\ncontent-length: 2\r\n\r\n{}');
@@ -327,7 +327,7 @@ test('trailers, hop-by-hop lists and odd targets change nothing', async () => {
   }
 });
 
-test('slow-loris: headers that drip are cut, bodies that drip are answered 408; others are served meanwhile', async () => {
+test('F18: slow-loris: headers that drip are cut, bodies that drip are answered 408; others are served meanwhile', async () => {
   await using r = await rig({ limits: { body_ms: 400 } });
   r.answer = ({ socket }) =>
     void socket.write(`${STREAM_HEAD}${GOOD.messages.map((frame) => chunk(frame).toString()).join('')}0\r\n\r\n`);

@@ -65,7 +65,7 @@ function verify(folder: string): { code: number | null; out: string } {
   return { code: done.status, out: done.stdout + done.stderr };
 }
 
-test('SIGKILL under load, three times: it starts again, answers, and the ledger adds up', async (t) => {
+test('F30: SIGKILL under load, three times: it starts again, answers, and the ledger adds up', async (t) => {
   const folder = folderFor(t);
   for (let round = 0; round < 3; round++) {
     const { child, url } = await start(t, folder);
@@ -82,7 +82,7 @@ test('SIGKILL under load, three times: it starts again, answers, and the ledger 
   assert.equal((await ask(url, false)).status, 200);
 });
 
-test('no file descriptor left: it stays alive, refuses by waiting, and serves again', async (t) => {
+test('F31, F38: no file descriptor left: it stays alive, refuses by waiting, and serves again', async (t) => {
   const { child, url } = await start(t, folderFor(t), 96);
   assert.equal((await ask(url, false)).status, 200);
   const sockets: Socket[] = Array.from({ length: 300 }, () => {
@@ -105,7 +105,7 @@ test('no file descriptor left: it stays alive, refuses by waiting, and serves ag
   assert.equal(status, 200);
 });
 
-test('a log that nobody reads any more ends nothing', async (t) => {
+test('F41: a log that nobody reads any more ends nothing', async (t) => {
   const { child, url } = await start(t, folderFor(t));
   child.stderr?.destroy();
   child.stdout?.destroy();
@@ -117,7 +117,7 @@ test('a log that nobody reads any more ends nothing', async (t) => {
   assert.equal(child.exitCode, null);
 });
 
-test('a corrupt store is refused at start with a sentence, and nothing is served from it', async (t) => {
+test('F31: a corrupt store is refused at start with a sentence, and nothing is served from it', async (t) => {
   const folder = folderFor(t);
   const { child } = await start(t, folder);
   const gone = once(child, 'exit');
@@ -150,7 +150,7 @@ test('a corrupt store is refused at start with a sentence, and nothing is served
   assert.equal((await ask(again.url, false)).status, 200);
 });
 
-test('a store on a disk that is read-only is refused at start with a sentence', async (t) => {
+test('F31: a store on a disk that is read-only is refused at start with a sentence', async (t) => {
   const folder = folderFor(t);
   const disk = join(folder, 'disk');
   spawnSync('mkdir', [disk]);
@@ -171,7 +171,7 @@ test('a store on a disk that is read-only is refused at start with a sentence', 
   assert.match(done.stderr, /^mizu: /m);
 });
 
-test('SIGTERM under load: every request that was accepted gets its whole answer, and the exit is clean', async (t) => {
+test('F39: SIGTERM under load: every request that was accepted gets its whole answer, and the exit is clean', async (t) => {
   const folder = folderFor(t);
   const { child, url } = await start(t, folder);
   const responses = Array.from({ length: 40 }, (_, n) => ask(url, n >= 20));
@@ -192,7 +192,7 @@ test('SIGTERM under load: every request that was accepted gets its whole answer,
   assert.equal(verify(folder).code, 0);
 });
 
-test('a wall clock that jumps an hour either way ends no stream and holds none', async () => {
+test('F34: a wall clock that jumps an hour either way ends no stream and holds none', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 5000, idle_ms: 5000 } });
   let asked = 0;
   for (const jump of [3_600_000, -7_200_000, 86_400_000]) {
@@ -218,7 +218,7 @@ test('a wall clock that jumps an hour either way ends no stream and holds none',
   }
 });
 
-test('many connections at once: each is served while the others stay open, and all are given back', async (t) => {
+test('F38: many connections at once: each is served while the others stay open, and all are given back', async (t) => {
   const wanted = 4000;
   await using r = await rig();
   r.answer = ({ socket }) =>

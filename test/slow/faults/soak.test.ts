@@ -24,7 +24,7 @@ function random(seed: number): () => number {
   };
 }
 
-test(`${SECONDS} s of mixed traffic: flat memory, sockets, timers; settled = served`, async (t) => {
+test(`F40: ${SECONDS} s of mixed traffic: flat memory, sockets, timers; settled = served`, async (t) => {
   await using r = await rig();
   const next = random(42);
   r.answer = ({ socket, body, path }) => {
