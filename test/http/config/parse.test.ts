@@ -43,7 +43,7 @@ const channel = (changes: object = {}) => ({
 });
 const file = (changes: object) => ({ channels: [channel(changes)], models: { m: { price: { input: '1' } } } });
 
-test('V10: comments, secrets, defaults and overrides', () => {
+test('comments, secrets, defaults and overrides', () => {
   const config = parse(
     `\uFEFF{ // a comment
       "store": { "path": "./data" },
@@ -80,7 +80,7 @@ test('the base URL: the version is put between where there is none', () => {
   assert.equal(path('gemini', 'https://h/v1alpha'), 'https://h/v1alpha');
 });
 
-test('F42: every problem names its path, and no value of a secret', () => {
+test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
   assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);
