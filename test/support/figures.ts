@@ -38,10 +38,8 @@ export function readFigures(): Figures {
 /** The committed figures with these in the place of older ones about the same. */
 export function keepFigures(found: readonly Figure[]): void {
   const idOf = ({ suite, claim }: Figure): string => `${suite} ${claim}`;
-  const fresh = new Set(found.map(idOf));
-  const figures = [...readFigures().figures.filter((old) => !fresh.has(idOf(old))), ...found].sort((a, b) =>
-    idOf(a) < idOf(b) ? -1 : 1,
-  );
+  const kept = new Map([...readFigures().figures, ...found].map((one) => [idOf(one), one]));
+  const figures = [...kept.values()].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
   writeFileSync(FIGURES, `${JSON.stringify({ node: process.version, cores: cpus().length, figures }, null, 2)}\n`);
 }
 

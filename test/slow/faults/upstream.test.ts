@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { figure } from '../../support/figures.ts';
 import { CLIENTS, chunk, endingOf, exchange, GOOD, rig, STREAM_HEAD, TYPES, type Type, WHOLE } from './support/rig.ts';
 
 interface Fault {
@@ -533,6 +534,11 @@ for (const type of TYPES) {
           assert.equal(wallet - r.gateway.store.walletNanos, BigInt(rows.length) * 17_000n, 'charged what was reported');
       });
     }
+    figure(
+      t,
+      `upstream faults of ${type}, exchanges: each settled once, no success after a failure`,
+      `${FAULTS.length}, ${asked}`,
+    );
     const { eventually } = await import('../../support/test-gateway.ts');
     await eventually(() => r.upstream.sockets.size <= 40, `connections are let go (${r.upstream.sockets.size})`);
   });
