@@ -15,7 +15,7 @@ import { parseJsonBody, readBody } from '../body.ts';
 import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { dispatch, type Plan, type Taken } from '../dispatch/dispatch.ts';
+import { dispatch, type Plan, type Taken, type Target } from '../dispatch/dispatch.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { type Committed, type Reply, Waiting } from '../exchange.ts';
@@ -123,6 +123,7 @@ class TextExchange {
   readonly #responseId: string;
   readonly #remember: Remember | undefined;
   readonly #reply: Reply;
+  #unanswered: { readonly usage?: Usage } = {};
 
   constructor(
     call: Asking,
@@ -161,7 +162,7 @@ class TextExchange {
     try {
       taken = await dispatch(
         plan,
-        (target) => attemptWhole(target, this.#options),
+        (target) => this.#noting(target, attemptWhole(target, this.#options)),
         this.#call.gateway.dispatcher,
         this.#meter.attempts,
       );
@@ -186,7 +187,7 @@ class TextExchange {
       // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
       const usage =
         taken === undefined
-          ? {}
+          ? this.#unanswered
           : await this.#usageOf(
               taken.answer,
               error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined,
@@ -210,10 +211,16 @@ class TextExchange {
     const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
-      taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
+      taken = await dispatch(
+        plan,
+        (target) => this.#noting(target, attemptStream(target, this.#options)),
+        gateway.dispatcher,
+        this.#meter.attempts,
+      );
     } catch (thrown) {
       const error = toGatewayError(thrown);
-      await this.#meter.settle({ status: committed === undefined ? error.status : 200, error, clientGone: isClientGone(error) });
+      const status = committed === undefined ? error.status : 200;
+      await this.#meter.settle({ status, error, clientGone: isClientGone(error), ...this.#unanswered });
       if (committed === undefined) throw error;
       await this.#sayFailure(committed, error);
       return;
@@ -283,6 +290,15 @@ class TextExchange {
 
   #channelHeader(taken: Taken<unknown>): Record<string, string> {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+  }
+
+  /** Remembers what a failed attempt said that it used: it costs that where no other answers. */
+  async #noting<Answer>(target: Target, attempt: Promise<Answer>): Promise<Answer> {
+    try {
+      return await attempt;
+    } finally {
+      if (target.note.usage !== undefined) this.#unanswered = { usage: target.note.usage };
+    }
   }
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
