@@ -26,6 +26,7 @@ import { Meter } from '../meter.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { carriesOpaque, needOf } from './need.ts';
 import { failureFrames, relay } from './relay.ts';
+import { checkMeters } from './unpriced-tools.ts';
 
 /** A request in hand: who asks, and what exactly. */
 export interface Asked {
@@ -79,6 +80,7 @@ async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Rep
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
+  checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
   try {
