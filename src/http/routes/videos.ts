@@ -69,8 +69,7 @@ async function create(call: Call, principal: Principal): Promise<void> {
   }
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');
-  if (priceNanos === undefined)
-    throw new GatewayError('model_pricing_required', 'The model has no price for videos.', { param: 'model' });
+  if (priceNanos === undefined) throw new GatewayError('model_pricing_required', 'The model has no price for videos.');
   const created = await gateway.store.videos.create({
     id: gateway.mint('video_'),
     principal,
