@@ -327,6 +327,8 @@ test('U14: reasoning that was counted beside the output is billed as output', as
     assert.equal(dollars(row), 9n * 5_000n + 15_203n * 25_000n);
     assert.equal(shown.output_tokens, 15_203);
   }
+  const { data }: Json = await (await gateway.get(owner, '/v1/usage')).json();
+  assert.deepEqual([data[0].output_tokens, data[0].reasoning_tokens], [30_406, 30_406], 'the day of the owner counts likewise');
 });
 
 test('U15: thinking tokens of a messages upstream are reasoning tokens to chat and responses clients, inside the output', async (t) => {
