@@ -246,6 +246,8 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
   assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
+    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
   assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
