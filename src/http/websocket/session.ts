@@ -18,6 +18,7 @@ import { Committed, type Reply } from '../exchange.ts';
 import type { Asking, Gateway } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { ownerOf } from '../history/owner-of.ts';
+import type { Place } from '../key-slots.ts';
 import type { PastTurn } from '../history/past-turn.ts';
 import { previousIdOf, previousResponseNotFound, recall } from '../history/recall.ts';
 import type { Answered } from '../history/remembering.ts';
@@ -68,6 +69,8 @@ export class Session {
   #turns = 0;
   #retained: Retained | undefined;
   #turn: AbortController | undefined;
+  /** What the running turn holds of its key. */
+  #place: Place | undefined;
   #queued: { readonly event: TurnEvent; readonly streamId: string | undefined } | undefined;
   #lastTurnAt: number;
   #missedPings = 0;
@@ -198,6 +201,8 @@ export class Session {
       call.trace?.end({ method: call.method, route: call.path, status, code });
       gateway.metrics.requestEnded(call.route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
       this.#turn = undefined;
+      this.#place?.release();
+      this.#place = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
       this.#move('over');
       const next = this.#queued;
@@ -212,6 +217,7 @@ export class Session {
   async #answer(call: Asking, event: TurnEvent, spelling: Spelling): Promise<void> {
     const { gateway, codec } = this.#options;
     const principal = await identify(call);
+    this.#place = gateway.keySlots.take(principal.key.id, sizeOf(event), call.config.limits.key);
     const body = event.kind === 'create' ? event : this.#continued(event.input);
     const past = await this.#find(principal, body.json);
     this.#checkSize(call, past, body);
@@ -309,6 +315,10 @@ export class Session {
       ...(trace === undefined ? {} : { trace }),
     };
   }
+}
+
+function sizeOf(event: TurnEvent): number {
+  return event.kind === 'create' ? event.text.length : event.input.length;
 }
 
 function limitReached(): GatewayError {
