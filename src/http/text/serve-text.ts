@@ -6,7 +6,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { Usage } from '../../codecs/canonical/usage.ts';
+import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
@@ -16,7 +16,7 @@ import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { dispatch, type Plan, type Taken, type Target } from '../dispatch/dispatch.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
-import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
+import { completedUsage, countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { type Committed, type Reply, Waiting } from '../exchange.ts';
 import type { Asking, Call } from '../gateway.ts';
 import { atClientPath, type OwnInput } from '../history/client-path.ts';
@@ -302,8 +302,9 @@ class TextExchange {
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
   async #usageOf(answer: WholeAnswer, failure: GatewayError | undefined): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
-    if (answer.whole.usage !== undefined) return { usage: answer.whole.usage };
-    return failure === undefined ? { usage: await countedUsage(this.#request, answer.whole) } : {};
+    const { whole } = answer;
+    if (failure === undefined) return { usage: await completedUsage(whole.usage, this.#request, () => whole) };
+    return whole.usage === undefined ? {} : { usage: whole.usage };
   }
 
   /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
@@ -312,12 +313,12 @@ class TextExchange {
     failure: GatewayError | undefined,
   ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
     const { fold: said } = start.source;
-    const isFinal = said.outcome !== undefined || failure === undefined;
-    if (said.usage !== undefined && isFinal && !said.isUsageEarly) return { usage: said.usage };
+    const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
     if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
-    const counted = await countedUsage(this.#request, said.whole({ status: 'cancelled', error: failure ?? clientGone() }));
-    return { usage: { ...counted, ...onlyInput(said.usage) } };
+    const whole = () => said.whole({ status: 'cancelled', error: failure ?? clientGone() });
+    if (isFinal) return { usage: await completedUsage(said.usage, this.#request, whole) };
+    return { usage: { ...(await countedUsage(this.#request, whole())), ...onlyInput(said.usage) } };
   }
 }
 
@@ -325,5 +326,5 @@ class TextExchange {
 function onlyInput(usage: Usage | undefined): Partial<Usage> {
   if (usage === undefined) return {};
   const { output: _output, reasoning: _reasoning, ...input } = usage;
-  return (usage.input ?? 0) > 0 ? input : {};
+  return totalInput(usage) > 0 ? input : {};
 }
