@@ -53,14 +53,20 @@ export function checkNewVideo(video: NewVideo): Result<true, Invalid> {
   return video.priceNanos < 0n ? invalid('priceNanos', 'must not be negative') : done(true);
 }
 
+/** What is remembered of a creation under its idempotency key. */
+export interface Earlier {
+  readonly taskId: string;
+  readonly bodyHash: string;
+  readonly task: VideoTask | undefined;
+}
+
 /** What a repeated creation gets: the task that the same request made, or that another request had this key. */
 export function repeated(
-  earlier: { readonly taskId: string; readonly bodyHash: string; readonly task: VideoTask | undefined },
+  earlier: Earlier,
   { bodyHash }: Pick<NewVideo, 'bodyHash'>,
-): Result<{ readonly task: VideoTask; readonly created: false }, NotCreated> {
+): Result<VideoTask, Extract<NotCreated, { readonly reason: 'idempotency_key_reused' }>> {
   const { task, taskId } = earlier;
-  if (earlier.bodyHash !== bodyHash || task === undefined) return refused({ reason: 'idempotency_key_reused', taskId });
-  return done({ task, created: false });
+  return earlier.bodyHash === bodyHash && task !== undefined ? done(task) : refused({ reason: 'idempotency_key_reused', taskId });
 }
 
 /** A key and its account as they are now, not as they were when the request was admitted. */

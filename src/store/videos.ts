@@ -192,6 +192,10 @@ export interface VideoPage {
 export interface Videos {
   /** Holds the price and creates the task in one transaction. `created: false`: the same request was made before. */
   create(video: NewVideo): Promise<Result<{ readonly task: VideoTask; readonly created: boolean }, NotCreated>>;
+  /** The task that this very request made before, if it did: its answer depends on nothing that has changed since. */
+  earlier(
+    request: Pick<NewVideo, 'principal' | 'idempotencyKey' | 'bodyHash'>,
+  ): Promise<Result<VideoTask | undefined, Extract<NotCreated, { readonly reason: 'idempotency_key_reused' }>>>;
   /** Undefined when it does not exist or belongs to another. */
   find(id: string, owner: { readonly accountId: string; readonly keyId: string }): Promise<VideoTask | undefined>;
   list(

@@ -126,6 +126,9 @@ eachStore(({ openStore, place }) => {
     assert.equal(new Set(all.map((made) => ok(made).task.id)).size, 1);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 900n);
     assert.equal(refusal(await store.videos.create(ask(51, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
+    assert.equal(ok(await store.videos.earlier(ask(0)))?.id, ok(all[0] ?? assert.fail()).task.id);
+    assert.equal(refusal(await store.videos.earlier(ask(0, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
+    assert.equal(ok(await store.videos.earlier(ask(0, { principal: other }))), undefined);
     assert.equal(ok(await store.videos.create(newVideo(other, 'u1', { idempotencyKey: 'same' }))).created, true);
     await store.close();
     const again = await openStore(t, { path });

@@ -19,6 +19,7 @@ import {
   checkResolvable,
   decide,
   dueAt,
+  type Earlier,
   isOwned,
   isTaskId,
   MAX_LIST,
@@ -51,6 +52,12 @@ export function createVideos(environment: Environment, reservations: Reservation
       environment.requireHealth();
       return environment.transact((work) => create(work, video, reservations));
     },
+
+    earlier: (request) =>
+      environment.read((tables) => {
+        const earlier = earlierOf(tables, request);
+        return earlier === undefined ? done(undefined) : repeated(earlier, request);
+      }),
 
     find: (id, owner) => environment.read((tables) => owned(tables, id, owner)),
 
@@ -134,6 +141,14 @@ export function createVideos(environment: Environment, reservations: Reservation
   };
 }
 
+function earlierOf(
+  tables: Tables,
+  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
+): Earlier | undefined {
+  const row = tables.idempotency.get([principal.account.id, principal.key.id, idempotencyKey]);
+  return row === undefined ? undefined : { ...row, task: tables.videos.get(row.taskId) };
+}
+
 function create(
   work: Work,
   video: NewVideo,
@@ -143,8 +158,11 @@ function create(
   const { id, principal, nowMs, priceNanos, idempotencyKey, bodyHash } = video;
   const [accountId, keyId] = [principal.account.id, principal.key.id];
 
-  const earlier = tables.idempotency.get([accountId, keyId, idempotencyKey]);
-  if (earlier !== undefined) return repeated({ ...earlier, task: tables.videos.get(earlier.taskId) }, video);
+  const earlier = earlierOf(tables, video);
+  if (earlier !== undefined) {
+    const task = repeated(earlier, video);
+    return task.ok ? done({ task: task.value, created: false }) : task;
+  }
   if (tables.videos.doesExist(id)) return invalid('id', 'is taken');
 
   const active = activePayer(tables.keys.get(keyId), tables.accounts.get(accountId));

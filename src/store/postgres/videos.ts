@@ -22,6 +22,7 @@ import {
   checkResolvable,
   decide,
   dueAt,
+  type Earlier,
   isOwned,
   isTaskId,
   MAX_LIST,
@@ -102,6 +103,11 @@ export function createVideos(database: Database, reservations: Reservations): Vi
       return database.transact((work) => create(work, video, reservations));
     },
 
+    async earlier(request) {
+      const earlier = await earlierOf(database, request);
+      return earlier === undefined ? done(undefined) : repeated(earlier, request);
+    },
+
     find: (id, owner) => owned(database, id, owner),
 
     async list(owner, { limit, after }) {
@@ -165,6 +171,16 @@ export function createVideos(database: Database, reservations: Reservations): Vi
   };
 }
 
+async function earlierOf(
+  run: Pick<Work, 'run'>,
+  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
+): Promise<Earlier | undefined> {
+  const [row] = await run.run(EARLIER, [principal.account.id, principal.key.id, idempotencyKey]);
+  if (row === undefined) return undefined;
+  const task = row['task'] === null ? undefined : taskOf(row);
+  return { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash'), task };
+}
+
 async function create(
   work: Work,
   video: NewVideo,
@@ -173,10 +189,10 @@ async function create(
   const { id, principal, nowMs, priceNanos, idempotencyKey, bodyHash } = video;
   const [accountId, keyId] = [principal.account.id, principal.key.id];
 
-  const [earlier] = await work.run(EARLIER, [accountId, keyId, idempotencyKey]);
+  const earlier = await earlierOf(work, video);
   if (earlier !== undefined) {
-    const task = earlier['task'] === null ? undefined : taskOf(earlier);
-    return repeated({ taskId: text(earlier, 'task_id'), bodyHash: text(earlier, 'body_hash'), task }, video);
+    const task = repeated(earlier, video);
+    return task.ok ? done({ task: task.value, created: false }) : task;
   }
   if ((await work.run(FIND, [id])).length > 0) return invalid('id', 'is taken');
 
