@@ -1,7 +1,10 @@
 /** What the worker does with many tasks, and with upstreams that do not answer. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
+import { createLogger } from '../../../src/http/logs.ts';
 import { LookBatch } from '../../../src/http/videos/look-batch.ts';
+import { startVideoWorker } from '../../../src/http/videos/worker.ts';
 import type { Look } from '../../../src/store/videos.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { VideoGateway } from './video-gateway.ts';
@@ -35,6 +38,37 @@ test('submissions that hang do not stop the looks at what is under way', async (
   for (let n = 0; n < 40; n++) await gateway.create({ model: 'ark', prompt: `${n}` }, `hangs-${n}`, 'sk-mizu-carol');
   const done = await gateway.until(running.body.id, 'succeeded');
   assert.equal(done.body.billing.status, 'settled');
+});
+
+test('of several workers on one store one works, whichever others come and go: nothing is submitted twice', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const others = ['second', 'third'].map((holder) => {
+    const upstreams = new Upstreams();
+    const worker = startVideoWorker({
+      config: gateway.config,
+      store: gateway.store,
+      upstreams,
+      clock: systemClock,
+      random: Math.random,
+      holder,
+      log: createLogger('silent', { write: () => undefined }),
+      tickMs: 5,
+    });
+    return { worker, upstreams };
+  });
+  const tasks: string[] = [];
+  const create = async (n: number): Promise<void> => {
+    tasks.push((await gateway.create({ model: 'hailuo', prompt: `${n}` }, `shared-${n}`)).body.id);
+  };
+  for (let n = 0; n < 6; n++) await create(n);
+  for (const [n, { worker, upstreams }] of others.entries()) {
+    await worker.stop();
+    await upstreams.close();
+    await create(6 + n);
+  }
+  for (const id of tasks) await gateway.until(id, 'succeeded');
+  assert.equal(gateway.submissions(), tasks.length);
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
 });
 
 test('looks that decide nothing are written together, each told when it is on disk or why it is not', async () => {
