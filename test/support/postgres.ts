@@ -3,7 +3,7 @@
  * in a process and ended with it, also when that is killed. Where the binaries are missing, tests skip and say so.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -53,6 +53,8 @@ export interface Server {
 export interface ServerOptions {
   /** Lines of `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Lines that come before the rest of `pg_hba.conf`: who must prove what. */
+  readonly access?: readonly string[];
   /** Data that is there already, such as a base backup; owned by the unprivileged user. */
   readonly data?: string;
 }
@@ -66,7 +68,7 @@ export function server(): Promise<Server> {
   return shared;
 }
 
-export async function startServer({ settings = {}, data }: ServerOptions = {}): Promise<Server> {
+export async function startServer({ settings = {}, access = [], data }: ServerOptions = {}): Promise<Server> {
   const bin = binaries();
   if (bin === undefined) throw new Error(String(noPostgres));
   const identity = unprivileged();
@@ -77,6 +79,10 @@ export async function startServer({ settings = {}, data }: ServerOptions = {}): 
   if (data === undefined) {
     const args = ['-D', directory, '-U', 'mizu', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
     execFileSync(join(bin, 'initdb'), args, { ...identity, stdio: 'ignore', cwd: folder });
+  }
+  if (access.length > 0) {
+    const rules = join(directory, 'pg_hba.conf');
+    writeFileSync(rules, `${access.join('\n')}\n${readFileSync(rules, 'utf8')}`);
   }
   const all = {
     listen_addresses: '',

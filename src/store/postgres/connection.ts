@@ -26,7 +26,8 @@ export function clientConfig(options: PostgresOptions): ClientConfig {
     types: exactTypes,
     statement_timeout: statementTimeoutMs,
     lock_timeout: lockTimeoutMs,
-    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+    // Whoever is cut off in the middle of a change has the ledger's lock: it must be free again before those who wait give up.
+    idle_in_transaction_session_timeout: Math.ceil(lockTimeoutMs / 4),
     // The server cannot say that the line to it is cut: the client stops waiting by itself, a little later than the server would.
     query_timeout: statementTimeoutMs + 1_000,
     connectionTimeoutMillis: statementTimeoutMs,
