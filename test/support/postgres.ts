@@ -55,6 +55,8 @@ export interface ServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Lines that come before the rest of `pg_hba.conf`: who must prove what. */
   readonly access?: readonly string[];
+  /** PEM texts: the server speaks TLS. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
   /** Data that is there already, such as a base backup; owned by the unprivileged user. */
   readonly data?: string;
 }
@@ -68,7 +70,7 @@ export function server(): Promise<Server> {
   return shared;
 }
 
-export async function startServer({ settings = {}, access = [], data }: ServerOptions = {}): Promise<Server> {
+export async function startServer({ settings = {}, access = [], certificate, data }: ServerOptions = {}): Promise<Server> {
   const bin = binaries();
   if (bin === undefined) throw new Error(String(noPostgres));
   const identity = unprivileged();
@@ -84,7 +86,14 @@ export async function startServer({ settings = {}, access = [], data }: ServerOp
     const rules = join(directory, 'pg_hba.conf');
     writeFileSync(rules, `${access.join('\n')}\n${readFileSync(rules, 'utf8')}`);
   }
+  if (certificate !== undefined) {
+    const [cert, key] = [join(directory, 'server.crt'), join(directory, 'server.key')];
+    writeFileSync(cert, certificate.cert);
+    writeFileSync(key, certificate.key, { mode: 0o600 });
+    if (identity !== undefined) for (const file of [cert, key]) chownSync(file, identity.uid, identity.gid);
+  }
   const all = {
+    ...(certificate === undefined ? {} : { ssl: 'on' }),
     listen_addresses: '',
     unix_socket_directories: folder,
     // Tests end backends and clients, not the machine: what the disk has is not theirs to check.
@@ -119,7 +128,8 @@ export async function startServer({ settings = {}, access = [], data }: ServerOp
     await ended;
     child = undefined;
   };
-  const url = (database: string, user = 'mizu'): string => `postgres://${user}@${encodeURIComponent(folder)}/${database}`;
+  const port = settings['port'] === undefined ? '' : `:${settings['port']}`;
+  const url = (database: string, user = 'mizu'): string => `postgres://${user}@${encodeURIComponent(folder)}${port}/${database}`;
   const admin = async (sql: string, database = 'postgres') => {
     const client = new Client({ connectionString: url(database) });
     await client.connect();

@@ -1,11 +1,12 @@
 /**
- * The address of the database and what each connection is told. Reads TLS from the parameters of the URL (`sslmode`, `sslrootcert`,
- * `sslcert`, `sslkey`). Nothing that this file throws repeats the password.
+ * The address of the database and what each connection is told. TLS is in the parameters of the URL (`sslmode`, `sslrootcert`,
+ * `sslcert`, `sslkey`; see `tls-mode.ts`). Nothing that this file throws repeats the password.
  */
 import { Client, type ClientConfig, types } from 'pg';
 import { StoreError } from '../store-error.ts';
 import { messageOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions } from './options.ts';
+import { withTlsMode } from './tls-mode.ts';
 
 /** PostgreSQL's own number of the type `bigint`. */
 const INT8 = 20;
@@ -21,7 +22,7 @@ const exactTypes: ClientConfig['types'] = {
 export function clientConfig(options: PostgresOptions): ClientConfig {
   const { statementTimeoutMs = DEFAULTS.statementTimeoutMs, lockTimeoutMs = DEFAULTS.lockTimeoutMs } = options;
   return {
-    connectionString: options.url,
+    connectionString: withTlsMode(options.url),
     application_name: 'mizu',
     types: exactTypes,
     statement_timeout: statementTimeoutMs,
@@ -46,6 +47,7 @@ export function newClient(options: PostgresOptions): Client {
   try {
     return new Client(clientConfig(options));
   } catch (error) {
+    if (error instanceof StoreError) throw error;
     // The driver reads the URL and the files that its parameters name. Its words may repeat the URL, and with it a password.
     const said = messageOf(error);
     throw new StoreError(
