@@ -28,6 +28,7 @@ export function textOf(value: JsonValue | undefined): string | undefined {
 export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
   if (!isObject(body)) return { message: textOf(body) };
   const error = body['error'] ?? body['detail'] ?? body;
+  if (Array.isArray(error)) return { message: validationText(error), type: textOf(body['type']) };
   if (!isObject(error)) return { message: textOf(error), code: textOf(body['code']), type: textOf(body['type']) };
   const metadata = isObject(error['metadata']) ? error['metadata'] : {};
   return {
@@ -36,6 +37,16 @@ export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
     type: textOf(error['type']) ?? textOf(error['error_type']) ?? textOf(metadata['error_type']),
     param: textOf(error['param']),
   };
+}
+
+/** FastAPI's list of what is wrong with a body: `[{loc: ["body", "max_tokens"], msg}]`. */
+function validationText(entries: readonly JsonValue[]): string | undefined {
+  const said = entries.filter(isObject).flatMap((entry) => {
+    const message = textOf(entry['msg']) ?? textOf(entry['message']);
+    const place = Array.isArray(entry['loc']) ? entry['loc'].map(textOf).filter((part) => part !== 'body') : [];
+    return message === undefined ? [] : [place.length === 0 ? message : `${place.join('.')}: ${message}`];
+  });
+  return said.length === 0 ? undefined : said.join('; ');
 }
 
 const STATUS_BY_WORD: Readonly<Record<string, number>> = {
