@@ -9,9 +9,11 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
+import { isLowered } from './encode-tools.ts';
 
 interface Assistant {
   readonly texts: { readonly text: string; readonly turn: number | undefined }[];
@@ -192,24 +194,16 @@ class MessageWriter {
     const opaque = this.#allowed(item.opaque);
     if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
-    if (item.flavour === 'custom' && !this.#isLowered(item)) {
-      turn.calls.push({ id: item.callId, type: 'custom', custom: { name, input: item.input } });
-      return;
-    }
-    if (item.flavour === 'custom' && !isObject(tryParse(item.input))) {
-      throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
-    }
-    turn.calls.push({ id: item.callId, type: 'function', function: { name, arguments: item.input === '' ? '{}' : item.input } });
+    if (item.flavour === 'custom') turn.calls.push(this.#customCall(item, name));
+    else turn.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
   }
 
-  #isLowered({ tool }: ToolCallItem): boolean {
-    return this.#request.tools.some(
-      (known) =>
-        known.kind === 'custom' &&
-        known.inputSchema !== undefined &&
-        known.tool.name === tool.name &&
-        known.tool.namespace === tool.namespace,
-    );
+  #customCall(item: ToolCallItem, name: string): JsonObject {
+    const tool = customToolOf(this.#request.tools, item.tool);
+    if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
+    if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
+    if (isObject(tryParse(item.input))) return functionCall(item.callId, name, item.input);
+    throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
   #result(item: ToolResultItem): void {
@@ -262,6 +256,10 @@ class MessageWriter {
     this.#beside.push(textPart('Media of the previous assistant message:'));
     this.#beside.push(...turn.media.map((item) => mediaPart(item.media, item.at)));
   }
+}
+
+function functionCall(id: string, name: string, args: string): JsonObject {
+  return { id, type: 'function', function: { name, arguments: args } };
 }
 
 function tryParse(text: string): JsonValue | undefined {

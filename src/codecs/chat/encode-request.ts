@@ -16,8 +16,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   }
   const losses = new Set<RequestFeature>();
   const toolNames = chatToolNames(request);
-  const tools = encodeTools(request, toolNames, losses);
-  const toolChoice = encodeToolChoice(request, toolNames, tools);
+  const tools = encodeTools(request, toolNames, target.options, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
   const body = {
     model: target.owner.model,

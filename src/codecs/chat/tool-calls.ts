@@ -8,6 +8,7 @@ import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
+import { customToolOf, FreeformReader } from '../freeform-tools.ts';
 import { malformed, object, word } from './wire.ts';
 
 interface Call {
@@ -18,7 +19,10 @@ interface Call {
   givenId: string | undefined;
   name: string;
   tool: ToolName | undefined;
+  /** The arguments as they came. */
   input: string;
+  /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
+  freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
 }
 
@@ -100,7 +104,9 @@ export class ToolCalls {
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     for (const call of this.#calls) {
       if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
-      const status: ItemStatus = call.index === cut ? 'incomplete' : 'completed';
+      if (call.freeform !== undefined) pushInput(call.index, call.freeform.end(), out);
+      const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
+      const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
       if (call.input === '' && call.flavour === 'function' && status === 'completed') {
         call.input = '{}';
         out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
@@ -110,7 +116,7 @@ export class ToolCalls {
         flavour: call.flavour,
         callId: call.callId,
         tool: call.tool,
-        input: call.input,
+        input: call.freeform?.text ?? call.input,
         ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
       };
       out.push({ type: 'item.end', index: call.index, item, status });
@@ -146,6 +152,7 @@ export class ToolCalls {
       name: '',
       tool: undefined,
       input: '',
+      freeform: undefined,
       opaque: undefined,
     };
     this.#calls.push(call);
@@ -162,11 +169,11 @@ export class ToolCalls {
     if (call.name === '') {
       if (piece.name === undefined) return;
       this.#begin(call, piece, out);
-      if (call.index !== undefined && call.input !== '') pushInput(call.index, call.input, out);
+      say(call, call.input, out);
       return;
     }
     if (piece.name !== undefined && !sameName(call, piece)) throw malformed('a tool call that changes its name');
-    if (call.index !== undefined && piece.input !== '') pushInput(call.index, piece.input, out);
+    say(call, piece.input, out);
   }
 
   #begin(call: Call, piece: Piece, out: CanonicalEvent[]): void {
@@ -174,26 +181,23 @@ export class ToolCalls {
     if (piece.custom) call.flavour = 'custom';
     call.callId = call.givenId ?? this.#context.mint('call_');
     call.tool = this.#context.toolNames.fromWire(call.name);
-    if (this.#isLoweredCustom(call.tool)) call.flavour = 'custom';
+    // A custom tool that was declared as a function comes back as what it was; models also answer so on their own.
+    const custom = customToolOf(this.#context.request.tools, call.tool);
+    if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
+      call.freeform = new FreeformReader();
+    if (custom !== undefined) call.flavour = 'custom';
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
   }
+}
 
-  /** A custom tool with an object schema was declared as a function (spec rule 14); its calls come back as what they were. */
-  #isLoweredCustom(name: ToolName): boolean {
-    return this.#context.request.tools.some(
-      (tool) =>
-        tool.kind === 'custom' &&
-        tool.inputSchema !== undefined &&
-        tool.tool.name === name.name &&
-        tool.tool.namespace === name.namespace,
-    );
-  }
+function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
+  if (index !== undefined) pushInput(index, freeform === undefined ? piece : freeform.push(piece), out);
 }
 
 function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
-  out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+  if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
 }
 
 function sameName(call: Call, piece: Piece): boolean {

@@ -10,7 +10,8 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf } from '../logprobs.ts';
-import { customToolOf, FREEFORM_INPUT, objectText } from './arguments.ts';
+import { customToolOf, unwrapFreeform } from '../freeform-tools.ts';
+import { objectText } from './arguments.ts';
 import type { CitedSources } from './cited-sources.ts';
 import { readMedia } from './read-media.ts';
 import type { PartialArguments } from './partial-arguments.ts';
@@ -153,7 +154,7 @@ export class ItemComposer {
     const object = objectText(json);
     if (object === undefined) throw malformed('args');
     open.arriving = undefined;
-    open.input = open.isFreeform ? freeText(object) : object;
+    open.input = open.isFreeform ? unwrapFreeform(object) : object;
     if (open.input !== '') out.push({ type: 'item.delta', index: open.index, delta: { kind: 'input', text: open.input } });
   }
 
@@ -227,7 +228,8 @@ export class ItemComposer {
       throw upstreamFault('illegal_lifecycle', 'The upstream went on before the arguments of a function call were whole.');
     }
     // Arguments that were cut off stay unfinished text, so that nobody can run them.
-    const input = arriving === undefined ? open.input : arriving.toJson().slice(0, -1);
+    const cut = arriving?.toJson().slice(0, -1);
+    const input = cut === undefined ? open.input : open.isFreeform ? unwrapFreeform(cut) : cut;
     const opaque =
       open.signature === undefined ? {} : { opaque: sign(this.#context.owner, open.signature, 'functionCall', item.callId) };
     const wholeStatus = arriving === undefined ? 'completed' : status;
@@ -274,10 +276,4 @@ export class ItemComposer {
 /** One signature an item: a second one, or more thought behind the empty part that closed it, begins the next. */
 function isFull({ signature }: OpenText, brings: boolean): boolean {
   return signature !== undefined && (brings || signature.form === 'thought+empty');
-}
-
-/** The text of a freeform tool that was declared as a function; arguments of another shape stay as they are. */
-function freeText(object: string): string {
-  const input = (JSON.parse(object) as JsonObject)[FREEFORM_INPUT];
-  return typeof input === 'string' ? input : object;
 }

@@ -5,8 +5,9 @@
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf } from '../freeform-tools.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { argumentsOf, customToolOf } from './arguments.ts';
+import { argumentsOf } from './arguments.ts';
 import { pairCalls } from './call-pairs.ts';
 import type { LossLog } from './loss-log.ts';
 import { mediaPart } from './media-parts.ts';
@@ -90,6 +91,7 @@ class Writer {
         this.#add('model', signedText(item.text, undefined, false));
         return;
       case 'reasoning': {
+        if (this.#signatures.isForeign(item)) return;
         if (item.raw !== undefined) this.#log.meet('reasoning: raw text in history');
         const summary = item.summary?.join('\n\n') ?? '';
         if (summary !== '') this.#log.meet('reasoning: summary in history');

@@ -12,7 +12,7 @@ export const requestLosses: RequestLosses = {
   'reasoning: raw text in history': drop('the protocol takes readable thoughts only'),
   'reasoning: summary in history': coerce('thought part'),
   'reasoning: opaque of this owner': keep,
-  'reasoning: opaque of another owner': drop('opaque values go back to their owner only'),
+  'reasoning: opaque of another owner': drop('the item goes back to its owner only'),
   'function call': keep,
   'function call signature': keep,
   'custom tool call': coerce('function call'),

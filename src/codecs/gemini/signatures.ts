@@ -90,6 +90,11 @@ export class Signatures {
     return this.#settled.has(item) ? undefined : this.#ownOf(item);
   }
 
+  /** True for an item whose value belongs to another owner: a vendor checks value and words together, so neither is sent. */
+  isForeign(item: ReasoningItem): boolean {
+    return item.opaque !== undefined && this.#ownOf(item) === undefined;
+  }
+
   #ownOf(item: Item): Opaque | undefined {
     if (!('opaque' in item) || item.opaque === undefined) return undefined;
     const { owner } = this.#target;

@@ -4,9 +4,9 @@ import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
+import { freeformSchema } from '../freeform-tools.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
 import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
-import { FREEFORM_INPUT } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`, not starting with the last three or a digit; older models take 64 characters. */
@@ -94,17 +94,6 @@ function isEmpty(schema: JsonObject): boolean {
   if (isObject(properties) && Object.keys(properties).length > 0) return false;
   const isOpen = schema['additionalProperties'] !== undefined && schema['additionalProperties'] !== false;
   return !isOpen && !['$ref', 'anyOf', 'oneOf'].some((key) => Object.hasOwn(schema, key));
-}
-
-function freeformSchema(format: JsonObject | undefined): JsonObject {
-  const definition =
-    format?.['type'] === 'grammar' && typeof format['definition'] === 'string' ? format['definition'] : undefined;
-  const description = definition === undefined ? 'The whole input of the tool, as text.' : `Text of this grammar:\n${definition}`;
-  return {
-    type: 'object',
-    properties: { [FREEFORM_INPUT]: { type: 'string', description } },
-    required: [FREEFORM_INPUT],
-  };
 }
 
 function callingConfig(

@@ -1,7 +1,9 @@
 /** Stop reasons between the messages wire and canonical outcomes, in both directions. */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
+import type { ItemStatus } from '../canonical/item.ts';
 import type { IncompleteReason, Outcome } from '../canonical/outcome.ts';
+import { CUTTING_STOPS } from './wire.ts';
 
 export interface WireStop {
   readonly reason: string;
@@ -16,6 +18,11 @@ const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['pause_turn', 'pause'],
   ['compaction', 'compaction'],
 ]);
+
+/** How the last block of an answer ended that stopped for `reason`: a filter and a limit cut what was being said. */
+export function endOfLast(reason: string): ItemStatus {
+  return reason === 'refusal' || CUTTING_STOPS.has(reason) ? 'incomplete' : 'completed';
+}
 
 /** `calledTool`: the answer holds a client tool call, so a client of another dialect must answer it whatever the word says. */
 export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {

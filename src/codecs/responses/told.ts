@@ -200,11 +200,11 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   }
 }
 
-function isPartType(type: unknown): type is PartType {
+export function isPartType(type: unknown): type is PartType {
   return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
 }
 
-function withoutOpaque(item: JsonObject): JsonObject {
+export function withoutOpaque(item: JsonObject): JsonObject {
   if (item['type'] !== 'reasoning') return item;
   return Object.fromEntries(Object.entries(item).filter(([key]) => !(OPAQUE_MEMBERS as readonly string[]).includes(key)));
 }

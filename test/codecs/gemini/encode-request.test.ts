@@ -181,14 +181,17 @@ test('G1: the first unsigned call of each step of the current turn is marked as 
 test('G3 G4 S2: a value of another owner is never sent, and after a refusal none is', () => {
   const scoped: Opaque = { owner: { ...OWNER, scope: 'https://elsewhere.example' }, value: 'ELSEWHERE' };
   const raw: Opaque = { owner: { client: 'messages' }, value: 'RAW' };
-  const items = [user('q'), model('a', scoped), { kind: 'reasoning', opaque: raw } as Item, model('b', other), user('c')];
+  const thought: Item = { kind: 'reasoning', summary: ['HIDDEN'], opaque: raw };
+  const items = [user('q'), model('a', scoped), thought, model('b', other), user('c')];
   const body = JSON.stringify(contents(items));
   assert.doesNotMatch(body, /ELSEWHERE|RAW|FOREIGN|thoughtSignature/);
+  assert.doesNotMatch(body, /HIDDEN|"thought"/, 'the words of a dropped value go with it');
   assert.ok(losses({ items }).includes('reasoning: opaque of another owner'));
 
   const own = [user('q'), call('c', 'f', '{}', { opaque: mine('SECRET') }), result('c', 'r')];
-  const second = JSON.stringify(contents(own, { withoutOpaque: true }));
-  assert.doesNotMatch(second, /SECRET/);
+  const thinking: Item = { kind: 'reasoning', summary: ['HIDDEN'], opaque: mine('SECRET', 'thought') };
+  const second = JSON.stringify(contents([thinking, ...own], { withoutOpaque: true }));
+  assert.doesNotMatch(second, /SECRET|HIDDEN/);
   assert.ok(second.includes(SKIP));
 });
 
