@@ -135,7 +135,7 @@ async function send<Answer>(target: Target, options: TextAttemptOptions, read: (
     note.upstreamStatus = head.status;
     const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
     if (typeof requestId === 'string') note.upstreamRequestId = requestId;
-    if (head.status < 200 || head.status > 299) throw await refusalOf(head, codec);
+    if (head.status < 200 || head.status > 299) throw await refusalOf(head, codec, options.clock.now());
     const { request } = options;
     const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint: options.mint };
     return await read({ codec, context, encoded, head, timers });
@@ -146,9 +146,9 @@ async function send<Answer>(target: Target, options: TextAttemptOptions, read: (
   }
 }
 
-async function refusalOf(head: UpstreamHead, codec: UpstreamCodec): Promise<Error> {
+async function refusalOf(head: UpstreamHead, codec: UpstreamCodec, receivedAtMs: number): Promise<Error> {
   const text = await readErrorText(head.body);
-  return codec.decodeError({ status: head.status, headers: head.headers, text });
+  return codec.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
 }
 
 /** A client of the same dialect says its version and its betas; betas that the request itself needs are added to them. */
