@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
-import { sseEvent, sseFrame } from '../streams/sse-encode.ts';
+import { createSseFramer } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -53,7 +53,7 @@ export class Waiting implements Reply {
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    return new Committed(createResponseWriter(this.#response, options), sseText, () => this.#response.flushHeaders());
+    return new Committed(createResponseWriter(this.#response, options), createSseFramer(), () => this.#response.flushHeaders());
   }
 }
 
@@ -65,7 +65,7 @@ export class Committed {
   readonly frame: (frame: Frame) => string;
   readonly #flush: () => void;
 
-  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText, flush: () => void = () => undefined) {
+  constructor(writer: ResponseWriter, frame: (frame: Frame) => string, flush: () => void = () => undefined) {
     this.writer = writer;
     this.frame = frame;
     this.#flush = flush;
@@ -81,10 +81,6 @@ export class Committed {
     if (frames.length > 0) await this.writer.write(frames);
     await this.writer.end();
   }
-}
-
-function sseText({ event, data }: Frame): string {
-  return event === undefined ? sseFrame(data) : sseEvent(event, data);
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

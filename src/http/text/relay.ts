@@ -31,13 +31,13 @@ export async function relay(
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
   let told: GatewayError | undefined;
-  const voice = sealed(inFrames(encoder, committed.frame), (reason) => {
+  const voice = sealed(encoder, (reason) => {
     told = toGatewayError(reason);
     return told;
   });
-  const { writer } = committed;
+  const { writer, frame } = committed;
   try {
-    let words: string[] = [];
+    let words: Frame[] = [];
     voice.push(held, words);
     if (source.ended && !voice.over) voice.end(words);
     // The head goes out with the first words, in one write; without words it goes alone.
@@ -46,7 +46,7 @@ export async function relay(
       if (words.length > 0) {
         const pending = watch.beforeWords?.();
         if (pending !== undefined) await pending;
-        const full = writer.write(words);
+        const full = writer.write(words.map(frame));
         watch.onWords();
         if (full !== undefined) {
           source.pause();
@@ -90,44 +90,8 @@ function isClientGone(reason: unknown): boolean {
 }
 
 /** The words of a failure on a stream that never got an answer. */
-export function failureFrames(
-  encoder: SealingStage<Step, Frame, GatewayError>,
-  error: GatewayError,
-  frame: (frame: Frame) => string,
-): string[] {
-  const words: string[] = [];
-  inFrames(encoder, frame).fail(error, words);
+export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): Frame[] {
+  const words: Frame[] = [];
+  encoder.fail(error, words);
   return words;
-}
-
-/** Puts an encoder's events into the frames of the client's connection. */
-function inFrames(
-  encoder: SealingStage<Step, Frame, GatewayError>,
-  frame: (frame: Frame) => string,
-): SealingStage<Step, string, GatewayError> {
-  const frames: Frame[] = [];
-  const flush = (out: string[]): void => {
-    for (const said of frames) out.push(frame(said));
-    frames.length = 0;
-  };
-  return {
-    get ended() {
-      return encoder.ended;
-    },
-    push(step, out) {
-      frames.length = 0;
-      encoder.push(step, frames);
-      flush(out);
-    },
-    end(out) {
-      frames.length = 0;
-      encoder.end(frames);
-      flush(out);
-    },
-    fail(failure, out) {
-      frames.length = 0;
-      encoder.fail(failure, frames);
-      flush(out);
-    },
-  };
 }
