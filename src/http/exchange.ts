@@ -53,7 +53,12 @@ export class Waiting implements Reply {
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    return new Committed(createResponseWriter(this.#response, options), createSseFramer(), () => this.#response.flushHeaders());
+    // The head decides whether the body is chunked (HTTP/1.0 has no chunks); who writes the chunks does not change a byte.
+    const chunked = this.#response.chunkedEncoding;
+    this.#response.chunkedEncoding = false;
+    return new Committed(createResponseWriter(this.#response, { ...options, chunked }), createSseFramer(), () =>
+      this.#response.flushHeaders(),
+    );
   }
 }
 

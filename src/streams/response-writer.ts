@@ -15,6 +15,11 @@ export interface ResponseWriterOptions {
   readonly writeStallMs: number;
   /** Absent: none. `frame` (default an SSE comment) is said after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
+  /**
+   * The writer frames HTTP/1.1 chunks itself, and `response` must not: each batch is then one string and one write, where node:http
+   * makes four of it.
+   */
+  readonly chunked?: boolean;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;
 }
@@ -26,6 +31,19 @@ export interface ResponseWriter {
   end(): Promise<void>;
   /** Cuts the connection, so that the client sees a broken stream and no ending. */
   destroy(reason: unknown): void;
+}
+
+/** Longer texts are not copied into one string with their frame. */
+const JOINED_CHARS = 4096;
+const LAST_CHUNK = '0\r\n\r\n';
+
+/** One HTTP/1.1 chunk; false when the response wants no more for now. */
+function writeChunk(response: Writable, text: string): boolean {
+  const size = Buffer.byteLength(text).toString(16);
+  if (text.length <= JOINED_CHARS) return response.write(`${size}\r\n${text}\r\n`);
+  response.write(`${size}\r\n`);
+  response.write(text);
+  return response.write('\r\n');
 }
 
 export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
@@ -65,9 +83,11 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       waiter = { resolve, reject };
     });
 
+  const send = options.chunked === true ? (text: string) => writeChunk(response, text) : (text: string) => response.write(text);
+
   /** True when the response wants no more for now. */
   const put = (text: string): boolean => {
-    if (response.write(text)) return false;
+    if (send(text)) return false;
     keepAlive?.pause();
     watchStall();
     return true;
@@ -113,7 +133,8 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       if (gone !== undefined) return Promise.reject(gone);
       keepAlive?.stop();
       const done = settle();
-      response.end();
+      if (options.chunked === true) response.end(LAST_CHUNK);
+      else response.end();
       watchStall();
       return done;
     },
