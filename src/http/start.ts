@@ -180,7 +180,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
       concurrency: new Concurrency(clock),
       retries: new RetryBudget(),
     },
-    upstreams: new Upstreams(),
+    upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
     memory: createMemory(options),

@@ -8,6 +8,7 @@ import type { DecodeContext } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { verbatimNames } from '../../../src/codecs/tool-names.ts';
 import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
+import { readBody } from '../../../src/streams/body-source.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, openStream, startMessage } from '../../support/fake-upstream.ts';
@@ -64,7 +65,7 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
       // After the finish the Channel's own limit, shorter here, makes no failure of an answer that is whole.
       const idleMs = finished ? 2_500 : 60_000;
       const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
-      const source = new AnswerStream(body, codec.decodeEvents(context), {
+      const source = new AnswerStream(readBody(body), codec.decodeEvents(context), {
         clock,
         maxEventBytes: 100_000,
         maxBytes: 1 << 30,
