@@ -25,6 +25,8 @@ export interface ResponseWriterOptions {
 }
 
 export interface ResponseWriter {
+  /** Why the client is gone, once it is. */
+  readonly gone: StreamError | undefined;
   /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
   write(frames: readonly string[]): Promise<void> | undefined;
   /** Ends the response; settles when the operating system has taken everything. Rejects when the client went first. */
@@ -120,6 +122,9 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   else if (options.keepAlive?.immediately) put(keepAliveFrame);
 
   return {
+    get gone() {
+      return gone;
+    },
     write(frames) {
       if (gone !== undefined) throw gone;
       const text = frames.length === 1 ? (frames[0] ?? '') : frames.join('');

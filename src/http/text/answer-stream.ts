@@ -12,6 +12,7 @@ import { chain } from '../../streams/chain.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
+import type { PumpSource } from '../../streams/pump.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -29,22 +30,10 @@ export interface AnswerStreamOptions {
 /** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
 
-export interface AnswerSource {
+/** Ended once the terminal was read. Fails with GatewayError. */
+export interface AnswerSource extends PumpSource<Step> {
   /** What has been said so far. */
   readonly fold: Fold;
-  /** The terminal was read, and `take` will say nothing more. */
-  readonly ended: boolean;
-  /**
-   * Appends everything that is here; false when nothing is (then `wait`). Throws the upstream's failure as GatewayError, after the good
-   * steps before it were appended.
-   */
-  take(out: Step[]): boolean;
-  wait(): Promise<void>;
-  /** The client is slow: the upstream is not to blame for silence until `resume`. */
-  pause(): void;
-  resume(): void;
-  /** Lets go of the upstream at once. */
-  cancel(reason?: unknown): void;
 }
 
 export class AnswerStream implements AnswerSource {
@@ -106,8 +95,8 @@ export class AnswerStream implements AnswerSource {
     this.#stages.push(bytes, out);
   }
 
-  wait(): Promise<void> {
-    return this.#reader.wait();
+  ready(wake: () => void): void {
+    this.#reader.ready(wake);
   }
 
   pause(): void {
@@ -156,7 +145,7 @@ export function wholeAsSource(step: Step): AnswerSource {
       order.end();
       return true;
     },
-    wait: () => Promise.resolve(),
+    ready: (wake) => queueMicrotask(wake),
     pause: () => undefined,
     resume: () => undefined,
     cancel() {

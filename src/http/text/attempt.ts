@@ -181,7 +181,7 @@ async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
     let broken = false;
     try {
       if (!source.take(held)) {
-        await source.wait();
+        await arrival(source);
         continue;
       }
     } catch (thrown) {
@@ -211,8 +211,12 @@ function throwEarlyFailure(held: readonly Step[]): void {
 
 async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {
   const steps: Step[] = [];
-  while (!source.ended) if (!source.take(steps)) await source.wait();
+  while (!source.ended) if (!source.take(steps)) await arrival(source);
   return steps;
+}
+
+function arrival(source: AnswerSource): Promise<void> {
+  return new Promise((resolve) => source.ready(resolve));
 }
 
 function checkOrder(steps: readonly Step[]): void {

@@ -5,9 +5,9 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Frame } from '../../codecs/codec.ts';
+import { type PumpWriter, pump } from '../../streams/pump.ts';
 import { sealed } from '../../streams/seal.ts';
 import type { SealingStage } from '../../streams/stage.ts';
-import { ENDED } from '../../streams/stream-error.ts';
 import type { Committed } from '../exchange.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
@@ -35,58 +35,37 @@ export async function relay(
     told = toGatewayError(reason);
     return told;
   });
-  const { writer, frame } = committed;
-  try {
-    let words: Frame[] = [];
-    voice.push(held, words);
-    if (source.ended && !voice.over) voice.end(words);
-    // The head goes out with the first words, in one write; without words it goes alone.
-    if (words.length === 0) committed.flushHead();
-    for (;;) {
-      if (words.length > 0) {
-        const pending = watch.beforeWords?.();
-        if (pending !== undefined) await pending;
-        const full = writer.write(words.map(frame));
-        watch.onWords();
-        if (full !== undefined) {
-          source.pause();
-          await full;
-          source.resume();
-        }
-      }
-      if (voice.over) break;
-      words = [];
-      const steps: Step[] = [];
-      try {
-        if (!source.take(steps)) {
-          await source.wait();
-          continue;
-        }
-        voice.push(steps, words);
-        if (source.ended && !voice.over) voice.end(words);
-      } catch (reason) {
-        if (isClientGone(reason) && !isCancelled(reason)) throw reason;
-        voice.push(steps, words);
-        voice.abort(reason, words);
-      }
-    }
-    if (!source.ended) source.cancel(ENDED);
-    await writer.end();
-    return told;
-  } catch (reason) {
-    source.cancel(reason);
-    if (!isClientGone(reason)) writer.destroy(reason);
-    throw reason;
-  }
+  let silent = true;
+  const said = pump(source, voice, framed(committed), {
+    held,
+    isGone,
+    beforeWords: () => watch.beforeWords?.(),
+    onWords() {
+      silent = false;
+      watch.onWords();
+    },
+  });
+  // The head goes out with the first words, in one write; without words it goes alone.
+  if (silent) committed.flushHead();
+  await said;
+  return told;
 }
 
-/** The client does not want the answer any more, but is still there (a WebSocket): it reads how the answer ended. */
-function isCancelled(reason: unknown): boolean {
-  return toGatewayError(reason).shownCode === 'cancelled';
+/** The client left. One that is still there (a WebSocket) and does not want the answer any more reads how it ended. */
+function isGone(reason: unknown): boolean {
+  const { code, shownCode } = toGatewayError(reason);
+  return code === 'client_closed_request' && shownCode !== 'cancelled';
 }
 
-function isClientGone(reason: unknown): boolean {
-  return toGatewayError(reason).code === 'client_closed_request';
+function framed({ writer, frame }: Committed): PumpWriter<Frame> {
+  return {
+    get gone() {
+      return writer.gone;
+    },
+    write: (words) => writer.write(words.map(frame)),
+    end: () => writer.end(),
+    destroy: (reason) => writer.destroy(reason),
+  };
 }
 
 /** The words of a failure on a stream that never got an answer. */

@@ -54,7 +54,11 @@ export class Outlet {
 
   /** The writer of one turn. Its end leaves the connection open. */
   writer(): ResponseWriter {
+    const gone = (): StreamError | undefined => this.#gone;
     return {
+      get gone() {
+        return gone();
+      },
       write: (messages) => this.#write(messages),
       end: () => (this.#gone === undefined ? Promise.resolve() : Promise.reject(this.#gone)),
       destroy: () => this.#ws.terminate(),
