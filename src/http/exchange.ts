@@ -83,8 +83,7 @@ export class Committed {
 
   /** Resolves when the client has everything; rejects when it left first. */
   async end(frames: readonly string[]): Promise<void> {
-    if (frames.length > 0) await this.writer.write(frames);
-    await this.writer.end();
+    await this.writer.end(frames);
   }
 }
 

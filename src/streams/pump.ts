@@ -24,7 +24,8 @@ export interface PumpWriter<Out> {
   readonly gone: unknown;
   /** Undefined when more may follow, otherwise settles when it may. Throws or rejects once the reader is gone. */
   write(words: readonly Out[]): Promise<void> | undefined;
-  end(): Promise<void>;
+  /** The last words, and the end. */
+  end(words: readonly Out[]): Promise<void>;
   /** Cuts the connection. Does nothing once the reader is gone. */
   destroy(reason: unknown): void;
 }
@@ -94,16 +95,17 @@ class Pump<In, Out> {
           this.#source.ready(this.#goOn);
           return;
         }
+        if (this.#step.over) break;
         const full = words.length === 0 ? undefined : this.#say(words);
         if (full !== undefined) {
           full.then(this.#goOn, this.#fail);
           return;
         }
-        if (this.#step.over) break;
         words = this.#read();
       }
+      const ended = this.#end(words);
       if (!this.#source.ended) this.#source.cancel(ENDED);
-      this.#writer.end().then(this.#resolve, this.#fail);
+      ended.then(this.#resolve, this.#fail);
     } catch (reason) {
       this.#stop(reason);
     }
@@ -112,6 +114,18 @@ class Pump<In, Out> {
   #say(words: readonly Out[]): Promise<void> | undefined {
     const pending = this.#options.beforeWords?.();
     return pending === undefined ? this.#write(words) : pending.then(() => this.#write(words));
+  }
+
+  #end(words: readonly Out[]): Promise<void> {
+    const pending = words.length === 0 ? undefined : this.#options.beforeWords?.();
+    return pending === undefined ? this.#writeEnd(words) : pending.then(() => this.#writeEnd(words));
+  }
+
+  #writeEnd(words: readonly Out[]): Promise<void> {
+    if (this.#writer.gone !== undefined) throw this.#writer.gone;
+    const ended = this.#writer.end(words);
+    if (words.length > 0) this.#options.onWords?.();
+    return ended;
   }
 
   #write(words: readonly Out[]): Promise<void> | undefined {
@@ -124,7 +138,6 @@ class Pump<In, Out> {
 
   /** The words of what is there; undefined when nothing is. Throws when nobody is there to read them. */
   #read(): readonly Out[] | undefined {
-    if (this.#step.over) return [];
     // Nobody is left to hear the words of a failure that is only our own cancel.
     if (this.#writer.gone !== undefined) throw this.#writer.gone;
     const taken: In[] = [];

@@ -29,8 +29,8 @@ export interface ResponseWriter {
   readonly gone: StreamError | undefined;
   /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
   write(frames: readonly string[]): Promise<void> | undefined;
-  /** Ends the response; settles when the operating system has taken everything. Rejects when the client went first. */
-  end(): Promise<void>;
+  /** The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went first. */
+  end(frames?: readonly string[]): Promise<void>;
   /** Cuts the connection, so that the client sees a broken stream and no ending. */
   destroy(reason: unknown): void;
 }
@@ -46,6 +46,20 @@ function writeChunk(response: Writable, text: string): boolean {
   response.write(`${size}\r\n`);
   response.write(text);
   return response.write('\r\n');
+}
+
+function endChunks(response: Writable, text: string): void {
+  if (text === '') response.end(LAST_CHUNK);
+  else if (text.length <= JOINED_CHARS) response.end(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${LAST_CHUNK}`);
+  else {
+    response.write(`${Buffer.byteLength(text).toString(16)}\r\n`);
+    response.write(text);
+    response.end(`\r\n${LAST_CHUNK}`);
+  }
+}
+
+function joined(frames: readonly string[]): string {
+  return frames.length === 1 ? (frames[0] ?? '') : frames.join('');
 }
 
 export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
@@ -127,19 +141,20 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
     },
     write(frames) {
       if (gone !== undefined) throw gone;
-      const text = frames.length === 1 ? (frames[0] ?? '') : frames.join('');
+      const text = joined(frames);
       // Nothing said is still silence: an upstream's comments must not silence our own.
       if (text === '') return response.writableNeedDrain ? settle() : undefined;
       if (put(text)) return settle();
       keepAlive?.touch();
       return undefined;
     },
-    end() {
+    end(frames = []) {
       if (gone !== undefined) return Promise.reject(gone);
       keepAlive?.stop();
       const done = settle();
-      if (options.chunked === true) response.end(LAST_CHUNK);
-      else response.end();
+      const text = joined(frames);
+      if (options.chunked === true) endChunks(response, text);
+      else response.end(text === '' ? undefined : text);
       watchStall();
       return done;
     },

@@ -63,7 +63,7 @@ function framed({ writer, frame }: Committed): PumpWriter<Frame> {
       return writer.gone;
     },
     write: (words) => writer.write(words.map(frame)),
-    end: () => writer.end(),
+    end: (words) => writer.end(words.map(frame)),
     destroy: (reason) => writer.destroy(reason),
   };
 }

@@ -60,9 +60,14 @@ export class Outlet {
         return gone();
       },
       write: (messages) => this.#write(messages),
-      end: () => (this.#gone === undefined ? Promise.resolve() : Promise.reject(this.#gone)),
+      end: (messages = []) => this.#end(messages),
       destroy: () => this.#ws.terminate(),
     };
+  }
+
+  async #end(messages: readonly string[]): Promise<void> {
+    if (messages.length > 0) await this.#write(messages);
+    if (this.#gone !== undefined) throw this.#gone;
   }
 
   #write(messages: readonly string[]): Promise<void> | undefined {
