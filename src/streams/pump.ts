@@ -21,7 +21,7 @@ export interface PumpSource<In> {
 
 export interface PumpWriter<Out> {
   /** Why the reader is gone, once it is. */
-  readonly gone: unknown;
+  gone(): unknown;
   /** Undefined when more may follow, otherwise settles when it may. Throws or rejects once the reader is gone. */
   write(words: readonly Out[]): Promise<void> | undefined;
   /** The last words, and the end. */
@@ -122,7 +122,7 @@ class Pump<In, Out> {
   }
 
   #writeEnd(words: readonly Out[]): Promise<void> {
-    if (this.#writer.gone !== undefined) throw this.#writer.gone;
+    this.#checkReader();
     const ended = this.#writer.end(words);
     if (words.length > 0) this.#options.onWords?.();
     return ended;
@@ -139,7 +139,7 @@ class Pump<In, Out> {
   /** The words of what is there; undefined when nothing is. Throws when nobody is there to read them. */
   #read(): readonly Out[] | undefined {
     // Nobody is left to hear the words of a failure that is only our own cancel.
-    if (this.#writer.gone !== undefined) throw this.#writer.gone;
+    this.#checkReader();
     const taken: In[] = [];
     try {
       if (!this.#source.take(taken)) return undefined;
@@ -159,12 +159,17 @@ class Pump<In, Out> {
       else if (this.#source.ended && !this.#step.over) this.#step.end(words);
     } catch (broken) {
       const { lastWords } = this.#options;
-      if (lastWords !== undefined && this.#writer.gone === undefined) {
-        this.#writer.write([...words, ...lastWords])?.catch(() => this.#writer.gone);
+      if (lastWords !== undefined && this.#writer.gone() === undefined) {
+        this.#writer.write([...words, ...lastWords])?.catch(() => broken);
       }
       throw broken;
     }
     return words;
+  }
+
+  #checkReader(): void {
+    const gone = this.#writer.gone();
+    if (gone !== undefined) throw gone;
   }
 
   #stop(reason: unknown): void {

@@ -26,7 +26,7 @@ export interface ResponseWriterOptions {
 
 export interface ResponseWriter {
   /** Why the client is gone, once it is. */
-  readonly gone: StreamError | undefined;
+  gone(): StreamError | undefined;
   /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
   write(frames: readonly string[]): Promise<void> | undefined;
   /** The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went first. */
@@ -136,9 +136,7 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   else if (options.keepAlive?.immediately) put(keepAliveFrame);
 
   return {
-    get gone() {
-      return gone;
-    },
+    gone: () => gone,
     write(frames) {
       if (gone !== undefined) throw gone;
       const text = joined(frames);

@@ -130,28 +130,50 @@ export class AnswerStream implements AnswerSource {
 
 /** A whole JSON answer to a request for a stream: the stream that arrived at once. */
 export function wholeAsSource(step: Step): AnswerSource {
-  const order = new Order();
-  let taken = false;
-  return {
-    fold: order.fold,
-    get ended() {
-      return taken;
-    },
-    take(out) {
-      if (taken) return true;
-      taken = true;
-      // Its text is a whole body and no event: what a stream says is made from its meaning.
-      order.push({ events: step.events }, out);
-      order.end();
-      return true;
-    },
-    ready: (wake) => queueMicrotask(wake),
-    pause: () => undefined,
-    resume: () => undefined,
-    cancel() {
-      taken = true;
-    },
-  };
+  return new WholeSource(step);
+}
+
+class WholeSource implements AnswerSource {
+  readonly #step: Step;
+  readonly #order = new Order();
+  #taken = false;
+
+  constructor(step: Step) {
+    this.#step = step;
+  }
+
+  get fold(): Fold {
+    return this.#order.fold;
+  }
+
+  get ended(): boolean {
+    return this.#taken;
+  }
+
+  take(out: Step[]): boolean {
+    if (this.#taken) return true;
+    this.#taken = true;
+    // Its text is a whole body and no event: what a stream says is made from its meaning.
+    this.#order.push({ events: this.#step.events }, out);
+    this.#order.end();
+    return true;
+  }
+
+  ready(wake: () => void): void {
+    queueMicrotask(wake);
+  }
+
+  pause(): void {
+    // Nothing is on its way.
+  }
+
+  resume(): void {
+    // Nothing is on its way.
+  }
+
+  cancel(): void {
+    this.#taken = true;
+  }
 }
 
 /** The first word that commits: an item, or the terminal of an answer without one. `response.start` and usage wait with it. */

@@ -59,9 +59,7 @@ function isGone(reason: unknown): boolean {
 
 function framed({ writer, frame }: Committed): PumpWriter<Frame> {
   return {
-    get gone() {
-      return writer.gone;
-    },
+    gone: () => writer.gone(),
     write: (words) => writer.write(words.map(frame)),
     end: (words) => writer.end(words.map(frame)),
     destroy: (reason) => writer.destroy(reason),

@@ -54,11 +54,8 @@ export class Outlet {
 
   /** The writer of one turn. Its end leaves the connection open. */
   writer(): ResponseWriter {
-    const gone = (): StreamError | undefined => this.#gone;
     return {
-      get gone() {
-        return gone();
-      },
+      gone: () => this.#gone,
       write: (messages) => this.#write(messages),
       end: (messages = []) => this.#end(messages),
       destroy: () => this.#ws.terminate(),
