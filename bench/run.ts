@@ -16,6 +16,7 @@ import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
 import { admission } from './suites/store.ts';
+import { websocket } from './suites/websocket.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -36,6 +37,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, { rivals: values.rival, nodeArgs }),
+  websocket: () => websocket(rounds),
   admission: () => admission(rounds),
   memory: () => memory(Number(values.streams)),
   'event-loop': () => eventLoop(),

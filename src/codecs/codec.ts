@@ -81,7 +81,7 @@ export interface CodecOptions {
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
   readonly acceptDoneWithoutFinish?: boolean;
-  /** Lower freeform custom tools to a function with one string `input` where the dialect has no custom tools. */
+  /** Lower freeform custom tools to a function with one string `input`: the dialect, or this upstream, has functions only. */
   readonly lowerCustomTools?: boolean;
 }
 

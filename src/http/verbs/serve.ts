@@ -20,7 +20,7 @@ import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary, isWorker, leavePrimary, runWorkers, type Signal, workerPost } from '../workers.ts';
+import { answerPrimary, isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -91,6 +91,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const { workers: count, clock, onSignal } = options;
     return await runWorkers({ count, operations, clock, log, onSignal });
   }
+  const orphaned = primaryGone();
   const store = await options.openStore(source.current(), problemsTo(log));
   try {
     const running = await start(options, source, store, log);
@@ -98,7 +99,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
     const { host } = source.current().listen;
     const greeting = `Mizu listens on http://${host}:${running.port}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload() });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
   } finally {
     source.close();
     await store.close();
@@ -158,13 +159,15 @@ interface Serving {
   readonly log: Logger;
   readonly greeting: string;
   readonly reload: () => void;
+  /** Settled when the process that hands out connections has died. */
+  readonly orphaned?: Promise<void>;
 }
 
 /**
  * Resolves with the exit code. A rejection that nobody caught is one request's: it is logged and the others go on. An exception that
  * nobody caught leaves a state that nobody knows: what is open may finish, then a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload }: Serving): Promise<number> {
+async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
@@ -176,6 +179,10 @@ async function untilStopped(options: ServeOptions, { running, log, greeting, rel
       log.error({ err: error, kind }, 'nobody caught this');
       if (kind === 'exception') stop(1);
     });
+    orphaned?.then(() => {
+      log.error('the primary process ended: what is open may finish');
+      stop(1);
+    }, reject);
     options.onSignal((signal) => {
       if (signal === 'renew') log.warn('only a gateway with --workers can renew them');
       else if (signal === 'reload') reload();
