@@ -7,7 +7,7 @@ import { codecs } from '../../src/codecs/registry.ts';
 import { sealed } from '../../src/streams/seal.ts';
 import { chain } from '../../src/streams/chain.ts';
 import { sseDecode, type SseEvent } from '../../src/streams/sse-decode.ts';
-import { sseEvent, sseFrame } from '../../src/streams/sse-encode.ts';
+import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import type { Stage } from '../../src/streams/stage.ts';
 import { type BenchDialect, requestBody } from '../fixtures.ts';
 
@@ -69,10 +69,6 @@ export function encode(pair: Pair, steps: readonly Step[]): Frame[] {
   return frames;
 }
 
-export function frameText({ event, data }: Frame): string {
-  return event === undefined ? sseFrame(data) : sseEvent(event, data);
-}
-
 /** Upstream reads to client writes, one write a read that said something. Throws when the answer did not end well. */
 export function convert(pair: Pair, reads: readonly Uint8Array[]): string[] {
   const upstream: Stage<Uint8Array, Step> = chain(
@@ -82,6 +78,7 @@ export function convert(pair: Pair, reads: readonly Uint8Array[]): string[] {
   const voice = sealed(pair.client.encodeEvents(pair.encoding), (reason) => {
     throw reason;
   });
+  const frame = createSseFramer();
   const writes: string[] = [];
   for (const read of reads) {
     if (upstream.ended) break;
@@ -89,7 +86,7 @@ export function convert(pair: Pair, reads: readonly Uint8Array[]): string[] {
     upstream.push(read, steps);
     const frames: Frame[] = [];
     voice.push(steps, frames);
-    if (frames.length > 0) writes.push(frames.map(frameText).join(''));
+    if (frames.length > 0) writes.push(frames.map(frame).join(''));
   }
   if (!voice.over) throw new Error('the bench answer did not end');
   return writes;

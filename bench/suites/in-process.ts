@@ -2,10 +2,11 @@
 import { Order } from '../../src/codecs/canonical/order.ts';
 import { codecs } from '../../src/codecs/registry.ts';
 import { sealed } from '../../src/streams/seal.ts';
+import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { toTransform } from '../../src/streams/to-transform.ts';
 import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { textFrames, tokens } from '../fixtures.ts';
-import { convert, decode, DIALECTS, encode, frameText, MAX_EVENT_BYTES, pairOf, sseEventsOf } from '../harness/pipeline.ts';
+import { convert, decode, DIALECTS, encode, MAX_EVENT_BYTES, pairOf, sseEventsOf } from '../harness/pipeline.ts';
 import type { Row } from '../harness/statistics.ts';
 import { microsOf } from '../harness/timing.ts';
 import { historyBody, type Shape, shapes, toolDeltas } from '../shapes.ts';
@@ -21,7 +22,7 @@ export function streams(rounds: number): Row[] {
     rows.push({ suite: 'streams', name: `SSE decode, ${name}`, unit: 'µs', floor, subject, ratio: subject / floor });
   }
   const events = sseEventsOf([Buffer.from(textFrames('chat', tokens(96)).join(''))]);
-  const encoded = microsOf(() => void events.map(frameText).join(''), rounds).best;
+  const encoded = microsOf(() => void events.map(createSseFramer()).join(''), rounds).best;
   rows.push({ suite: 'streams', name: 'SSE encode', unit: UNIT, subject: encoded });
   const through = microsOf(() => {
     const voice = sealed(passing, String);
@@ -149,7 +150,8 @@ async function piped(rounds: number): Promise<Row> {
       .pipeThrough(toTransform(pair.upstream.decodeEvents(pair.decoding)))
       .pipeThrough(toTransform(new Order()))
       .pipeThrough(toTransform(encoder));
-    for await (const frames of out) frames.map(frameText).join('');
+    const frame = createSseFramer();
+    for await (const frames of out) frames.map(frame).join('');
     times.push((performance.now() - started) * 1000);
   }
   const floor = microsOf(() => void convert(pair, reads), rounds).best;

@@ -17,6 +17,8 @@ import type { ToolNames } from './tool-names.ts';
 export interface Frame {
   readonly event: string | undefined;
   readonly data: string;
+  /** `data` holds no line end for certain, as nothing that JSON.stringify wrote does: then nobody need look. */
+  readonly oneLine?: boolean;
 }
 
 /** Makes a new id: the prefix and 32 hexadecimal characters. Injected, so that codecs are deterministic. */

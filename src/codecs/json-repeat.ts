@@ -172,13 +172,14 @@ const BACKSLASH = 0x5c;
 function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
   const first = literals[0] ?? '';
   if (!standsAt(text, 0, first)) return undefined;
-  const raws: string[] = [];
+  // An array of the right length: one that is pushed to makes room for many.
+  const raws = literals.slice(1);
   let at = first.length;
   for (let index = 0; index < holes.length; index++) {
     const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);
     const literal = literals[index + 1] ?? '';
     if (end < 0 || !standsAt(text, end, literal)) return undefined;
-    raws.push(text.slice(at, end));
+    raws[index] = text.slice(at, end);
     at = end + literal.length;
   }
   return at === text.length ? raws : undefined;

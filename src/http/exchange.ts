@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
-import { sseForeignEvent } from '../streams/sse-encode.ts';
+import { createSseFramer } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -53,7 +53,12 @@ export class Waiting implements Reply {
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    return new Committed(createResponseWriter(this.#response, options), sseText, () => this.#response.flushHeaders());
+    // The head decides whether the body is chunked (HTTP/1.0 has no chunks); who writes the chunks does not change a byte.
+    const chunked = this.#response.chunkedEncoding;
+    this.#response.chunkedEncoding = false;
+    return new Committed(createResponseWriter(this.#response, { ...options, chunked }), createSseFramer(), () =>
+      this.#response.flushHeaders(),
+    );
   }
 }
 
@@ -65,7 +70,7 @@ export class Committed {
   readonly frame: (frame: Frame) => string;
   readonly #flush: () => void;
 
-  constructor(writer: ResponseWriter, frame: (frame: Frame) => string = sseText, flush: () => void = () => undefined) {
+  constructor(writer: ResponseWriter, frame: (frame: Frame) => string, flush: () => void = () => undefined) {
     this.writer = writer;
     this.frame = frame;
     this.#flush = flush;
@@ -78,13 +83,8 @@ export class Committed {
 
   /** Resolves when the client has everything; rejects when it left first. */
   async end(frames: readonly string[]): Promise<void> {
-    if (frames.length > 0) await this.writer.write(frames);
-    await this.writer.end();
+    await this.writer.end(frames);
   }
-}
-
-function sseText({ event, data }: Frame): string {
-  return sseForeignEvent(event, data);
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

@@ -12,7 +12,9 @@ export const BATCH_BYTES = 64 * 1024;
 export interface BodyReader {
   /** Everything that is here (up to about 64 KiB), or undefined: nothing yet, or null: the end. Throws when the body failed and nothing is left. */
   take(): readonly Uint8Array[] | undefined | null;
-  /** Settles when `take` may have something new to say. Never rejects. */
+  /** Calls `wake` once, soon after `take` may have something new to say; never before this call has returned. */
+  ready(wake: () => void): void;
+  /** {@link ready} as a promise. Never rejects. */
   wait(): Promise<void>;
   /** Lets go of the body and of what is buffered: `take` says the end. At once, but see {@link Drain}. Never throws. */
   cancel(reason?: unknown): void;
@@ -35,8 +37,12 @@ export function readBody(body: Readable, drain?: Drain): BodyReader {
   let finished = body.readableEnded;
   let cancelled = false;
   const rouse = (): void => {
-    wake?.();
+    const woken = wake;
     wake = undefined;
+    woken?.();
+  };
+  const ready = (listener: () => void): void => {
+    wake = listener;
   };
   body.on('readable', rouse);
   body.on('error', rouse);
@@ -65,11 +71,8 @@ export function readBody(body: Readable, drain?: Drain): BodyReader {
       if (body.destroyed) throw new StreamError('source_closed', 'the body closed before its end');
       return undefined;
     },
-    wait() {
-      return new Promise<void>((resolve) => {
-        wake = resolve;
-      });
-    },
+    ready,
+    wait: () => new Promise<void>(ready),
     cancel(reason) {
       if (cancelled) return;
       cancelled = true;

@@ -1,91 +1,184 @@
 /**
- * Body, sealed stage and response joined by one loop instead of Web Streams. Law: the same bytes as `bodySource(body).pipeThrough(seal(
- * stage)).pipeTo(sinkTo(response))`, endings, cancel and back-pressure included. A paced stream (one event a read) costs far less so.
+ * Source, sealed step and writer joined by one loop instead of Web Streams. Law: the same bytes as piping them, endings, cancel and
+ * back-pressure included. What arrives is read, turned into words and written in one go, without a promise unless somebody must wait.
  */
-import type { Readable, Writable } from 'node:stream';
-import { type BodyReader, type BodySourceOptions, readBody } from './body-source.ts';
-import { createResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
-import { type Sealed, sealed } from './seal.ts';
-import type { SealingStage } from './stage.ts';
-import { StreamError } from './stream-error.ts';
+import type { Sealed } from './seal.ts';
+import { ENDED } from './stream-error.ts';
 
-export interface PumpOptions<F> extends ResponseWriterOptions, BodySourceOptions {
-  readonly toFailure: (reason: unknown) => F;
+export interface PumpSource<In> {
+  /** Appends everything that is here; false when nothing is (then `ready`). Throws once it has failed, after what came before was appended. */
+  take(out: In[]): boolean;
+  /** Calls `wake` once, when `take` may have something new to say; never before this call has returned. */
+  ready(wake: () => void): void;
+  /** Everything was taken. */
+  readonly ended: boolean;
+  /** Between these two the reader is behind, and silence is not the source's fault. */
+  pause(): void;
+  resume(): void;
+  /** Lets go of what is behind the source. Reason `ended`: everything was said. */
+  cancel(reason: unknown): void;
+}
+
+export interface PumpWriter<Out> {
+  /** Why the reader is gone, once it is. */
+  gone(): unknown;
+  /** Undefined when more may follow, otherwise settles when it may. Throws or rejects once the reader is gone. */
+  write(words: readonly Out[]): Promise<void> | undefined;
+  /** The last words, and the end. */
+  end(words: readonly Out[]): Promise<void>;
+  /** Cuts the connection. Does nothing once the reader is gone. */
+  destroy(reason: unknown): void;
+}
+
+export interface PumpOptions<In, Out> {
+  /** What was taken from the source before. */
+  readonly held?: readonly In[];
+  /** What must be done before the words in hand may go out. */
+  readonly beforeWords?: () => Promise<void> | undefined;
+  /** What must be done before the last words may go out. */
+  readonly beforeEnd?: () => Promise<void> | undefined;
+  /** Words were written. */
+  readonly onWords?: () => void;
+  /** A failure of the source that only says that nobody is there to hear of it. */
+  readonly isGone?: (reason: unknown) => boolean;
   /** The dialect's constant error frame, said before the connection is cut should `fail` itself throw. */
-  readonly lastWords?: readonly string[];
+  readonly lastWords?: readonly Out[];
 }
 
 /**
- * Resolves when the response has ended, be it in words of failure. Rejects when the client left or stalled (the body is then destroyed
+ * Resolves when the writer has ended, be it in words of failure. Rejects when the reader left or stalled (the source is then cancelled
  * at once), and when `fail` broke its contract (the connection is then cut).
  */
-export async function pump<F>(
-  body: Readable,
-  stage: SealingStage<Uint8Array, string, F>,
-  response: Writable,
-  options: PumpOptions<F>,
+export function pump<In, Out>(
+  source: PumpSource<In>,
+  step: Sealed<In, Out>,
+  writer: PumpWriter<Out>,
+  options: PumpOptions<In, Out> = {},
 ): Promise<void> {
-  const source = readBody(body, options.drain);
-  const step = sealed(stage, options.toFailure);
-  const finish = (): void => source.finish();
-  options.endSignal?.addEventListener('abort', finish, { once: true });
-  if (options.endSignal?.aborted) finish();
-  let gone: StreamError | undefined;
-  const writer = createResponseWriter(response, {
-    ...options,
-    onGone(reason) {
-      gone = reason;
-      source.cancel(reason);
-      options.onGone?.(reason);
-    },
-  });
-
-  try {
-    while (!step.over) {
-      // Nobody is left to hear the words of a failure that is only our own cancel.
-      if (gone !== undefined) throw gone;
-      const words: string[] = [];
-      try {
-        if (!read(source, step, words, options)) {
-          await source.wait();
-          continue;
-        }
-      } catch (broken) {
-        await writer.write([...words, ...(options.lastWords ?? [])]);
-        writer.destroy(broken);
-        throw broken;
-      }
-      const full = writer.write(words);
-      if (full !== undefined) await full;
-    }
-    source.cancel(new StreamError('ended', 'the ending was said'));
-    await writer.end();
-  } catch (reason) {
-    source.cancel(reason);
-    throw reason;
-  } finally {
-    options.endSignal?.removeEventListener('abort', finish);
-  }
+  return new Promise((resolve, reject) => new Pump(source, step, writer, options, resolve, reject).start());
 }
 
-/** Feeds what is there to the step; false when nothing is. Throws only what a broken `fail` threw. */
-function read(source: BodyReader, step: Sealed<Uint8Array, string>, words: string[], options: BodySourceOptions): boolean {
-  let batch: readonly Uint8Array[] | undefined | null;
-  try {
-    batch = source.take();
-  } catch (reason) {
-    step.abort(reason, words);
-    return true;
+class Pump<In, Out> {
+  readonly #source: PumpSource<In>;
+  readonly #step: Sealed<In, Out>;
+  readonly #writer: PumpWriter<Out>;
+  readonly #options: PumpOptions<In, Out>;
+  readonly #resolve: () => void;
+  readonly #reject: (reason: unknown) => void;
+  readonly #goOn = (): void => this.#run(undefined);
+  readonly #fail = (reason: unknown): void => this.#stop(reason);
+
+  constructor(
+    source: PumpSource<In>,
+    step: Sealed<In, Out>,
+    writer: PumpWriter<Out>,
+    options: PumpOptions<In, Out>,
+    resolve: () => void,
+    reject: (reason: unknown) => void,
+  ) {
+    this.#source = source;
+    this.#step = step;
+    this.#writer = writer;
+    this.#options = options;
+    this.#resolve = resolve;
+    this.#reject = reject;
   }
-  if (batch === undefined) {
-    options.onWait?.();
-    return false;
+
+  start(): void {
+    this.#run(this.#options.held);
   }
-  if (batch === null) {
-    step.end(words);
-  } else {
-    options.onBytes?.();
-    step.push(batch, words);
+
+  /** Reads and writes until somebody has to be waited for, or everything was said. Never throws. */
+  #run(held: readonly In[] | undefined): void {
+    try {
+      let words = held === undefined ? this.#read() : this.#words(held, undefined);
+      for (;;) {
+        if (words === undefined) {
+          this.#source.ready(this.#goOn);
+          return;
+        }
+        if (this.#step.over) break;
+        const full = words.length === 0 ? undefined : this.#say(words);
+        if (full !== undefined) {
+          full.then(this.#goOn, this.#fail);
+          return;
+        }
+        words = this.#read();
+      }
+      const ended = this.#end(words);
+      if (!this.#source.ended) this.#source.cancel(ENDED);
+      ended.then(this.#resolve, this.#fail);
+    } catch (reason) {
+      this.#stop(reason);
+    }
   }
-  return true;
+
+  #say(words: readonly Out[]): Promise<void> | undefined {
+    const pending = this.#options.beforeWords?.();
+    return pending === undefined ? this.#write(words) : pending.then(() => this.#write(words));
+  }
+
+  #end(words: readonly Out[]): Promise<void> {
+    const { beforeWords, beforeEnd } = this.#options;
+    const pending = words.length === 0 ? undefined : beforeWords?.();
+    const ending = pending === undefined ? beforeEnd?.() : pending.then(() => beforeEnd?.());
+    return ending === undefined ? this.#writeEnd(words) : ending.then(() => this.#writeEnd(words));
+  }
+
+  #writeEnd(words: readonly Out[]): Promise<void> {
+    this.#checkReader();
+    const ended = this.#writer.end(words);
+    if (words.length > 0) this.#options.onWords?.();
+    return ended;
+  }
+
+  #write(words: readonly Out[]): Promise<void> | undefined {
+    const full = this.#writer.write(words);
+    this.#options.onWords?.();
+    if (full === undefined) return undefined;
+    this.#source.pause();
+    return full.then(() => this.#source.resume());
+  }
+
+  /** The words of what is there; undefined when nothing is. Throws when nobody is there to read them. */
+  #read(): readonly Out[] | undefined {
+    // Nobody is left to hear the words of a failure that is only our own cancel.
+    this.#checkReader();
+    const taken: In[] = [];
+    try {
+      if (!this.#source.take(taken)) return undefined;
+    } catch (reason) {
+      if (this.#options.isGone?.(reason) === true) throw reason;
+      return this.#words(taken, { reason });
+    }
+    return this.#words(taken, undefined);
+  }
+
+  /** Throws what a broken `fail` threw. */
+  #words(taken: readonly In[], failure: { readonly reason: unknown } | undefined): readonly Out[] {
+    const words: Out[] = [];
+    try {
+      this.#step.push(taken, words);
+      if (failure !== undefined) this.#step.abort(failure.reason, words);
+      else if (this.#source.ended && !this.#step.over) this.#step.end(words);
+    } catch (broken) {
+      const { lastWords } = this.#options;
+      if (lastWords !== undefined && this.#writer.gone() === undefined) {
+        this.#writer.write([...words, ...lastWords])?.catch(() => broken);
+      }
+      throw broken;
+    }
+    return words;
+  }
+
+  #checkReader(): void {
+    const gone = this.#writer.gone();
+    if (gone !== undefined) throw gone;
+  }
+
+  #stop(reason: unknown): void {
+    this.#source.cancel(reason);
+    if (this.#options.isGone?.(reason) !== true) this.#writer.destroy(reason);
+    this.#reject(reason);
+  }
 }

@@ -15,17 +15,51 @@ export interface ResponseWriterOptions {
   readonly writeStallMs: number;
   /** Absent: none. `frame` (default an SSE comment) is said after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
+  /**
+   * The writer frames HTTP/1.1 chunks itself, and `response` must not: each batch is then one string and one write, where node:http
+   * makes four of it.
+   */
+  readonly chunked?: boolean;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;
 }
 
 export interface ResponseWriter {
+  /** Why the client is gone, once it is. */
+  gone(): StreamError | undefined;
   /** Writes the frames at once; undefined when more may follow, otherwise settles at `drain`. Throws or rejects once the client is gone. */
   write(frames: readonly string[]): Promise<void> | undefined;
-  /** Ends the response; settles when the operating system has taken everything. Rejects when the client went first. */
-  end(): Promise<void>;
+  /** The last frames and the end, at once; settles when the operating system has taken everything. Rejects when the client went first. */
+  end(frames?: readonly string[]): Promise<void>;
   /** Cuts the connection, so that the client sees a broken stream and no ending. */
   destroy(reason: unknown): void;
+}
+
+/** Longer texts are not copied into one string with their frame. */
+const JOINED_CHARS = 4096;
+const LAST_CHUNK = '0\r\n\r\n';
+
+/** One HTTP/1.1 chunk; false when the response wants no more for now. */
+function writeChunk(response: Writable, text: string): boolean {
+  const size = Buffer.byteLength(text).toString(16);
+  if (text.length <= JOINED_CHARS) return response.write(`${size}\r\n${text}\r\n`);
+  response.write(`${size}\r\n`);
+  response.write(text);
+  return response.write('\r\n');
+}
+
+function endChunks(response: Writable, text: string): void {
+  if (text === '') response.end(LAST_CHUNK);
+  else if (text.length <= JOINED_CHARS) response.end(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${LAST_CHUNK}`);
+  else {
+    response.write(`${Buffer.byteLength(text).toString(16)}\r\n`);
+    response.write(text);
+    response.end(`\r\n${LAST_CHUNK}`);
+  }
+}
+
+function joined(frames: readonly string[]): string {
+  return frames.length === 1 ? (frames[0] ?? '') : frames.join('');
 }
 
 export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
@@ -65,9 +99,11 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       waiter = { resolve, reject };
     });
 
+  const send = options.chunked === true ? (text: string) => writeChunk(response, text) : (text: string) => response.write(text);
+
   /** True when the response wants no more for now. */
   const put = (text: string): boolean => {
-    if (response.write(text)) return false;
+    if (send(text)) return false;
     keepAlive?.pause();
     watchStall();
     return true;
@@ -100,20 +136,23 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   else if (options.keepAlive?.immediately) put(keepAliveFrame);
 
   return {
+    gone: () => gone,
     write(frames) {
       if (gone !== undefined) throw gone;
-      const text = frames.length === 1 ? (frames[0] ?? '') : frames.join('');
+      const text = joined(frames);
       // Nothing said is still silence: an upstream's comments must not silence our own.
       if (text === '') return response.writableNeedDrain ? settle() : undefined;
       if (put(text)) return settle();
       keepAlive?.touch();
       return undefined;
     },
-    end() {
+    end(frames = []) {
       if (gone !== undefined) return Promise.reject(gone);
       keepAlive?.stop();
       const done = settle();
-      response.end();
+      const text = joined(frames);
+      if (options.chunked === true) endChunks(response, text);
+      else response.end(text === '' ? undefined : text);
       watchStall();
       return done;
     },

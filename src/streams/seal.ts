@@ -22,52 +22,66 @@ export interface Sealed<In, Out> {
  * the words of earlier events stay.
  */
 export function sealed<In, Out, F>(stage: SealingStage<In, Out, F>, toFailure: (reason: unknown) => F): Sealed<In, Out> {
-  let over = false;
+  return new Seal(stage, toFailure);
+}
 
-  const fail = (reason: unknown, out: Out[]): void => {
-    over = true;
+class Seal<In, Out, F> implements Sealed<In, Out> {
+  readonly #stage: SealingStage<In, Out, F>;
+  readonly #toFailure: (reason: unknown) => F;
+  #over = false;
+
+  constructor(stage: SealingStage<In, Out, F>, toFailure: (reason: unknown) => F) {
+    this.#stage = stage;
+    this.#toFailure = toFailure;
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  push(batch: readonly In[], out: Out[]): void {
+    const stage = this.#stage;
+    let mark = out.length;
+    try {
+      for (const input of batch) {
+        if (this.#over || stage.ended) break;
+        mark = out.length;
+        stage.push(input, out);
+      }
+      this.#over ||= stage.ended;
+    } catch (reason) {
+      out.length = stage.kept ?? mark;
+      this.#fail(reason, out);
+    }
+  }
+
+  end(out: Out[]): void {
+    if (this.#over) return;
+    const stage = this.#stage;
     const mark = out.length;
     try {
-      stage.fail(toFailure(reason), out);
+      if (!stage.ended) stage.end(out);
+      this.#over = true;
+    } catch (reason) {
+      out.length = stage.kept ?? mark;
+      this.#fail(reason, out);
+    }
+  }
+
+  abort(reason: unknown, out: Out[]): void {
+    if (!this.#over) this.#fail(reason, out);
+  }
+
+  #fail(reason: unknown, out: Out[]): void {
+    this.#over = true;
+    const mark = out.length;
+    try {
+      this.#stage.fail(this.#toFailure(reason), out);
     } catch (broken) {
       out.length = mark;
       throw broken;
     }
-  };
-
-  return {
-    get over() {
-      return over;
-    },
-    push(batch, out) {
-      let mark = out.length;
-      try {
-        for (const input of batch) {
-          if (over || stage.ended) break;
-          mark = out.length;
-          stage.push(input, out);
-        }
-        over ||= stage.ended;
-      } catch (reason) {
-        out.length = stage.kept ?? mark;
-        fail(reason, out);
-      }
-    },
-    end(out) {
-      if (over) return;
-      const mark = out.length;
-      try {
-        if (!stage.ended) stage.end(out);
-        over = true;
-      } catch (reason) {
-        out.length = stage.kept ?? mark;
-        fail(reason, out);
-      }
-    },
-    abort(reason, out) {
-      if (!over) fail(reason, out);
-    },
-  };
+  }
 }
 
 /**

@@ -107,6 +107,10 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   #take(text: string): void {
     if (text === '') return;
     const end = lastLineEnd(text);
+    if (end === text.length && this.#open.length === 0) {
+      this.#parse(text);
+      return;
+    }
     if (end > 0) {
       this.#open.push(end === text.length ? text : text.slice(0, end));
       const lines = this.#open.length === 1 ? (this.#open[0] ?? '') : this.#open.join('');

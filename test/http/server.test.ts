@@ -61,6 +61,21 @@ test('F19, V5: the route comes from the raw path, whatever Host and authority sa
   assert.match(await raw(gateway.url, host), /^HTTP\/1\.1 404 /);
 });
 
+test('a stream is chunked for HTTP/1.1 and plain for HTTP/1.0; the connection serves the next request', async () => {
+  const streams = await fakeUpstream(sayMessages('hello'));
+  await using gateway = await testGateway({ channels: [channel(streams.url)], models: MODELS });
+  const stream = JSON.stringify(ask({ stream: true }));
+  const old = await raw(gateway.url, request('/v1/messages', '', stream).replace('HTTP/1.1', 'HTTP/1.0'));
+  const [head = '', body = ''] = old.split(/\r\n\r\n(.*)/s);
+  assert.doesNotMatch(head, /transfer-encoding/i);
+  assert.match(body, /^event: message_start\ndata: .*event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/s);
+  const kept = request('/v1/messages', '', stream).replace('connection: close\r\n', '');
+  const twice = await raw(gateway.url, kept + request('/v1/messages', '', stream));
+  assert.equal(twice.match(/^HTTP\/1\.1 200 /gm)?.length, 2);
+  assert.equal(twice.match(/\r\n0\r\n\r\n/g)?.length, 2);
+  await streams.close();
+});
+
 test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
   await using gateway = await testGateway(file);
   const answer = await raw(gateway.url, 'GET /readyz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n');

@@ -3,12 +3,13 @@ import assert from 'node:assert/strict';
 import { PassThrough, Readable, Writable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bodySource } from '../../src/streams/body-source.ts';
+import { bodySource, readBody } from '../../src/streams/body-source.ts';
 import { chain, chainSealed } from '../../src/streams/chain.ts';
 import { systemClock } from '../../src/streams/clock.ts';
-import { pump } from '../../src/streams/pump.ts';
+import { type PumpSource, pump } from '../../src/streams/pump.ts';
 import { sinkTo } from '../../src/streams/response-sink.ts';
-import { seal } from '../../src/streams/seal.ts';
+import { createResponseWriter } from '../../src/streams/response-writer.ts';
+import { seal, sealed } from '../../src/streams/seal.ts';
 import { type SseEvent, sseDecode } from '../../src/streams/sse-decode.ts';
 import type { SealingStage, Stage } from '../../src/streams/stage.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
@@ -72,6 +73,39 @@ function bodyOf(sent: readonly string[], dies: boolean): Readable {
   );
 }
 
+/** The body as the pump reads it. */
+function sourceOf(body: Readable): PumpSource<Uint8Array> {
+  const reader = readBody(body);
+  let ended = false;
+  return {
+    get ended() {
+      return ended;
+    },
+    take(out) {
+      const batch = reader.take();
+      if (batch === undefined) return false;
+      if (batch === null) ended = true;
+      else out.push(...batch);
+      return true;
+    },
+    ready: (wake) => reader.ready(wake),
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel: (reason) => reader.cancel(reason),
+  };
+}
+
+function pumpTo(
+  body: Readable,
+  stage: SealingStage<Uint8Array, string, string>,
+  response: Writable,
+  more: { readonly lastWords?: readonly string[] } = {},
+): Promise<void> {
+  const source = sourceOf(body);
+  const writer = createResponseWriter(response, { ...options, onGone: (reason) => source.cancel(reason) });
+  return pump(source, sealed(stage, message), writer, more);
+}
+
 test('pump = pipe: bytes and endings', async () => {
   await fc.assert(
     fc.asyncProperty(pieces, fc.array(reaction, { maxLength: 6 }), fc.boolean(), async (sent, script, dies) => {
@@ -91,9 +125,7 @@ test('pump = pipe: bytes and endings', async () => {
           .pipeThrough(seal(chainSealed(decoder(), stage), message))
           .pipeTo(sinkTo(response, options)),
       );
-      const pumped = await run((body, stage, response) =>
-        pump(body, chainSealed(decoder(), stage), response, { ...options, toFailure: message }),
-      );
+      const pumped = await run((body, stage, response) => pumpTo(body, chainSealed(decoder(), stage), response));
       assert.deepEqual(fused, piped);
       assert.deepEqual(pumped, piped);
       assert.equal(piped.finished, true);
@@ -107,7 +139,7 @@ test('a client that leaves destroys the body at once, while it waits and while i
     const body = new PassThrough();
     const stage = scripted('s', []);
     const response = new Writable({ highWaterMark: 1, write: (_chunk, _encoding, done) => (stalled ? undefined : done()) });
-    const pumped = pump(body, chainSealed(decoder(), stage), response, { ...options, toFailure: message });
+    const pumped = pumpTo(body, chainSealed(decoder(), stage), response);
     const outcome = assert.rejects(pumped, { reason: 'client_gone' });
     body.write('data: a\n\n');
     await until(() => stage.calls.length === 1, 'the first event');
@@ -123,7 +155,7 @@ test('back-pressure: nothing is read for a client that takes nothing', async () 
   const body = new PassThrough();
   const stage = scripted('s', []);
   const response = new Writable({ highWaterMark: 1, write: () => undefined });
-  const outcome = assert.rejects(pump(body, chainSealed(decoder(), stage), response, { ...options, toFailure: message }));
+  const outcome = assert.rejects(pumpTo(body, chainSealed(decoder(), stage), response));
   body.write('data: a\n\n');
   await until(() => stage.calls.length === 1, 'the first event');
   for (let i = 0; i < 20; i++) body.write('data: a\n\n');
@@ -148,7 +180,7 @@ test('a fail that throws: the last words, then the connection is cut', async () 
       throw new Error('broken');
     },
   };
-  const pumped = pump(bodyOf(['x'], false), broken, client.response, { ...options, toFailure: message, lastWords: ['!'] });
+  const pumped = pumpTo(bodyOf(['x'], false), broken, client.response, { lastWords: ['!'] });
   await assert.rejects(pumped, /broken/);
   assert.equal(client.text(), 'a!');
   assert.equal(client.response.destroyed && !client.response.writableFinished, true);
@@ -157,6 +189,6 @@ test('a fail that throws: the last words, then the connection is cut', async () 
 test('one read is one write', async () => {
   const client = slowResponse();
   const sent = ['data: a\n\n'.repeat(50)];
-  await pump(bodyOf(sent, false), chainSealed(decoder(), scripted('s', [])), client.response, { ...options, toFailure: message });
+  await pumpTo(bodyOf(sent, false), chainSealed(decoder(), scripted('s', [])), client.response);
   assert.equal(client.writes(), 2);
 });

@@ -43,6 +43,20 @@ test('one write a batch; the close waits until everything is sent', async () => 
   await until(() => received().endsWith('0\r\n\r\n'), 'the terminal chunk');
 });
 
+test('chunks that the writer frames are what node:http would send', async () => {
+  const long = '世é'.repeat(5000);
+  const { server, response, received } = await exchange();
+  await using _ = server;
+  response.writeHead(200);
+  assert.equal(response.chunkedEncoding, true);
+  response.chunkedEncoding = false;
+  await batchSource([['a', '世'], [], [long]]).readable.pipeTo(sinkTo(response, { ...options, chunked: true }));
+  const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
+  const body = `4\r\n${latin1('a世')}\r\n${(5000 * 5).toString(16)}\r\n${latin1(long)}\r\n0\r\n\r\n`;
+  await until(() => received().endsWith(`\r\n\r\n${body}`), 'the chunks');
+  assert.match(received(), /\r\ntransfer-encoding: chunked\r\n/i);
+});
+
 test('a client that leaves while nothing is being written errors the sink, so the pipe cancels its source', async () => {
   const { server, response, client } = await exchange();
   await using _ = server;

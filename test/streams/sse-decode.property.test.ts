@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type SseEvent, sseDecode } from '../../src/streams/sse-decode.ts';
-import { sseEvent, sseFrame } from '../../src/streams/sse-encode.ts';
+import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 
 const MAX_EVENT_BYTES = 40;
@@ -111,7 +111,7 @@ test('arbitrary bytes give events or a documented error, the same at every cut',
 test('no prefix of a stream gives an event that the whole stream does not, and none ends well inside an event', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { minLength: 1, maxLength: 4 }), (texts) => {
-      const frames = texts.map((text) => new TextEncoder().encode(sseEvent('e', text)));
+      const frames = texts.map((text) => new TextEncoder().encode(createSseFramer()({ event: 'e', data: text })));
       const bytes = Buffer.concat(frames);
       const whole = decode([bytes], 1000).events;
       let boundary = 0;
@@ -131,7 +131,8 @@ test('what the encoder writes is read back, line ends as LF', () => {
   const text = fc.string({ unit: fc.constantFrom('a', ' ', ':', '\n', '\r', '世', '😀', '\u2028', '\0'), maxLength: 12 });
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.option(name, { nil: undefined }), text), { maxLength: 5 }), (events) => {
-      const wire = events.map(([event, data]) => (event === undefined ? sseFrame(data) : sseEvent(event, data))).join('');
+      const frame = createSseFramer();
+      const wire = events.map(([event, data]) => frame({ event, data })).join('');
       assert.deepEqual(
         decode([new TextEncoder().encode(wire)], 1000).events,
         events.map(([event, data]) => ({ event, data: data.replaceAll(/\r\n|\r/g, '\n') })),

@@ -80,11 +80,14 @@ export class Answer {
     for (const annotation of list(delta['annotations'], 'annotations')) this.#cite(readAnnotation(annotation), out);
   }
 
-  /** One more piece of the text that is open; false where none is. */
-  continueText(piece: string, out: CanonicalEvent[]): boolean {
-    if (this.#text?.kind !== 'text' || this.#text.logprobs !== undefined) return false;
-    this.#say('text', piece, undefined, out);
-    return true;
+  /** One more piece of the text that is open; undefined where none is. */
+  continueText(piece: string): CanonicalEvent | undefined {
+    const open = this.#text;
+    if (open?.kind !== 'text' || open.logprobs !== undefined) return undefined;
+    open.text += piece;
+    this.#content += piece;
+    this.#last = open.index;
+    return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
   /** The whole message again beside or after its deltas: adds only what was not said yet. */

@@ -68,12 +68,13 @@ export class ChatDecoder implements Stage<Frame, Step> {
     }
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
-    const events: CanonicalEvent[] = [];
     const plain = this.#plain;
-    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name && this.#continues(repeat, events)) {
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events });
+    const piece = repeat !== undefined && repeat.shape === plain?.shape && name === plain.name ? this.#piece(repeat) : undefined;
+    if (repeat !== undefined && piece !== undefined) {
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: [piece] });
       return;
     }
+    const events: CanonicalEvent[] = [];
     const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
     const chunk = object(native.json, 'it is not an object');
     this.#plain = undefined;
@@ -89,10 +90,10 @@ export class ChatDecoder implements Stage<Frame, Step> {
     if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
   }
 
-  /** One more piece of the open text, like the chunk before: the same order, the same meaning, other words. False where it is more. */
-  #continues(repeat: Repeat, events: CanonicalEvent[]): boolean {
+  /** One more piece of the open text, like the chunk before: the same order and meaning, other words. Undefined where it is more. */
+  #piece(repeat: Repeat): CanonicalEvent | undefined {
     const piece = holeValue(repeat, holeAt(repeat.shape, CONTENT));
-    return typeof piece === 'string' && piece !== '' && this.#answer.continueText(piece, events);
+    return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
   }
 
   #parse(name: string, text: string): Native {

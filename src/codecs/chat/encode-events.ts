@@ -52,6 +52,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #createdAt: number;
   /** The members that every chunk begins with. */
   #head: string | undefined;
+  /** What stands around every piece of plain text. */
+  #textEnds: { readonly head: string; readonly tail: string } | undefined;
   #content = '';
   #lastKind: ItemHead['kind'] | undefined;
   #lastPhase: string | undefined;
@@ -124,6 +126,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         if (this.#isNative && event.createdAt !== undefined) {
           this.#createdAt = event.createdAt;
           this.#head = undefined;
+          this.#textEnds = undefined;
         }
         if (out !== undefined) this.#role(out);
         else this.#hasRole = true;
@@ -291,8 +294,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** A piece of plain text, which is most of what a stream says: only the piece is serialised. */
   #text(text: string, out: Frame[]): void {
     if (!this.#hasRole) this.#role(out);
-    const choice = `{"index":0,"delta":{"content":${JSON.stringify(text)}},"logprobs":null,"finish_reason":null}`;
-    out.push({ event: undefined, data: `${this.#chunkHead()}[${choice}]${this.#chunkTail(undefined)}` });
+    this.#textEnds ??= {
+      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":`,
+      tail: `},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
+    };
+    const { head, tail } = this.#textEnds;
+    out.push({ event: undefined, data: `${head}${JSON.stringify(text)}${tail}`, oneLine: true });
   }
 
   #delta(delta: JsonObject, out: Frame[] | undefined, logprobs: JsonObject | null = null): void {

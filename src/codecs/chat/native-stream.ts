@@ -13,6 +13,13 @@ import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
 import { DONE, firstChoice } from './wire.ts';
 
+interface Spliced {
+  readonly shape: JsonShape;
+  readonly name: string;
+  readonly literals: readonly string[];
+  readonly oneLine: boolean;
+}
+
 export class NativeStream {
   readonly #context: ResponseContext;
   #finish: string | undefined;
@@ -22,7 +29,7 @@ export class NativeStream {
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
   /** The shape of chunks into which nothing but id and model is spliced, and its text around the holes after that. */
-  #spliced: { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[] } | undefined;
+  #spliced: Spliced | undefined;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -32,7 +39,7 @@ export class NativeStream {
     const { repeat } = native;
     const spliced = this.#spliced;
     if (repeat !== undefined && repeat.shape === spliced?.shape && native.name === spliced.name && this.#finish === undefined) {
-      out.push({ event: undefined, data: fill(spliced.literals, repeat.raws) });
+      out.push({ event: undefined, data: fill(spliced.literals, repeat.raws), oneLine: spliced.oneLine });
       return;
     }
     const chunk = native.json;
@@ -72,7 +79,8 @@ export class NativeStream {
     out.push({ event: undefined, data: text });
     if (repeat === undefined || this.#finish !== undefined || edits.length !== OWN_MEMBERS) return;
     const literals = editShape(repeat.shape, edits);
-    this.#spliced = literals === undefined ? undefined : { shape: repeat.shape, name: native.name, literals };
+    const oneLine = !/[\r\n]/.test(text);
+    this.#spliced = literals === undefined ? undefined : { shape: repeat.shape, name: native.name, literals, oneLine };
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */

@@ -40,6 +40,8 @@ export class BlockWriter {
   readonly #queue: Entry[] = [];
   #active: Entry | undefined;
   #next = 0;
+  /** How every piece of the open block begins. */
+  #pieces: { readonly type: string; readonly index: number; readonly head: string } | undefined;
   /** A tool_use block was said; a refusal was said; a call ended without whole arguments. */
   calledTool = false;
   refused = false;
@@ -215,11 +217,11 @@ export class BlockWriter {
 
   /** Most of what a stream says: only the piece is serialised. */
   #piece(type: string, member: string, text: string, out: Frame[]): void {
-    const delta = `{"type":"${type}","${member}":${JSON.stringify(text)}}`;
-    out.push({
-      event: 'content_block_delta',
-      data: `{"type":"content_block_delta","index":${this.#next},"delta":${delta}}`,
-    });
+    if (this.#pieces?.type !== type || this.#pieces.index !== this.#next) {
+      const head = `{"type":"content_block_delta","index":${this.#next},"delta":{"type":"${type}","${member}":`;
+      this.#pieces = { type, index: this.#next, head };
+    }
+    out.push({ event: 'content_block_delta', data: `${this.#pieces.head}${JSON.stringify(text)}}}`, oneLine: true });
   }
 
   #delta(delta: JsonObject, out: Frame[]): void {

@@ -44,7 +44,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       // Event names are our own and need no escaping; no event is without members.
       const data = `{"type":"${name}","sequence_number":${this.#sequence},${JSON.stringify(body).slice(1)}`;
       this.#sequence += 1;
-      this.#out.push({ event: name, data });
+      this.#out.push({ event: name, data, oneLine: true });
     };
     this.#writer = new ItemWriter(context, this.#emit);
   }

@@ -16,6 +16,8 @@ export interface Flow {
   abort(reason: Error): void;
 }
 
+const SOON = Promise.resolve();
+
 export class ReceivedBody implements BodyReader {
   readonly #flow: Flow;
   readonly #clock: Clock;
@@ -73,11 +75,13 @@ export class ReceivedBody implements BodyReader {
     return undefined;
   }
 
+  ready(wake: () => void): void {
+    this.#wake = wake;
+    if (this.#chunks.length > 0 || this.#ended || this.#left || this.#failure !== undefined) this.#rouse();
+  }
+
   wait(): Promise<void> {
-    if (this.#chunks.length > 0 || this.#ended || this.#left || this.#failure !== undefined) return Promise.resolve();
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
+    return new Promise((resolve) => this.ready(resolve));
   }
 
   /** A reader that has all it wants (reason `ended`) lets a short rest come in; any other reason cuts the connection at once. */
@@ -106,9 +110,11 @@ export class ReceivedBody implements BodyReader {
     this.#flow.abort(reason instanceof Error ? reason : new StreamError('cancelled', 'nobody reads the answer any more'));
   }
 
+  /** The reader is called when the connection's parser is done with what it read: a hundred small chunks are one batch. */
   #rouse(): void {
     const wake = this.#wake;
+    if (wake === undefined) return;
     this.#wake = undefined;
-    wake?.();
+    void SOON.then(wake);
   }
 }

@@ -37,40 +37,57 @@ export interface RememberingStage extends SealingStage<Step, Frame, GatewayError
 }
 
 export function remembering(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions): RememberingStage {
-  let pending: Promise<void> | undefined;
-  const listen = (out: readonly Frame[], from: number): void => {
+  return new Remembering(encoder, options);
+}
+
+class Remembering implements RememberingStage {
+  readonly #encoder: SealingStage<Step, Frame, GatewayError>;
+  readonly #options: RememberOptions;
+  #pending: Promise<void> | undefined;
+
+  constructor(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions) {
+    this.#encoder = encoder;
+    this.#options = options;
+  }
+
+  get ended(): boolean {
+    return this.#encoder.ended;
+  }
+
+  get kept(): number | undefined {
+    return this.#encoder.kept;
+  }
+
+  push(step: Step, out: Frame[]): void {
+    const from = out.length;
+    this.#encoder.push(step, out);
+    this.#listen(out, from);
+  }
+
+  end(out: Frame[]): void {
+    const from = out.length;
+    this.#encoder.end(out);
+    this.#listen(out, from);
+  }
+
+  fail(failure: GatewayError, out: Frame[]): void {
+    this.#encoder.fail(failure, out);
+  }
+
+  takePending(): Promise<void> | undefined {
+    const taken = this.#pending;
+    this.#pending = undefined;
+    return taken;
+  }
+
+  #listen(out: readonly Frame[], from: number): void {
     for (let index = from; index < out.length; index++) {
       const frame = out[index];
       const status = statusOf(frame?.event);
-      if (frame !== undefined && status !== undefined) pending = rememberText(frame.data, ['response'], status, options);
+      if (frame !== undefined && status !== undefined)
+        this.#pending = rememberText(frame.data, ['response'], status, this.#options);
     }
-  };
-  return {
-    get ended() {
-      return encoder.ended;
-    },
-    get kept() {
-      return encoder.kept;
-    },
-    push(step, out) {
-      const from = out.length;
-      encoder.push(step, out);
-      listen(out, from);
-    },
-    end(out) {
-      const from = out.length;
-      encoder.end(out);
-      listen(out, from);
-    },
-    fail(failure, out) {
-      encoder.fail(failure, out);
-    },
-    takePending() {
-      const taken = pending;
-      pending = undefined;
-      return taken;
-    },
-  };
+  }
 }
 
 /** The same for a whole body. */

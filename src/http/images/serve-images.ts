@@ -13,7 +13,6 @@ import {
   joinAnswers,
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { sseEvent, sseFrame } from '../../streams/sse-encode.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import type { Channel } from '../config/config.ts';
@@ -106,8 +105,8 @@ async function serveStream(call: Call, request: ImageRequest, channels: readonly
     await run.settleFirst();
     await committed.end(
       answer === undefined
-        ? failureFrames(run.failure)
-        : inFrames([...encodeImageEvents(request.operation, answer, seconds(call)), DONE]),
+        ? failureFrames(run.failure).map(committed.frame)
+        : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE].map(committed.frame),
     );
     run.said();
   } catch (thrown) {
@@ -124,13 +123,9 @@ function abandon(committed: Committed, reason: GatewayError): void {
   committed.writer.destroy(reason);
 }
 
-function failureFrames(failure: GatewayError | undefined): string[] {
+function failureFrames(failure: GatewayError | undefined): Frame[] {
   const error = failure ?? toGatewayError(new Error('no picture and no failure'));
-  return inFrames([encodeImageFailure(error, errorType(error.status)), DONE]);
-}
-
-function inFrames(frames: readonly Frame[]): string[] {
-  return frames.map(({ event, data }) => (event === undefined ? sseFrame(data) : sseEvent(event, data)));
+  return [encodeImageFailure(error, errorType(error.status)), DONE];
 }
 
 function seconds(call: Call): number {

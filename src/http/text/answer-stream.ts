@@ -12,6 +12,7 @@ import { chain } from '../../streams/chain.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
+import type { PumpSource } from '../../streams/pump.ts';
 import { sseDecode } from '../../streams/sse-decode.ts';
 import { ENDED, StreamError } from '../../streams/stream-error.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -29,22 +30,10 @@ export interface AnswerStreamOptions {
 /** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
 
-export interface AnswerSource {
+/** Ended once the terminal was read. Fails with GatewayError. */
+export interface AnswerSource extends PumpSource<Step> {
   /** What has been said so far. */
   readonly fold: Fold;
-  /** The terminal was read, and `take` will say nothing more. */
-  readonly ended: boolean;
-  /**
-   * Appends everything that is here; false when nothing is (then `wait`). Throws the upstream's failure as GatewayError, after the good
-   * steps before it were appended.
-   */
-  take(out: Step[]): boolean;
-  wait(): Promise<void>;
-  /** The client is slow: the upstream is not to blame for silence until `resume`. */
-  pause(): void;
-  resume(): void;
-  /** Lets go of the upstream at once. */
-  cancel(reason?: unknown): void;
 }
 
 export class AnswerStream implements AnswerSource {
@@ -106,8 +95,8 @@ export class AnswerStream implements AnswerSource {
     this.#stages.push(bytes, out);
   }
 
-  wait(): Promise<void> {
-    return this.#reader.wait();
+  ready(wake: () => void): void {
+    this.#reader.ready(wake);
   }
 
   pause(): void {
@@ -141,28 +130,50 @@ export class AnswerStream implements AnswerSource {
 
 /** A whole JSON answer to a request for a stream: the stream that arrived at once. */
 export function wholeAsSource(step: Step): AnswerSource {
-  const order = new Order();
-  let taken = false;
-  return {
-    fold: order.fold,
-    get ended() {
-      return taken;
-    },
-    take(out) {
-      if (taken) return true;
-      taken = true;
-      // Its text is a whole body and no event: what a stream says is made from its meaning.
-      order.push({ events: step.events }, out);
-      order.end();
-      return true;
-    },
-    wait: () => Promise.resolve(),
-    pause: () => undefined,
-    resume: () => undefined,
-    cancel() {
-      taken = true;
-    },
-  };
+  return new WholeSource(step);
+}
+
+class WholeSource implements AnswerSource {
+  readonly #step: Step;
+  readonly #order = new Order();
+  #taken = false;
+
+  constructor(step: Step) {
+    this.#step = step;
+  }
+
+  get fold(): Fold {
+    return this.#order.fold;
+  }
+
+  get ended(): boolean {
+    return this.#taken;
+  }
+
+  take(out: Step[]): boolean {
+    if (this.#taken) return true;
+    this.#taken = true;
+    // Its text is a whole body and no event: what a stream says is made from its meaning.
+    this.#order.push({ events: this.#step.events }, out);
+    this.#order.end();
+    return true;
+  }
+
+  ready(wake: () => void): void {
+    queueMicrotask(wake);
+  }
+
+  pause(): void {
+    // Nothing is on its way.
+  }
+
+  resume(): void {
+    // Nothing is on its way.
+  }
+
+  cancel(): void {
+    this.#taken = true;
+  }
 }
 
 /** The first word that commits: an item, or the terminal of an answer without one. `response.start` and usage wait with it. */

@@ -16,8 +16,8 @@ import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
-import { joinList } from '../dispatch/header-lists.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
 import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
@@ -179,7 +179,7 @@ async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise
     let broken = false;
     try {
       if (!source.take(held)) {
-        await source.wait();
+        await arrival(source);
         continue;
       }
     } catch (thrown) {
@@ -217,8 +217,12 @@ function noteUsage(events: Step['events'], note: AttemptNote): void {
 
 async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {
   const steps: Step[] = [];
-  while (!source.ended) if (!source.take(steps)) await source.wait();
+  while (!source.ended) if (!source.take(steps)) await arrival(source);
   return steps;
+}
+
+function arrival(source: AnswerSource): Promise<void> {
+  return new Promise((resolve) => source.ready(resolve));
 }
 
 function checkOrder(steps: readonly Step[]): void {

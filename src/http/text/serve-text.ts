@@ -265,7 +265,7 @@ class TextExchange {
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
     const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
     try {
-      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error, committed.frame));
+      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error).map(committed.frame));
     } catch (thrown) {
       if (!isClientGone(toGatewayError(thrown))) throw thrown;
     }

@@ -55,10 +55,16 @@ export class Outlet {
   /** The writer of one turn. Its end leaves the connection open. */
   writer(): ResponseWriter {
     return {
+      gone: () => this.#gone,
       write: (messages) => this.#write(messages),
-      end: () => (this.#gone === undefined ? Promise.resolve() : Promise.reject(this.#gone)),
+      end: (messages = []) => this.#end(messages),
       destroy: () => this.#ws.terminate(),
     };
+  }
+
+  async #end(messages: readonly string[]): Promise<void> {
+    if (messages.length > 0) await this.#write(messages);
+    if (this.#gone !== undefined) throw this.#gone;
   }
 
   #write(messages: readonly string[]): Promise<void> | undefined {
