@@ -137,15 +137,18 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   const { opaque } = item;
   const { target } = writer;
   const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
-  if (opaque !== undefined && !isOurs) writer.losses.add('reasoning: opaque of another owner');
-  const summary = isOurs ? (item.summary ?? []).map((text) => ({ type: 'summary_text', text })) : [];
+  if (opaque !== undefined && !isOurs) {
+    // All of it, not only its value: what another vendor thought is nothing to go on from (semantics 9.2.3).
+    writer.losses.add('reasoning: opaque of another owner');
+    return undefined;
+  }
   const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
-  if (opaque === undefined || !isOurs) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
+  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary: [], ...content };
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
     ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
-    summary,
+    summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
     ...content,
     [member]: opaque.value,
     ...(opaque.form === undefined || opaque.form === 'signature' ? {} : { format: opaque.form }),
