@@ -3,6 +3,7 @@ import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { chatToolNames, encodeFormat, encodeToolChoice, encodeTools } from './encode-tools.ts';
@@ -14,6 +15,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.dialect === 'chat') {
     return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
   }
+  refuseForeignBinding(request, 'chat');
   const losses = new Set<RequestFeature>();
   const toolNames = chatToolNames(request);
   const tools = encodeTools(request, toolNames, target.options, losses);

@@ -7,6 +7,7 @@ import type { Item, ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
 import { objectSchema } from '../tool-schema.ts';
@@ -20,9 +21,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     const { body, losses } = forwardRequest(request, target);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses };
   }
-  if (request.boundTo !== undefined && request.boundTo.dialect !== 'responses') {
-    throw notConvertible(request.boundTo.at, `${request.boundTo.at} needs an upstream of its own protocol.`);
-  }
+  refuseForeignBinding(request, 'responses');
   if (request.conversation !== undefined) {
     throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
   }
