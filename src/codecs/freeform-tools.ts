@@ -47,9 +47,8 @@ export function unwrapFreeform(wire: string): string {
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
-/** Ends a JSON string, or begins an escape in it. */
-const QUOTE_OR_ESCAPE = /["\\]/g;
-const HEX = /[0-9a-fA-F]{0,4}/y;
+/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet; in pieces, since one match over megabytes has no room on the stack. */
+const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
 /** The first half of a surrogate pair, spelled or written, at the end. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
@@ -96,7 +95,7 @@ export class FreeformReader {
   }
 
   #read(): string {
-    const length = insideLength(this.#unread);
+    const length = insideOf(this.#unread);
     if (this.#unread[length] === '"') {
       this.#state = 'closed';
       return this.#say(length);
@@ -114,21 +113,11 @@ export class FreeformReader {
   }
 }
 
-/** How much of the text is inside a JSON string: up to its closing quote or to an escape that is not whole yet. */
-function insideLength(text: string): number {
-  for (let at = 0; ; ) {
-    QUOTE_OR_ESCAPE.lastIndex = at;
-    const found = QUOTE_OR_ESCAPE.exec(text)?.index ?? text.length;
-    const kind = text[found + 1];
-    if (text[found] !== '\\' || kind === undefined) return found;
-    at = found + 2;
-    if (kind !== 'u') continue;
-    HEX.lastIndex = at;
-    const digits = HEX.exec(text)?.[0].length ?? 0;
-    if (digits < 4 && at + digits === text.length) return found;
-    // One that is no escape counts as itself.
-    if (digits === 4) at += digits;
-  }
+function insideOf(text: string): number {
+  let end = 0;
+  INSIDE.lastIndex = 0;
+  while (INSIDE.test(text)) end = INSIDE.lastIndex;
+  return end;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([

@@ -46,10 +46,12 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
     ...given('seed', request.seed),
     ...given('presence_penalty', request.presencePenalty),
     ...given('frequency_penalty', request.frequencyPenalty),
+    ...given('logit_bias', request.logitBias),
     ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
     ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
     ...(format === undefined || format.type === 'text' ? {} : { response_format: encodeFormat(format) }),
     ...given('verbosity', request.verbosity),
+    ...given('modalities', request.modalities),
   };
 }
 
@@ -82,6 +84,6 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   };
 }
 
-function given(key: string, value: string | number | JsonObject | undefined): JsonObject {
+function given(key: string, value: string | number | JsonObject | readonly string[] | undefined): JsonObject {
   return value === undefined ? {} : { [key]: value };
 }
