@@ -9,14 +9,17 @@ import { fold, type Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { Order } from '../../codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
 import { joinList } from '../dispatch/header-lists.ts';
-import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
+import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
@@ -65,7 +68,7 @@ interface Sent {
 export async function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return await send(target, options, async (sent) => {
     const source = await openSource(sent, options);
-    const held = await readUntilCommit(source);
+    const held = await readUntilCommit(source, target.note);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
   });
 }
@@ -75,7 +78,7 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
   return await send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
     let steps: readonly Step[];
-    if (contentType(head) === 'text/event-stream') {
+    if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
       steps = await readToEnd(source);
     } else {
@@ -84,7 +87,10 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
     }
     timers.stop();
     const whole = fold(steps.flatMap(({ events }) => events));
-    if (whole.outcome.status === 'failed' && whole.items.length === 0) throw whole.outcome.error;
+    if (whole.outcome.status === 'failed' && whole.items.length === 0) {
+      for (const { events } of steps) noteUsage(events, target.note);
+      throw whole.outcome.error;
+    }
     const [only] = steps;
     const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
     return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
@@ -92,59 +98,41 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
 }
 
 async function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
-  const { channel, upstreamModel, note } = target;
+  const { channel, upstreamModel } = target;
+  const { request, mint } = options;
   const codec = options.codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
-  const encoded = codec.encodeRequest(options.request, {
+  const encoded = codec.encodeRequest(request, {
     owner,
     options: channel.codec,
     facts: options.model.facts,
     withoutOpaque: target.withoutOpaque,
     ...(stored === undefined ? {} : { stored }),
-    mint: options.mint,
+    mint,
   });
-
-  // One controller for everything that ends the attempt: the client, or a timer.
-  const abort = new AbortController();
-  const onGone = (): void => abort.abort(target.signal.reason);
-  if (target.signal.aborted) onGone();
-  target.signal.addEventListener('abort', onGone, { once: true });
-  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
-  try {
-    const head = await options.upstreams.send(
-      channel,
-      {
-        path: encoded.path,
-        headers: protocolHeaders(encoded.headers, options, codec),
-        body: applyParameters(encoded.body, channel),
-      },
-      {
-        stream: options.request.stream,
-        signal: abort.signal,
-        clientHeaders: options.clientHeaders,
-        upstreamModel,
-        ...(options.trace === undefined ? {} : { traceHeaders: options.trace.nextAttempt() }),
-      },
-    );
-    note.upstreamStatus = head.status;
-    const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
-    if (typeof requestId === 'string') note.upstreamRequestId = requestId;
-    if (head.status < 200 || head.status > 299) throw await refusalOf(head, codec);
-    const { request } = options;
-    const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint: options.mint };
-    return await read({ codec, context, encoded, head, timers });
-  } catch (thrown) {
-    timers.stop();
-    target.signal.removeEventListener('abort', onGone);
-    throw abort.signal.aborted && abort.signal.reason !== undefined ? abort.signal.reason : thrown;
-  }
-}
-
-async function refusalOf(head: UpstreamHead, codec: UpstreamCodec): Promise<Error> {
-  const text = await readErrorText(head.body);
-  return codec.decodeError({ status: head.status, headers: head.headers, text });
+  return await callUpstream(
+    target,
+    {
+      path: encoded.path,
+      headers: protocolHeaders(encoded.headers, options, codec),
+      body: applyParameters(encoded.body, channel),
+    },
+    {
+      upstreams: options.upstreams,
+      clock: options.clock,
+      clientHeaders: options.clientHeaders,
+      stream: request.stream,
+      goesOn: true,
+      ...(options.trace === undefined ? {} : { trace: options.trace }),
+      decodeError: (refused) => codec.decodeError(refused),
+    },
+    (head, timers) => {
+      const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint };
+      return read({ codec, context, encoded, head, timers });
+    },
+  );
 }
 
 /** A client of the same dialect says its version and its betas; betas that the request itself needs are added to them. */
@@ -161,14 +149,10 @@ function protocolHeaders(
   return headers;
 }
 
-function contentType(head: UpstreamHead): string {
-  return (head.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-}
-
 /** A stream by its type; JSON instead of it is a whole answer or an error; other types are read as a stream, which refuses what is none. */
 async function openSource(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
   const { codec, context, head, timers } = sent;
-  const type = contentType(head);
+  const type = contentTypeOf(head);
   if (type === 'text/html') {
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', {
       status: head.status,
@@ -188,7 +172,7 @@ async function openSource(sent: Sent, options: TextAttemptOptions): Promise<Answ
   });
 }
 
-async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
+async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<readonly Step[]> {
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;
@@ -204,23 +188,31 @@ async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
     }
     const committed = held.slice(seen).some(commits);
     seen = held.length;
-    throwEarlyFailure(held);
+    throwEarlyFailure(held, note);
     if (committed) return held;
     if (broken) throw failure;
     if (source.ended) throw upstreamFault('empty', 'The upstream ended without an answer.');
   }
 }
 
-/** An answer that failed before it said anything may still come from another Channel. */
-function throwEarlyFailure(held: readonly Step[]): void {
-  for (const { events } of held) {
+/** An answer that failed before it said anything may still come from another Channel; what its end said that it used is noted. */
+function throwEarlyFailure(steps: readonly Step[], note: AttemptNote): void {
+  for (const { events } of steps) {
     for (const event of events) {
       if (event.type === 'item.start') return;
       if (event.type === 'response.end' && (event.outcome.status === 'failed' || event.outcome.status === 'cancelled')) {
+        noteUsage(events, note);
         throw event.outcome.error;
       }
     }
   }
+}
+
+/** A report beside the end. One that came earlier knows the input only, and nobody is charged for an input that got no answer. */
+function noteUsage(events: Step['events'], note: AttemptNote): void {
+  if (!events.some(({ type }) => type === 'response.end')) return;
+  const report = events.findLast((event) => event.type === 'usage.report');
+  if (report !== undefined && !isPlaceholder(report.usage)) note.usage = report.usage;
 }
 
 async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {
