@@ -100,6 +100,15 @@ for (const upstream of ['chat', 'messages', 'gemini'] as const) {
   });
 }
 
+test('a stored prompt is honoured by its own protocol or refused', () => {
+  for (const upstream of ['chat', 'messages', 'gemini'] as const) {
+    assert.throws(
+      () => convert('responses', upstream, { prompt: { id: 'p' } }),
+      need({ code: 'unsupported_conversion', param: /^prompt$/ }),
+    );
+  }
+});
+
 test('a choice among tools of which none exists on the upstream: no tool where it may be none, an error where it must be one', () => {
   const tools = [{ type: 'function', name: 'f', parameters: { type: 'object', properties: {} } }, { type: 'web_search' }];
   const choice = (mode: string) => ({

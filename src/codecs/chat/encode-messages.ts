@@ -11,7 +11,7 @@ import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-media.ts';
+import { refuseForeignMedia } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';

@@ -1,9 +1,9 @@
 /** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
-import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { chatToolNames, encodeFormat, encodeToolChoice, encodeTools } from './encode-tools.ts';
@@ -15,9 +15,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.dialect === 'chat') {
     return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
   }
-  if (request.boundTo !== undefined) {
-    throw notConvertible(request.boundTo.at, 'The selected upstream cannot honour this member.');
-  }
+  refuseForeignBinding(request, 'chat');
   const losses = new Set<RequestFeature>();
   const toolNames = chatToolNames(request);
   const tools = encodeTools(request, toolNames, target.options, losses);

@@ -7,7 +7,7 @@ import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-media.ts';
+import { refuseForeignMedia } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { argumentsOf } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';

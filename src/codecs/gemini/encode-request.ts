@@ -1,7 +1,7 @@
 /** A canonical request as a call of `generateContent` or its stream form. The model is in the path, not in the body. */
-import { notConvertible } from '../canonical/error.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { encodeConversation } from './contents.ts';
 import { encodeGenerationConfig } from './generation-config.ts';
 import { LossLog } from './loss-log.ts';
@@ -9,10 +9,7 @@ import { encodeTools, nameAll } from './tools.ts';
 import { writeJson } from './wire.ts';
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  const bound = request.boundTo;
-  if (bound !== undefined && bound.dialect !== 'gemini') {
-    throw notConvertible(bound.at, 'The selected upstream cannot honour this member.');
-  }
+  refuseForeignBinding(request, 'gemini');
   const log = new LossLog();
   const toolNames = nameAll(request);
   const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);

@@ -4,6 +4,7 @@ import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
 import { encodeControls } from './encode-controls.ts';
 import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
@@ -15,9 +16,7 @@ import { Losses, limitBreakpoints, renderAll } from './wire-block.ts';
 const PATH = '/messages';
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
-  if (request.boundTo !== undefined && request.boundTo.dialect !== 'messages') {
-    throw notConvertible(request.boundTo.at, `${request.boundTo.at} can be honoured by its own protocol only.`);
-  }
+  refuseForeignBinding(request, 'messages');
   const losses = new Losses();
   if (request.dialect === 'messages') {
     const body = spliceRequest(request, target, losses);

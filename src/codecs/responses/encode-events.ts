@@ -15,6 +15,7 @@ import { checkRepresentable } from './images.ts';
 import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
+import { announceItem, sayContent } from './say-item.ts';
 import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
 import { ItemWriter } from './write-items.ts';
 
@@ -32,6 +33,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #emit: Emit;
   #isNative: boolean | undefined;
   #sequence = 0;
+  #isRenumbered = false;
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
@@ -127,10 +129,21 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       edits.push(...responseEdits(['response'], response, this.#context, undefined));
       this.#response = this.#shown(response);
     }
-    edits.push(...this.#number(json, false));
+    this.#announce(name, json);
+    edits.push(...this.#number(json));
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
     noteNative(this.#native, name, json, text);
+  }
+
+  /** An item that is only said to be done gets its beginning first: clients place what follows by the items they know. */
+  #announce(name: string, json: JsonObject): void {
+    const { item, output_index: index } = json;
+    if (name !== 'response.output_item.done' || typeof index !== 'number' || !isObject(item) || this.#native.has(index)) return;
+    const told = announceItem(index, item, this.#emit);
+    this.#native.set(index, told);
+    sayContent(told, item, this.#emit);
+    this.#isRenumbered = true;
   }
 
   /** The upstream's own terminal, behind the events that it owes. */
@@ -146,7 +159,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       const output = settleItems(this.#native, said, outcome, this.#emit);
       edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
     }
-    edits.push(...this.#number(json, this.#sequence !== before));
+    this.#isRenumbered ||= this.#sequence !== before;
+    edits.push(...this.#number(json));
     this.#out.push({ event: shown, data: editJson(said, edits) });
     this.ended = true;
   }
@@ -158,9 +172,9 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   /** Given numbers stay; an upstream without them gets them, and so does an event that comes after one of the gateway's own. */
-  #number(json: JsonObject, isShifted: boolean): JsonEdit[] {
+  #number(json: JsonObject): JsonEdit[] {
     const given = json['sequence_number'];
-    if (!isShifted && typeof given === 'number' && Number.isInteger(given)) {
+    if (!this.#isRenumbered && typeof given === 'number' && Number.isInteger(given)) {
       this.#sequence = Math.max(this.#sequence, given + 1);
       return [];
     }

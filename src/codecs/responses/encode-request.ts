@@ -7,6 +7,7 @@ import type { Item, ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { refuseForeignBinding } from '../foreign-content.ts';
 import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
 import { objectSchema } from '../tool-schema.ts';
@@ -20,9 +21,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     const { body, losses } = forwardRequest(request, target);
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses };
   }
-  if (request.boundTo !== undefined && request.boundTo.dialect !== 'responses') {
-    throw notConvertible(request.boundTo.at, `${request.boundTo.at} needs an upstream of its own protocol.`);
-  }
+  refuseForeignBinding(request, 'responses');
   if (request.conversation !== undefined) {
     throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
   }
@@ -61,7 +60,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     ...(request.stream ? { stream: true } : {}),
     ...(tools.length === 0 ? {} : { tools }),
     ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
-    ...given('parallel_tool_calls', request.parallelToolCalls),
+    ...(tools.length === 0 ? {} : given('parallel_tool_calls', request.parallelToolCalls)),
     ...given('max_output_tokens', request.maxOutputTokens),
     ...given('temperature', request.temperature),
     ...given('top_p', request.topP),

@@ -43,6 +43,13 @@ function startForm(final: JsonObject): JsonObject {
 
 /** `final` is the finished item, `text` its exact JSON. */
 export function sayItem(item: ToldItem, final: JsonObject, text: string, emit: Emit): void {
+  sayContent(item, final, emit);
+  item.final = text;
+  emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+}
+
+/** What the finished item says between its announcement and its end. */
+export function sayContent(item: ToldItem, final: JsonObject, emit: Emit): void {
   switch (item.type) {
     case 'message':
       sayParts(item, item.content, final['content'], emit);
@@ -58,8 +65,6 @@ export function sayItem(item: ToldItem, final: JsonObject, text: string, emit: E
       sayInput(item, final, 'input', 'response.custom_tool_call_input', emit);
       break;
   }
-  item.final = text;
-  emit('response.output_item.done', { output_index: item.outputIndex, item: final });
 }
 
 function sayParts(item: ToldItem, said: ToldPart[], parts: JsonValue | undefined, emit: Emit): void {

@@ -19,7 +19,7 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
-import { refuseForeignMedia } from '../foreign-media.ts';
+import { refuseForeignMedia } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
@@ -138,17 +138,17 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   const { target } = writer;
   const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
   if (opaque !== undefined && !isOurs) {
+    // All of it, not only its value: what another vendor thought is nothing to go on from (semantics 9.2.3).
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
-  const summary = isOurs ? (item.summary ?? []).map((text) => ({ type: 'summary_text', text })) : [];
   const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
-  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
+  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary: [], ...content };
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
     ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
-    summary,
+    summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
     ...content,
     [member]: opaque.value,
     ...(opaque.form === undefined || opaque.form === 'signature' ? {} : { format: opaque.form }),

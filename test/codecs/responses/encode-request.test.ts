@@ -183,6 +183,7 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
     { kind: 'reasoning', summary: ['s'], opaque: own },
     { kind: 'text', role: 'assistant', text: 'a', citations: [], turn: 1 },
     { kind: 'reasoning', summary: ['s'], opaque: { owner: { ...OWNER, channelType: 'messages' }, value: 'X' } },
+    { kind: 'reasoning', raw: 'elsewhere', opaque: { owner: { ...OWNER, channelType: 'chat_completion' }, value: 'X' } },
     { kind: 'reasoning', raw: 'think' },
     { kind: 'text', role: 'assistant', text: 'b', citations: [], turn: 2 },
     { kind: 'reasoning', summary: ['end'], opaque: own },
