@@ -215,3 +215,10 @@ export function joinBase64(pieces: readonly string[]): string {
   if (pieces.slice(0, -1).every((piece) => piece.length % 4 === 0 && !piece.endsWith('='))) return pieces.join('');
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
 }
+
+/** A name for inline content that came without one: vendors of the chat and responses protocols refuse such a file. */
+export function filenameOf(mime: string): string {
+  const essence = essenceOf(mime);
+  if (essence === 'application/pdf') return 'file.pdf';
+  return essence.startsWith('text/') ? 'file.txt' : 'file';
+}

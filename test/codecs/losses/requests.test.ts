@@ -91,6 +91,8 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
       called({ opaque: signed({ ...foreign, channelType: ownerOf(upstream).channelType as never }, 'functionCall') }),
       answered(text('r')),
     ),
+  'function call without a result': told(called({ tool: { name: 'g' }, input: `{"q":"${PROBE}"}` })),
+  'tool result without a call': asked(answered(text(PROBE))),
   'custom tool call': {
     ...asked(
       called({ flavour: 'custom', tool: { name: 'c' }, input: `{"q":"${PROBE}"}` }),

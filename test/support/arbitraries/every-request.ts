@@ -88,17 +88,20 @@ const resultPart: fc.Arbitrary<Featured<Part>> = oneOf<Part>(
   [1, always<Part>({ kind: 'media', media: { type: 'file', source: inline('application/pdf', PDF), at } }, 'tool result: file')],
 );
 
-/** A call and its result. */
+/** A call and its result; one of them may be lost. */
 function exchange(owner: Owner): fc.Arbitrary<Featured<readonly Item[]>> {
   const signed = rarely(fc.constant<Opaque>({ owner, value: 'SIGNATURE', form: 'functionCall' }), 3, undefined);
   const flavour = fc.constantFrom<ToolCallItem['flavour']>('function', 'function', 'function', 'custom');
+  const half = rarely(fc.constantFrom('call', 'result'), 8, 'both');
   return fc
-    .tuple(callId, flavour, jsonObjectText, signed, resultPart, fc.boolean())
-    .map(([id, kind, input, opaque, part, isError]): Featured<readonly Item[]> => {
+    .tuple(callId, flavour, jsonObjectText, signed, resultPart, fc.boolean(), half)
+    .map(([id, kind, input, opaque, part, isError, said]): Featured<readonly Item[]> => {
       const head = { callId: id, flavour: kind, at };
       const tool = { name: kind === 'custom' ? 'shaped' : 'search' };
       const call: Item = { kind: 'toolCall', ...head, tool, input, ...(opaque === undefined ? {} : { opaque }) };
       const result: Item = { kind: 'toolResult', ...head, content: [part.value], isError };
+      if (said === 'call') return of([call], 'function call without a result');
+      if (said === 'result') return of([result], 'tool result without a call');
       return of(
         [call, result],
         kind === 'custom' ? 'custom tool call' : 'function call',
@@ -120,8 +123,8 @@ function turn(owner: Owner, index: number): fc.Arbitrary<Featured<readonly Item[
       later,
     )
     .map(([asked, answered, exchanges, system]) => {
-      const calls = exchanges.flatMap(({ value }) => value.slice(0, 1));
-      const results = exchanges.flatMap(({ value }) => value.slice(1));
+      const calls = exchanges.flatMap(({ value }) => value.filter(({ kind }) => kind === 'toolCall'));
+      const results = exchanges.flatMap(({ value }) => value.filter(({ kind }) => kind === 'toolResult'));
       const facts = (items: readonly Item[], step: number): Item[] =>
         items.map((item) => ({ ...item, turn: index * 10 + step }) as Item);
       const items = [
