@@ -47,8 +47,6 @@ export function unwrapFreeform(wire: string): string {
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
-/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet. */
-const INSIDE = /^(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u])*/;
 /** The first half of a surrogate pair, spelled or written, at the end. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
@@ -95,12 +93,13 @@ export class FreeformReader {
   }
 
   #read(): string {
-    const length = INSIDE.exec(this.#unread)?.[0].length ?? 0;
+    const length = readable(this.#unread);
     if (this.#unread[length] === '"') {
       this.#state = 'closed';
       return this.#say(length);
     }
-    return this.#say(length - (HALF_PAIR.exec(this.#unread.slice(0, length))?.[0].length ?? 0));
+    const end = this.#unread.slice(Math.max(0, length - LONGEST_ESCAPE), length);
+    return this.#say(length - (HALF_PAIR.exec(end)?.[0].length ?? 0));
   }
 
   /** Says that much of what is unread. */
@@ -111,6 +110,22 @@ export class FreeformReader {
     this.text += fresh;
     return fresh;
   }
+}
+
+const LONGEST_ESCAPE = '\\u0000'.length;
+
+/** How much of a JSON string's inside is whole: up to its closing quote, or to an escape that may still go on. */
+function readable(text: string): number {
+  let at = 0;
+  let quote = text.indexOf('"');
+  for (let slash = text.indexOf('\\'); slash !== -1; slash = text.indexOf('\\', at)) {
+    if (quote !== -1 && quote < slash) return quote;
+    const spelled = text.slice(slash, slash + LONGEST_ESCAPE);
+    if (/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(spelled)) return slash;
+    at = slash + (/^\\u[0-9a-fA-F]{4}/.test(spelled) ? LONGEST_ESCAPE : 2);
+    if (quote !== -1 && quote < at) quote = text.indexOf('"', at);
+  }
+  return quote === -1 ? text.length : quote;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([

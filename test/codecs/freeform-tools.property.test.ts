@@ -47,6 +47,13 @@ test('whatever the arguments are, pieces say what the whole says', () => {
   );
 });
 
+test('megabytes in one piece, and many escapes, are read in one go', () => {
+  const plain = 'x'.repeat(20_000_000);
+  assert.equal(unwrapFreeform(wrapFreeform(plain)), plain);
+  const escaped = '"\\\n'.repeat(200_000);
+  assert.equal(unwrapFreeform(wrapFreeform(escaped)), escaped);
+});
+
 test('the only string of another object, bare text, unknown escapes and a cut', () => {
   assert.equal(unwrapFreeform('{"patch":"text"}'), 'text');
   assert.equal(unwrapFreeform('{"why":"x","input":"text"}'), 'text');
