@@ -47,6 +47,7 @@ export function unwrapFreeform(wire: string): string {
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
+const LONGEST_OPENING = 1024;
 /** The first half of a surrogate pair, spelled or written, at the end. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
@@ -89,6 +90,9 @@ export class FreeformReader {
       this.#state = 'inside';
     } else if (!MAYBE_OPENING.test(this.#unread)) {
       this.#state = this.#unread.trimStart().startsWith('{') ? 'waiting' : 'bare';
+    } else if (this.#unread.length > LONGEST_OPENING) {
+      // Hardly more than white space, which every further piece would read again.
+      this.#state = 'waiting';
     }
   }
 
