@@ -48,6 +48,9 @@ const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
 const LONGEST_OPENING = 1024;
+const LONGEST_ESCAPE = '\\u0000'.length;
+/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet; in pieces, since one match over megabytes has no room on the stack. */
+const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
 /** The first half of a surrogate pair, spelled or written, at the end. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
@@ -97,7 +100,7 @@ export class FreeformReader {
   }
 
   #read(): string {
-    const length = readable(this.#unread);
+    const length = insideOf(this.#unread);
     if (this.#unread[length] === '"') {
       this.#state = 'closed';
       return this.#say(length);
@@ -116,20 +119,11 @@ export class FreeformReader {
   }
 }
 
-const LONGEST_ESCAPE = '\\u0000'.length;
-
-/** How much of a JSON string's inside is whole: up to its closing quote, or to an escape that may still go on. */
-function readable(text: string): number {
-  let at = 0;
-  let quote = text.indexOf('"');
-  for (let slash = text.indexOf('\\'); slash !== -1; slash = text.indexOf('\\', at)) {
-    if (quote !== -1 && quote < slash) return quote;
-    const spelled = text.slice(slash, slash + LONGEST_ESCAPE);
-    if (/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(spelled)) return slash;
-    at = slash + (/^\\u[0-9a-fA-F]{4}/.test(spelled) ? LONGEST_ESCAPE : 2);
-    if (quote !== -1 && quote < at) quote = text.indexOf('"', at);
-  }
-  return quote === -1 ? text.length : quote;
+function insideOf(text: string): number {
+  let end = 0;
+  INSIDE.lastIndex = 0;
+  while (INSIDE.test(text)) end = INSIDE.lastIndex;
+  return end;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([
@@ -146,6 +140,8 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 /** The text of a JSON string's inside. What models write and JSON forbids (control characters, unknown escapes) counts as itself. */
 function unescaped(raw: string): string {
   if (!raw.includes('\\')) return raw;
+  const legal = parsed(`"${raw}"`);
+  if (typeof legal === 'string') return legal;
   return raw.replace(/\\(?:u([0-9a-fA-F]{4})|([^u]))/g, (whole, code: string | undefined, character: string | undefined) =>
     code === undefined ? (ESCAPES.get(character ?? '') ?? whole) : String.fromCharCode(Number.parseInt(code, 16)),
   );

@@ -86,13 +86,13 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     says('assistant', 'a'),
   ),
   'function call': asked(called({ input: `{"q":"${PROBE}"}` }), answered(text('r'))),
+  'function call without a result': told(called({ input: `{"q":"${PROBE}"}` })),
+  'tool result without a call': asked(answered(text(PROBE))),
   'function call signature': (upstream) =>
     asked(
       called({ opaque: signed({ ...foreign, channelType: ownerOf(upstream).channelType as never }, 'functionCall') }),
       answered(text('r')),
     ),
-  'function call without a result': told(called({ tool: { name: 'g' }, input: `{"q":"${PROBE}"}` })),
-  'tool result without a call': asked(answered(text(PROBE))),
   'custom tool call': {
     ...asked(
       called({ flavour: 'custom', tool: { name: 'c' }, input: `{"q":"${PROBE}"}` }),

@@ -138,7 +138,7 @@ test('E10: an upstream that talks is not silent, though the client hears nothing
   assert.equal(end?.type === 'response.end' ? end.outcome.status : end?.type, 'completed');
 });
 
-test('silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
+test('F4: silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     const timer = setInterval(() => stream.raw(': PROCESSING\n\n'), 20);
