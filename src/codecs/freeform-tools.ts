@@ -47,6 +47,8 @@ export function unwrapFreeform(wire: string): string {
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
+const LONGEST_OPENING = 1024;
+const LONGEST_ESCAPE = '\\u0000'.length;
 /** Characters of a JSON string up to its closing quote or to an escape that is not whole yet; in pieces, since one match over megabytes has no room on the stack. */
 const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
 /** The first half of a surrogate pair, spelled or written, at the end. */
@@ -91,6 +93,9 @@ export class FreeformReader {
       this.#state = 'inside';
     } else if (!MAYBE_OPENING.test(this.#unread)) {
       this.#state = this.#unread.trimStart().startsWith('{') ? 'waiting' : 'bare';
+    } else if (this.#unread.length > LONGEST_OPENING) {
+      // Hardly more than white space, which every further piece would read again.
+      this.#state = 'waiting';
     }
   }
 
@@ -100,7 +105,8 @@ export class FreeformReader {
       this.#state = 'closed';
       return this.#say(length);
     }
-    return this.#say(length - (HALF_PAIR.exec(this.#unread.slice(0, length))?.[0].length ?? 0));
+    const end = this.#unread.slice(Math.max(0, length - LONGEST_ESCAPE), length);
+    return this.#say(length - (HALF_PAIR.exec(end)?.[0].length ?? 0));
   }
 
   /** Says that much of what is unread. */
@@ -134,6 +140,8 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 /** The text of a JSON string's inside. What models write and JSON forbids (control characters, unknown escapes) counts as itself. */
 function unescaped(raw: string): string {
   if (!raw.includes('\\')) return raw;
+  const legal = parsed(`"${raw}"`);
+  if (typeof legal === 'string') return legal;
   return raw.replace(/\\(?:u([0-9a-fA-F]{4})|([^u]))/g, (whole, code: string | undefined, character: string | undefined) =>
     code === undefined ? (ESCAPES.get(character ?? '') ?? whole) : String.fromCharCode(Number.parseInt(code, 16)),
   );

@@ -148,7 +148,8 @@ function mergeKeyword(out: Entries, key: string, value: JsonValue): void {
   if (known === undefined) {
     out.set(key, value);
   } else if (key === 'properties' && isObject(known) && isObject(value)) {
-    out.set(key, Object.fromEntries([...Object.entries(value), ...Object.entries(known)]) as JsonObject);
+    const more = Object.entries(value).filter(([name]) => !Object.hasOwn(known, name));
+    out.set(key, Object.fromEntries([...Object.entries(known), ...more]) as JsonObject);
   } else if (key === 'required' && Array.isArray(known) && Array.isArray(value)) {
     out.set(key, [...new Set([...known, ...value])]);
   }

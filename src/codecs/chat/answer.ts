@@ -67,7 +67,7 @@ export class Answer {
     this.#pushReasoning(delta, out);
     this.#pushContent(delta['content'], choice, whole, out);
     const refusal = text(delta['refusal'], 'refusal');
-    if (refusal !== '') this.#say('refusal', refusal, refusalLogprobs(choice), out);
+    if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
     this.#pushAudio(delta['audio']);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = list(delta['tool_calls'], 'tool_calls');
@@ -163,7 +163,7 @@ export class Answer {
   #pushContent(content: JsonValue | undefined, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
     if (content === undefined || content === null) return;
     if (typeof content === 'string') {
-      this.#sayContent(content, contentLogprobs(choice), out);
+      this.#sayContent(content, logprobsIn(choice, 'content'), out);
       return;
     }
     for (const block of list(content, 'content')) this.#pushBlock(object(block, 'content'), whole, out);
@@ -346,12 +346,7 @@ function suffix(said: string, whole: string, what: string): string {
   return whole.slice(said.length);
 }
 
-function contentLogprobs(choice: JsonObject): Logprobs | undefined {
+function logprobsIn(choice: JsonObject, member: 'content' | 'refusal'): Logprobs | undefined {
   const { logprobs } = choice;
-  return isObject(logprobs) ? readLogprobs(logprobs['content']) : undefined;
-}
-
-function refusalLogprobs(choice: JsonObject): Logprobs | undefined {
-  const { logprobs } = choice;
-  return isObject(logprobs) ? readLogprobs(logprobs['refusal']) : undefined;
+  return isObject(logprobs) ? readLogprobs(logprobs[member]) : undefined;
 }

@@ -39,6 +39,7 @@ export const requestLosses: RequestLosses = {
   'function tool: strict': keep,
   'function tool: namespace': coerce('a unique flat name, restored in the answer'),
   'custom tool with object schema': coerce('a function tool with that schema'),
+  // With the Channel option lower_custom_tools it is a function with one string, restored in the answer.
   'custom tool: freeform': keep,
   'native tool': drop('the upstream cannot run a tool of another protocol'),
   'tool choice: auto, none, required': keep,

@@ -40,7 +40,9 @@ export const requestLosses: RequestLosses = {
   'function tool: strict': keep,
   'function tool: namespace': coerce('a unique wire name, restored in the answer'),
   'custom tool with object schema': coerce('a tool with that input_schema'),
-  'custom tool: freeform': refuse('messages tools need an object schema (Channel option lowerCustomTools wraps the text)'),
+  'custom tool: freeform': refuse(
+    'messages tools need an object schema (the Channel option lower_custom_tools makes it a function with one string)',
+  ),
   'native tool': drop('only its own provider can run it; refused where tool_choice requires it'),
   'tool choice: auto, none, required': keep,
   'tool choice: one tool': keep,
