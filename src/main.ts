@@ -24,6 +24,7 @@ import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
+import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
 import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
@@ -103,6 +104,8 @@ const OPTIONS = {
 } as const;
 
 type Options = ReturnType<typeof readArguments>['values'];
+
+const mint = createMint(systemClock.now, randomBytes);
 
 async function main(): Promise<number> {
   const { positionals, values } = readArguments();
@@ -239,17 +242,6 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const ID_DIGITS = 32;
-/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
-let digits = '';
-
-function mint(prefix: string): string {
-  if (digits.length < ID_DIGITS) digits = randomBytes(4096).toString('hex');
-  const id = prefix + digits.slice(0, ID_DIGITS);
-  digits = digits.slice(ID_DIGITS);
-  return id;
-}
-
 function readNamedFile(path: string): string {
   try {
     return readFileSync(path, 'utf8');
@@ -265,10 +257,13 @@ function print(text: string): void {
 try {
   process.exitCode = await main();
 } catch (error) {
-  const known =
-    error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError || error instanceof StoreError;
-  process.stderr.write(
-    `mizu: ${known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  );
+  process.stderr.write(`mizu: ${wordsOf(error)}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
+}
+
+/** A store's error is named by its code, so that a supervisor can tell one from another. */
+function wordsOf(error: unknown): string {
+  if (error instanceof StoreError) return `${error.code}: ${error.message}`;
+  if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

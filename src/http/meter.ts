@@ -75,17 +75,17 @@ export class Meter {
       stream: this.#options.stream,
       startedAtMs,
     });
+    // Without `strict` nobody waits: the store itself tells of rows that it could not write.
     if (config.durability === 'strict') await written;
-    else
-      written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'exchange not opened'));
   }
 
   took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
     this.#channel = { channel, upstreamModel, affinityHit };
   }
 
-  /** Words of the answer went to the client. */
+  /** Words of the answer went to the client, or are about to. */
   words(): void {
+    if (this.#settled) return;
     const { metrics, clock } = this.#call.gateway;
     const now = clock.monotonic();
     if (this.#lastWordsAt === undefined) {
@@ -95,6 +95,15 @@ export class Meter {
       metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
     }
     this.#lastWordsAt = now;
+  }
+
+  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
+  settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
+    if (this.#call.config.durability !== 'strict') return undefined;
+    return Promise.resolve(ending()).then((known) => {
+      this.words();
+      return this.settle(known);
+    });
   }
 
   /** Once: later calls do nothing. Resolves at once, or when the charge is on disk with durability `strict`. */
@@ -107,7 +116,6 @@ export class Meter {
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
     if (config.durability === 'strict') await written;
-    else written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'settlement failed'));
   }
 
   #entry(ending: Ending): RequestLogEntry {

@@ -145,7 +145,7 @@ test('pieces and meters', () => {
   ]);
 });
 
-test('nonsense from an upstream is flagged and never lowers or explodes a charge', () => {
+test('F12, V9: nonsense from an upstream is flagged and never lowers or explodes a charge', () => {
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, 1e10]) {
     const charge = chargeFor({ input: bad, output: 1_000_000 }, opus);
     assert.deepEqual([charge.total, charge.flags], [25_000_000_000n, ['invalid_usage:input']]);

@@ -46,7 +46,7 @@ async function picture(store: Store): Promise<unknown> {
 const video = { model: 'v', requestJson: '{}', priceNanos: 10n, bodyHash: 'h', nowMs: T0 };
 
 eachStore(({ openStore }) => {
-  test('nothing changes when any write of any operation throws', async (t) => {
+  test('F31: nothing changes when any write of any operation throws', async (t) => {
     const { store, cutAfter, heal } = await cuttable(t, openStore);
     const owner = await funded(store, 1000n, { subAccount: true });
     const { key, account } = owner;

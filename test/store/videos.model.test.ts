@@ -174,7 +174,7 @@ const change: fc.Arbitrary<VideoChange> = fc.constantFrom<VideoChange[]>(
 );
 
 eachStore(({ makePlace, dropPlace, histories }) => {
-  test('each task is held once, settled xor refunded xor kept, and never submitted twice', async () => {
+  test('F30, F45: each task is held once, settled xor refunded xor kept, and never submitted twice', async () => {
     const steps = [
       fc.tuple(task, fc.integer({ min: 1, max: 4 })).map((args) => create(...args)),
       fc.tuple(task, change).map((args) => work(...args)),

@@ -115,7 +115,7 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
-  test('the same request is one task, whenever it comes again; another body is refused', async (t) => {
+  test('F29: the same request is one task, whenever it comes again; another body is refused', async (t) => {
     const path = await place(t);
     const store = await openStore(t, { path });
     const owner = await funded(store, 1000n);
@@ -200,7 +200,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(refusal(await store.videos.list(owned(owner), { limit: 3, after: 'gone' })).reason, 'unknown_cursor');
   });
 
-  test('a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {
+  test('F32: a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 1000n);
     const old = await lease(store, 'one');

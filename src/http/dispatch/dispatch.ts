@@ -143,19 +143,22 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
-    const upstreamModel = this.#plan.model;
+    const { model } = this.#plan;
+    // Nobody waits in the queue of a Channel that will not be asked.
+    if (!this.#dispatcher.health.isFit(channel.id, model)) return { failure: undefined };
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
     }
-    const permit = this.#dispatcher.health.enter(channel.id, upstreamModel);
+    const permit = this.#dispatcher.health.enter(channel.id, model);
     if (permit === undefined) {
       release();
       return { failure: undefined };
     }
     try {
       const answer = await this.#send(channel);
+      permit.answering();
       return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
     } catch (thrown) {
       release();

@@ -174,12 +174,14 @@ class TextExchange {
       if (broken === undefined) taken.succeeded();
       else taken.failed(broken);
       const usage = await this.#usageOf(taken.answer, broken);
+      const ending = { status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage };
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
       if (remember !== undefined) await rememberBody(body, outcome.status, remember);
+      await this.#meter.settleFirst(() => ending);
       this.#reply.answer({ status: 200, body, headers });
       this.#meter.words();
-      await this.#meter.settle({ status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage });
+      await this.#meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       taken?.failed(error);
@@ -235,20 +237,29 @@ class TextExchange {
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
     const heard = remember === undefined ? undefined : remembering(encoder, remember);
+    const endingOf = async (failure: GatewayError | undefined): Promise<Parameters<Meter['settle']>[0]> => {
+      const usage = await this.#streamUsage(taken.answer, failure);
+      return { status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }), ...usage };
+    };
+    const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
+      const { outcome } = source.fold;
+      return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
+    };
     let failure: GatewayError | undefined;
     try {
-      const watch = { onWords: () => this.#meter.words(), beforeWords: () => heard?.takePending() };
-      failure = await relay(held, source, heard ?? encoder, committed, watch);
-      const { outcome } = source.fold;
-      if (outcome?.status === 'failed' || outcome?.status === 'cancelled') failure ??= outcome.error;
+      failure = failureOf(
+        await relay(held, source, heard ?? encoder, committed, {
+          onWords: () => this.#meter.words(),
+          beforeWords: () => heard?.takePending(),
+          beforeEnd: (told) => this.#meter.settleFirst(() => endingOf(failureOf(told))),
+        }),
+      );
     } catch (thrown) {
       failure = toGatewayError(thrown);
     }
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
-    const usage = await this.#streamUsage(taken.answer, failure);
-    const gone = failure !== undefined && isClientGone(failure);
-    await this.#meter.settle({ status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: gone }), ...usage });
+    await this.#meter.settle(await endingOf(failure));
   }
 
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {

@@ -20,7 +20,7 @@ import { createVideos } from './videos.ts';
 import { Watch } from './watch.ts';
 
 /**
- * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `unavailable`. What dead processes
+ * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `untrusted`, `unavailable`. What dead processes
  * left open is closed, and what they left in the local spool is taken over, before it resolves.
  */
 export async function openPostgresStore(options: PostgresOptions, seams: PostgresSeams = {}): Promise<Store> {

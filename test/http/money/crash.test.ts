@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { CrashLane } from '../../slow/crash/crash-lane.ts';
 import { CHARGE, type Evidence, judge, type Row, STALL_MS, WINDOW_MS } from '../../slow/crash/judgement.ts';
 
-test('killed five times under load: every request settled once, interrupted or unflushed; no task lost, doubled or sent twice', async (t) => {
+test('F30: killed five times under load: every request settled once, interrupted or unflushed; no task lost, doubled or sent twice', async (t) => {
   const lane = await CrashLane.open(Math.random);
   try {
     for (let kill = 0; kill < 5; kill += 1) await lane.round();

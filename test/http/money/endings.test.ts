@@ -78,7 +78,7 @@ for (const stream of [true, false]) {
     }
   });
 
-  test(`what fails without a report is free: a status, a cut, garbage, an error event, an answer that is none (${form})`, async (t) => {
+  test(`F1, F2: what fails without a report is free: a status, a cut, garbage, an error event, an answer that is none (${form})`, async (t) => {
     const { gateway } = await gatewayOf(t);
     const faults: Record<string, Script> = {
       'status 500': { faults: [{ type: 'status', status: 500 }] },
@@ -106,7 +106,7 @@ for (const stream of [true, false]) {
   });
 }
 
-test('a client that leaves before the first byte costs nothing that is not known; the upstream is cut off', async (t) => {
+test('F16: a client that leaves before the first byte costs nothing that is not known; the upstream is cut off', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   for (const stream of [true, false]) {
     gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE }, pace: { firstMs: 10_000 } });

@@ -83,7 +83,7 @@ const raw = (...events: (object | string)[]) => ({
   raw: { headers: { 'content-type': 'text/event-stream' }, body: sse(...events) },
 });
 
-test('U2: usage null on every chunk but the last is not usage', async (t) => {
+test('U2, F12: usage null on every chunk but the last is not usage', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   const { row } = await asked(
     gateway,
@@ -164,7 +164,7 @@ test('U3: a report that leaves a part out is completed by a count, flagged; what
   }
 });
 
-test('U4: message_delta repeats and corrects the input and the cache; the last value of each field counts, nothing is summed', async (t) => {
+test('U4, F12: message_delta repeats and corrects the input and the cache; the last value of each field counts, nothing is summed', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   const { row } = await asked(
     gateway,
@@ -244,7 +244,7 @@ const geminiChunk = (text: string, more: object = {}) => ({
   responseId: 'r',
 });
 
-test('U8: placeholders of zeros are skipped, the final figures are billed, and an answer of zeros alone is counted', async (t) => {
+test('U8, F12: placeholders of zeros are skipped, the final figures are billed, and an answer of zeros alone is counted', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   const zeros = { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 };
   const first = { ...geminiChunk('Good '), usageMetadata: zeros };

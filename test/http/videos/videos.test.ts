@@ -23,7 +23,7 @@ test('a task is accepted with 202 and Location, made upstream once, and its pric
   assert.deepEqual(verified.differences, []);
 });
 
-test('the same key and body answer the same 202 again and hold nothing twice, also at once and after a restart', async (t) => {
+test('F29: the same key and body answer the same 202 again and hold nothing twice, also at once and after a restart', async (t) => {
   const gateway = await VideoGateway.start(t);
   const all = await Promise.all(Array.from({ length: 20 }, () => gateway.create(BODY, 'same')));
   assert.equal(new Set(all.map(({ body }) => JSON.stringify(body))).size, 1);
@@ -74,7 +74,7 @@ test('a refused submission refunds; an unreachable upstream took nothing', async
   assert.equal(await gateway.balance('alice'), 5n * USD);
 });
 
-test('a lost answer leaves the task unknown: the hold stays and it is never submitted again', async (t) => {
+test('F30: a lost answer leaves the task unknown: the hold stays and it is never submitted again', async (t) => {
   const gateway = await VideoGateway.start(t);
   gateway.simulator.enqueue({ faults: [{ type: 'cut', at: 0 }] });
   const { body } = await gateway.create(BODY, 'lost');
@@ -108,7 +108,7 @@ test('cancel after submission has begun is 409, also when it is over', async (t)
   assert.deepEqual([late.status, late.body.error.code], [409, 'video_submission_started']);
 });
 
-test("a foreign task is as unknown as one that never was, and a list shows one's own", async (t) => {
+test("F37: a foreign task is as unknown as one that never was, and a list shows one's own", async (t) => {
   const gateway = await VideoGateway.start(t);
   const ids: string[] = [];
   for (let index = 0; index < 5; index++)
@@ -227,7 +227,7 @@ test('a balance that is too low is refused before anything is sent', async (t) =
   assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 402]);
 });
 
-test('a replica serves no video endpoint', async (t) => {
+test('F32: a replica serves no video endpoint', async (t) => {
   const gateway = await VideoGateway.start(t, {}, 'replica');
   for (const [method, path] of [
     ['POST', '/v1/videos'],
