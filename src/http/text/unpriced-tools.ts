@@ -12,7 +12,7 @@ import type { Rates } from '../../store/prices.ts';
 import type { Channel } from '../config/config.ts';
 
 /** Meters by how the types of their tools begin, whatever version follows. */
-const METERED = ['web_search', 'x_search', 'file_search', 'code_interpreter'] as const;
+const METERED = ['web_search', 'x_search', 'file_search', 'code_interpreter', 'code_execution'] as const;
 
 export interface MeterPolicy {
   readonly codecs: CodecSet;
