@@ -206,3 +206,10 @@ export function audioFormatOf(mime: string): string | undefined {
   const essence = essenceOf(mime);
   return AUDIO_FORMATS.find(([, type]) => type === essence)?.[0];
 }
+
+/** A name for inline content that came without one: vendors of the chat and responses protocols refuse such a file. */
+export function filenameOf(mime: string): string {
+  const essence = essenceOf(mime);
+  if (essence === 'application/pdf') return 'file.pdf';
+  return essence.startsWith('text/') ? 'file.txt' : 'file';
+}

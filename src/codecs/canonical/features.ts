@@ -19,6 +19,8 @@ export const REQUEST_FEATURES = [
   'function call',
   'function call signature',
   'custom tool call',
+  'function call without a result',
+  'tool result without a call',
   'tool result: text',
   'tool result: image',
   'tool result: file',

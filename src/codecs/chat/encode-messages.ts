@@ -2,6 +2,7 @@
  * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
  * results are one message each; what a tool message cannot hold follows the last of them in one user message.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
@@ -10,6 +11,7 @@ import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
@@ -33,16 +35,8 @@ export function encodeMessages(
   losses: Set<RequestFeature>,
 ): readonly JsonObject[] {
   const writer = new MessageWriter(request, target, names, losses);
-  const results = lastResults(request.items);
-  for (const item of request.items) writer.add(item, results);
+  for (const item of withAnsweredCalls(request.items, (feature) => losses.add(feature))) writer.add(item);
   return writer.finish();
-}
-
-/** A retried history may hold one result twice: the last payload counts, at the first position. */
-function lastResults(items: readonly Item[]): ReadonlyMap<string, ToolResultItem> {
-  const last = new Map<string, ToolResultItem>();
-  for (const item of items) if (item.kind === 'toolResult') last.set(item.callId, item);
-  return last;
 }
 
 class MessageWriter {
@@ -51,7 +45,6 @@ class MessageWriter {
   readonly #target: Target;
   readonly #names: ToolNames;
   readonly #losses: Set<RequestFeature>;
-  readonly #answered = new Set<string>();
   /** Media of the tool messages of the present run, and of assistant turns: they need a user message. */
   readonly #beside: JsonObject[] = [];
   #assistant: Assistant | undefined;
@@ -65,7 +58,7 @@ class MessageWriter {
     this.#losses = losses;
   }
 
-  add(item: Item, results: ReadonlyMap<string, ToolResultItem>): void {
+  add(item: Item): void {
     if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
     switch (item.kind) {
       case 'text':
@@ -86,11 +79,10 @@ class MessageWriter {
         this.#call(item);
         return;
       case 'toolResult':
-        if (this.#answered.has(item.callId)) return;
-        this.#answered.add(item.callId);
-        this.#result(results.get(item.callId) ?? item);
+        this.#result(item);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#losses.add('native item');
         return;
     }

@@ -17,6 +17,8 @@ export const requestLosses: RequestLosses = {
   'function call': keep,
   'function call signature': keep,
   'custom tool call': keep,
+  'function call without a result': drop('the upstream refuses a call that nothing answers'),
+  'tool result without a call': drop('the upstream refuses an answer to nothing'),
   'tool result: text': keep,
   'tool result: image': coerce('a user message after the last tool message, labelled with the call id'),
   'tool result: file': coerce('a user message after the last tool message, labelled with the call id'),

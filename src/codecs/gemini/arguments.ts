@@ -29,8 +29,3 @@ function parsed(text: string): JsonValue | undefined {
     return undefined;
   }
 }
-
-/** JSON text without the white space between its tokens; strings and number spelling stay. */
-export function compactJson(text: string): string {
-  return text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (token) => (token.startsWith('"') ? token : ''));
-}

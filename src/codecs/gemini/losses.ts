@@ -16,6 +16,8 @@ export const requestLosses: RequestLosses = {
   'function call': keep,
   'function call signature': keep,
   'custom tool call': coerce('function call'),
+  'function call without a result': drop('the upstream refuses a call that nothing answers'),
+  'tool result without a call': drop('the upstream refuses an answer to nothing'),
   'tool result: text': coerce('response.output'),
   'tool result: image': coerce('part of the function response'),
   'tool result: file': coerce('part of the function response'),

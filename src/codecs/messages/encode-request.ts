@@ -37,6 +37,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
+  const thinksOn = thinking?.['type'] !== 'enabled' || mayThink(turns);
+  if (!thinksOn) losses.add('reasoning effort');
   const members: string[] = [];
   const say = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
@@ -52,11 +54,18 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   say('top_p', value(request.topP));
   say('top_k', value(request.topK));
   if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
-  say('thinking', value(thinking));
+  say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
   say('output_config', value(outputConfig));
   if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
   if (request.stream) say('stream', 'true');
   return `{${members.join(',')}}`;
+}
+
+/** A model that thinks by budget refuses results of calls before which it did not think, as after a change of upstream (semantics 9.3.3). */
+function mayThink(turns: readonly Turn[]): boolean {
+  if (turns.at(-1)?.results.length === 0) return true;
+  const first = turns.at(-2)?.blocks[0]?.json['type'];
+  return first === 'thinking' || first === 'redacted_thinking';
 }
 
 function blocksOf(turn: Turn) {
@@ -68,7 +77,7 @@ function withFirstTurn(conversation: Conversation): Conversation {
   if (conversation.turns.length > 0) return conversation;
   if (conversation.system.length === 0)
     throw notConvertible(undefined, 'The request holds nothing that a messages upstream can be asked.');
-  const turn: Turn = { role: 'user', results: [], blocks: conversation.system, answered: new Map(), calls: new Set() };
+  const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
 }
 

@@ -18,6 +18,8 @@ export const requestLosses: RequestLosses = {
   'function call': keep,
   'function call signature': drop('tool_use has no signature'),
   'custom tool call': coerce('tool_use with the JSON object of its arguments'),
+  'function call without a result': drop('the upstream refuses a call that nothing answers'),
+  'tool result without a call': drop('the upstream refuses an answer to nothing'),
   'tool result: text': keep,
   'tool result: image': keep,
   'tool result: file': keep,

@@ -96,6 +96,9 @@ export class ConversationReader {
       case 'document':
         for (const part of documentParts(block, at)) items.push(itemOf(part, role, facts));
         return;
+      case 'search_result':
+        items.push({ kind: 'text', role, text: searchResultText(block, at), citations: [], ...facts });
+        return;
       case 'tool_use':
         items.push(this.#toolUse(block, place, facts));
         return;
@@ -184,6 +187,8 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
         return [{ kind: 'media', media: imageOf(block, place) }];
       case 'document':
         return documentParts(block, place);
+      case 'search_result':
+        return [{ kind: 'text', text: searchResultText(block, place) }];
       default:
         return [{ kind: 'native', dialect: 'messages', body: block }];
     }
@@ -212,6 +217,15 @@ function sourceOf(source: JsonObject, at: string): MediaSource {
     default:
       throw invalid(`${at}.type`, `${at}.type is not a known source.`);
   }
+}
+
+/** What a client found, as text: other dialects have no block for it. */
+function searchResultText(block: JsonObject, at: string): string {
+  const heading = [mayText(block, 'title', `${at}.title`), mayText(block, 'source', `${at}.source`)];
+  const texts = resultParts(block['content'], `${at}.content`).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  return [heading.filter((line) => line !== undefined && line !== '').join('\n'), ...texts]
+    .filter((text) => text !== '')
+    .join('\n\n');
 }
 
 /** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. */

@@ -18,6 +18,8 @@ export const requestLosses: RequestLosses = {
   'function call': keep,
   'function call signature': drop('signatures of calls belong to another protocol'),
   'custom tool call': keep,
+  'function call without a result': drop('the upstream refuses a call that nothing answers'),
+  'tool result without a call': drop('the upstream refuses an answer to nothing'),
   'tool result: text': keep,
   'tool result: image': keep,
   'tool result: file': keep,

@@ -10,7 +10,8 @@ import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
 import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
 import { optionalString, requiredString } from './members.ts';
-import { joinRaw, readAnnotation } from './read-items.ts';
+import { readAnnotation } from './annotations.ts';
+import { joinRaw } from './read-items.ts';
 import { ENVELOPE, OPAQUE_MEMBERS } from './wire.ts';
 
 const DIALECT = 'responses';

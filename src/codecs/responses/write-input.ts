@@ -3,6 +3,7 @@
  * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
  * id belongs to it. Private file ids were checked by the dispatcher before.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type {
   Item,
@@ -18,7 +19,8 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
-import { dataUri } from '../media.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
+import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
 export interface InputWriter {
@@ -53,7 +55,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     }
     open.content.push(part);
   };
-  for (const item of items) {
+  for (const item of withAnsweredCalls(items, (feature) => writer.losses.add(feature))) {
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':
@@ -103,6 +105,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
     case 'reasoning':
       return writeReasoning(item, writer);
     case 'native':
+      refuseForeignMedia(item);
       return undefined;
   }
 }
@@ -193,11 +196,10 @@ function imagePart(media: Media): JsonObject {
 }
 
 function filePart(media: Media, writer: InputWriter): JsonObject {
-  const filename = media.filename === undefined ? {} : { filename: media.filename };
   const { source } = media;
   switch (source.from) {
     case 'inline':
-      return { type: 'input_file', ...filename, file_data: dataUri(source) };
+      return { type: 'input_file', filename: media.filename ?? filenameOf(source.mime), file_data: dataUri(source) };
     case 'url':
       return { type: 'input_file', file_url: source.url };
     case 'reference':

@@ -42,7 +42,7 @@ const sharedOptions = {
   ),
   headers: Type.Optional(
     Type.Record(Type.String({ pattern: HeaderName }), Type.Union([Type.String(), Type.Null()]), {
-      description: 'Headers to set; null leaves one out.',
+      description: 'Headers to set; null leaves one out. An `anthropic-beta` joins those of the client.',
     }),
   ),
   forward_headers: Type.Optional(

@@ -31,8 +31,8 @@ const MAX_AT_ONCE = 4;
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
-  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.multipartBytes);
-  const request = await receiveImageRequest(call, operation);
+  const place = gateway.keySlots.enter(call, principal.key.id, config.limits.multipartBytes);
+  const request = await receiveImageRequest(call, operation, place);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);

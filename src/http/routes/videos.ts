@@ -6,9 +6,9 @@ import type { Principal } from '../../store/keys.ts';
 import type { NotCreated } from '../../store/videos.ts';
 import { checkModel } from '../admit.ts';
 import { authenticate } from '../authenticate.ts';
-import { parseJsonBody, readBody } from '../body.ts';
 import { Waiting } from '../exchange.ts';
 import type { Call, Handler } from '../gateway.ts';
+import { receiveJson } from '../receive-json.ts';
 import { createdView, type TaskView, taskView } from '../videos/task-view.ts';
 import { routesFor } from '../videos/video-channel.ts';
 
@@ -56,10 +56,9 @@ const ownerIds = ({ key, account }: Principal): { accountId: string; keyId: stri
 });
 
 async function create(call: Call, principal: Principal): Promise<void> {
-  const { gateway, config, request, response } = call;
+  const { gateway, config, request } = call;
   checkContentType(request);
-  const bytes = await readBody(request, response, { maxBytes: MAX_BODY_BYTES, timeoutMs: config.limits.bodyMs }, gateway.clock);
-  const { text, json } = parseJsonBody(bytes);
+  const { text, json } = await receiveJson(call, principal, MAX_BODY_BYTES);
   const idempotencyKey = idempotencyKeyOf(request);
   const wanted = decodeVideoRequest(json);
   const model = checkModel(config, principal, wanted.model);

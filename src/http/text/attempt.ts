@@ -15,6 +15,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { Target } from '../dispatch/dispatch.ts';
+import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
@@ -156,15 +157,8 @@ function protocolHeaders(
   if (options.request.dialect !== 'messages' || codec.dialect !== 'messages') return headers;
   const { 'anthropic-version': version, 'anthropic-beta': betas } = options.clientHeaders;
   if (typeof version === 'string' && version !== '') headers['anthropic-version'] = version;
-  if (typeof betas === 'string' && betas !== '') headers['anthropic-beta'] = withBetas(betas, encoded['anthropic-beta'] ?? '');
+  if (typeof betas === 'string' && betas !== '') headers['anthropic-beta'] = joinList(betas, encoded['anthropic-beta'] ?? '');
   return headers;
-}
-
-/** The client's list as it wrote it, and what of `needed` it does not name. */
-function withBetas(betas: string, needed: string): string {
-  const named = new Set(betas.split(',').map((beta) => beta.trim()));
-  const missing = needed.split(',').filter((beta) => beta !== '' && !named.has(beta.trim()));
-  return [betas, ...missing].join(',');
 }
 
 function contentType(head: UpstreamHead): string {

@@ -11,7 +11,6 @@ import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
-import { parseJsonBody, readBody } from '../body.ts';
 import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
@@ -23,6 +22,7 @@ import type { Asking, Call } from '../gateway.ts';
 import { atClientPath, type OwnInput } from '../history/client-path.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { Meter } from '../meter.ts';
+import { receiveJson } from '../receive-json.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { carriesOpaque, needOf } from './need.ts';
 import { failureFrames, relay } from './relay.ts';
@@ -50,11 +50,8 @@ export type Prepare = (call: Asking, principal: Principal, text: string, json: J
 
 /** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
-  const { gateway, config } = call;
   const principal = await identify(call);
-  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
-  const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
-  const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  const { text, json } = await receiveJson(call, principal);
   await answerText(call, codec, await prepare(call, principal, text, json), new Waiting(call.response));
 }
 

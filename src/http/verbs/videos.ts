@@ -4,7 +4,7 @@
  */
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
-import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, oneLine, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const videos: Verb = async (context) => {
   switch (context.args[0]) {
@@ -99,5 +99,5 @@ function describe(task: VideoTask): string {
   if (task.state === 'unknown') lines.push(`  reason    ${task.reason}`);
   if (task.state === 'succeeded') lines.push(`  output    ${task.outputUrl}`);
   if (task.state === 'failed') lines.push(`  error     ${task.error.code}: ${task.error.message}`);
-  return lines.join('\n');
+  return lines.map(oneLine).join('\n');
 }

@@ -3,6 +3,7 @@
  * messages. Knows no order of turns; that is the session's.
  */
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
+import type { Principal } from '../../store/keys.ts';
 import { identify } from '../authenticate.ts';
 import { Committed, type Reply } from '../exchange.ts';
 import type { Asking } from '../gateway.ts';
@@ -38,10 +39,21 @@ const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.in
 
 /** Throws what happened before anything was said. Resolves when the turn is settled. */
 export async function answerTurn(options: TurnOptions): Promise<void> {
+  const { call, event } = options;
+  const principal = await identify(call);
+  const size = event.kind === 'create' ? event.text.length : event.input.length;
+  const place = call.gateway.keySlots.take(principal.key.id, size, call.config.limits.key);
+  try {
+    await answerFor(principal, options);
+  } finally {
+    place.release();
+  }
+}
+
+async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
   const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
-  const principal = await identify(call);
   const { text, json } = event.kind === 'create' ? event : continuation.append(event.input);
   const past = await continuation.find(principal, { text, json });
   const onTurn = (turn: PastTurn, answered: Answered): void => {

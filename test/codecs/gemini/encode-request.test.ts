@@ -321,7 +321,7 @@ test('G8 G12: tools are declared under legal unique names with lowered parameter
   }
   assert.throws(
     () => bodyOf({ tools: [tool('bad', { type: 'string' })] }),
-    gatewayError('invalid_request', { param: 'tools[0].parameters' }),
+    gatewayError('unsupported_conversion', { param: 'tools[0].parameters' }),
   );
 });
 

@@ -161,6 +161,19 @@ test('betas of a messages client are kept, and the one that its files need is ad
   await upstream.close();
 });
 
+test('betas of the Channel join those of the client and of the request', async () => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  const options = { headers: { 'anthropic-beta': 'b-2,c-1' } };
+  await using gateway = await testGateway({ channels: [channel(upstream.url, { options })], models: MODELS });
+  await gateway.post('/v1/messages', ask({}), { headers: { 'anthropic-beta': 'b-1, b-2' } });
+  await gateway.post('/v1/messages', ask({}));
+  assert.deepEqual(
+    upstream.requests.map(({ headers }) => headers.get('anthropic-beta')),
+    ['b-1, b-2,c-1', 'b-2,c-1'],
+  );
+  await upstream.close();
+});
+
 test('a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
   for (const stream of [true, false]) {
     const upstream = await fakeUpstream(({ socket }) => {
