@@ -324,7 +324,13 @@ test('handshakes that are none', async () => {
     );
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk);
-    assert.match(Buffer.concat(chunks).toString(), expected);
+    const answer = Buffer.concat(chunks).toString();
+    assert.match(answer, expected);
+    assert.match(
+      answer,
+      /\r\nx-request-id: req_[\s\S]*\r\n\r\n\{"error":\{.*"code":"invalid_request"\}\}$/,
+      'said as any error is',
+    );
   }
   assert.equal(gateway.running.gateway.unready().length, 0);
 });

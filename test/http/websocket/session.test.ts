@@ -32,6 +32,7 @@ const create = (changes: object = {}) => ({ type: 'response.create', model: 'mes
 
 interface Body {
   readonly id: string;
+  readonly completed_at: number | null;
   readonly output: readonly { readonly type: string; readonly call_id?: string }[];
 }
 
@@ -89,6 +90,17 @@ test('W1: who may not come in is told before the upgrade, over plain HTTP; no mo
   await first.closed;
   gateway.store.broken = true;
   assert.equal((await refusedUpgrade(gateway, '/v1/responses', { 'x-api-key': KEY })).status, 503);
+  const counted = await gateway.running.gateway.metrics.registry.metrics();
+  for (const [status, count] of [
+    [401, 4],
+    [403, 1],
+    [429, 1],
+    [503, 1],
+  ])
+    assert.ok(
+      counted.includes(`mizu_requests_total{route="responses",status="${status}"} ${count}\n`),
+      `${status} in ${counted}`,
+    );
 });
 
 test('every alias opens, other paths and other protocols do not', async () => {
@@ -211,6 +223,7 @@ test('W2: a warm-up is answered without an upstream, a charge or a row, and can 
   );
   const warm = responseOf(events.at(-1));
   assert.deepEqual(warm.output, []);
+  assert.equal(typeof warm.completed_at, 'number');
   assert.equal(simulator.requests.length, 0);
   assert.equal(gateway.store.opened.length, 0);
   await client.turn(create({ previous_response_id: warm.id, input: 'the question' }));
