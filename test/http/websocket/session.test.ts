@@ -547,6 +547,24 @@ test('W10: pings of the server keep a quiet connection; two that are missed end 
   assert.equal((await closed).code, 1006);
 });
 
+test('a create that crosses the close for idleness is not begun', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf({ websocket: { idle_ms: 1_000 } }), { clock });
+  const client = await connect(gateway);
+  client.ws.pause();
+  clock.advance(30_000);
+  client.send(create());
+  // Answered behind the create: whatever the create was to begin has begun.
+  const pong = new Promise((resolve) => client.ws.once('pong', resolve));
+  client.ws.ping();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  client.ws.resume();
+  await Promise.race([pong, client.closed]);
+  assert.equal((await client.closed).code, 1000);
+  assert.equal(simulator.requests.length, 0);
+  assert.equal(gateway.store.opened.length, 0);
+});
+
 test('W3: pings are answered and messages stay whole while a turn is running', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
