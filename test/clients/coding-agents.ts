@@ -80,7 +80,7 @@ function print(title: string, { text }: Ran, simulator: Simulator): void {
 
 for (const setup of SETUPS) {
   for (const type of UPSTREAMS) {
-    test(`${setup.title}, upstream ${type}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
+    test(`F27: ${setup.title}, upstream ${type}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
       await withGateway(type, async (gateway, simulator, work) => {
         simulator.enqueue(
           call(setup.tool, 'echo first-$((40+2)) > note.txt && echo written'),
@@ -106,7 +106,7 @@ for (const setup of SETUPS) {
 
 for (const setup of SETUPS) {
   for (const type of UPSTREAMS) {
-    const title = `${setup.title}, upstream ${type}: an upstream that dies in mid-turn is ${setup.broken} by the agent`;
+    const title = `F27: ${setup.title}, upstream ${type}: an upstream that dies in mid-turn is ${setup.broken} by the agent`;
     test(title, { skip: missing(setup) }, async () => {
       await withGateway(type, async (gateway, simulator, work) => {
         simulator.enqueue(

@@ -49,12 +49,17 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
 
   serving.process.kill('SIGHUP');
   await serving.logged('configuration reloaded', 2);
+  const startOnly = 'these keys are read at start only: what they say now waits for a restart';
+  assert.ok(!serving.log().some(({ msg }) => msg === startOnly));
+  place.configure({ ...renamed, listen: { port: 1 }, store: { path: './elsewhere' } });
+  await serving.logged(startOnly);
+  assert.deepEqual(serving.log().find(({ msg }) => msg === startOnly)?.['keys'], ['store']);
   assert.match(await open.text(), /come[\s\S]*data: \[DONE\]\n\n$/, 'the open stream was not touched');
   assert.equal(await serving.stop(), 0);
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
 });
 
-test('strict durability: what was answered is in the log after kill -9', async () => {
+test('F30: strict durability: what was answered is in the log after kill -9', async () => {
   simulator.reset();
   simulator.enqueue(say('kept'));
   await using place = await install(file(simulator, { ledger: { durability: 'strict' } }));
@@ -78,7 +83,7 @@ test('strict durability: what was answered is in the log after kill -9', async (
   assert.equal((await place.run('ledger', 'verify')).code, 0);
 });
 
-test('workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
+test('F39: workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
   simulator.reset();
   simulator.enqueue(say('from some worker', { pace: { ms: 20 } }));
   const port = await freePort();
@@ -176,7 +181,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
+test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
   simulator.reset();
   simulator.enqueue(say('a stream that lasts a little', { pace: { ms: 15 } }));
   const port = await freePort();

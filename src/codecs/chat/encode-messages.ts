@@ -5,7 +5,7 @@
 import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
-import type { Item, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
@@ -67,7 +67,7 @@ class MessageWriter {
         return;
       case 'media':
         if (item.role === 'assistant') this.#turn().media.push(item);
-        else this.#said(item.role, item.turn, mediaPart(item.media, item.at));
+        else this.#said(item.role, item.turn, this.#media(item.media, item.at));
         return;
       case 'refusal':
         this.#turn().refusal += item.text;
@@ -156,8 +156,8 @@ class MessageWriter {
   }
 
   #raw(raw: string, turn: Assistant): void {
+    this.#losses.add('reasoning: raw text in history');
     if (this.#target.options.replayReasoningContent === true) turn.raw = (turn.raw ?? '') + raw;
-    else this.#losses.add('reasoning: raw text in history');
   }
 
   /** messages clients have one readable slot: what a chat upstream said as raw text comes back in it. */
@@ -208,7 +208,13 @@ class MessageWriter {
     this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => mediaPart(one, item.at)));
+    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+  }
+
+  #media(media: Media, at: string | undefined): JsonObject {
+    if (media.type === 'audio') this.#losses.add('audio: inline');
+    if (media.source.from === 'text') this.#losses.add('file: text');
+    return mediaPart(media, at);
   }
 
   #closeBeside(): void {
@@ -246,7 +252,7 @@ class MessageWriter {
     // After calls the tool messages come first, so the media waits for the end of their run.
     this.#losses.add('image by assistant in history');
     this.#beside.push(textPart('Media of the previous assistant message:'));
-    this.#beside.push(...turn.media.map((item) => mediaPart(item.media, item.at)));
+    this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
   }
 }
 

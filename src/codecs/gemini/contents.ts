@@ -213,17 +213,14 @@ class Writer {
 
 /**
  * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so one without a
- * signature of theirs was made elsewhere and gets the documented value; older models do not look.
+ * signature of theirs was made elsewhere and gets the documented value, in earlier turns too: a call that lost it with the next
+ * question would change the prefix that the upstream caches. Older models do not look.
  */
 function signForeignCalls(contents: readonly DraftContent[]): void {
-  for (let index = contents.length - 1; index >= 0; index -= 1) {
-    const content = contents[index];
-    if (content === undefined) return;
-    if (content.role === 'user' && content.parts.some((part) => part.functionResponse === undefined)) return;
-    if (content.role === 'user') continue;
-    const first = content.parts.findIndex((part) => part.functionCall !== undefined);
-    const call = content.parts[first];
+  for (const { role, parts } of contents) {
+    const first = role === 'model' ? parts.findIndex((part) => part.functionCall !== undefined) : -1;
+    const call = parts[first];
     if (call === undefined || call.thoughtSignature !== undefined) continue;
-    content.parts[first] = { ...call, thoughtSignature: FOREIGN_CALL_SIGNATURE };
+    parts[first] = { ...call, thoughtSignature: FOREIGN_CALL_SIGNATURE };
   }
 }

@@ -24,6 +24,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     const headers = headersFor(holdsFile(request.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.list() };
   }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A messages upstream answers in text only.');
+  }
   const toolNames = namesOf(request);
   const body = buildBody(request, target, toolNames, losses);
   return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
@@ -31,6 +34,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
 
 function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnType<typeof namesOf>, losses: Losses): string {
   noteDropped(request, losses);
+  noteCoerced(request, losses);
   const tools = encodeTools(request, toolNames, target, losses);
   const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
   const { system, turns } = withFirstTurn(encodeConversation(request.items, { target, tools: request.tools, toolNames, losses }));
@@ -85,6 +89,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.verbosity !== undefined) losses.add('verbosity');
   if (request.metadata !== undefined) losses.add('metadata');
@@ -93,6 +98,26 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
+}
+
+/** What is said here in another form, whatever holds it. */
+function noteCoerced(request: CanonicalRequest, losses: Losses): void {
+  const { items, tools, reasoning, format, user } = request;
+  for (const item of items) {
+    if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');
+    else if (item.kind === 'refusal') losses.add('refusal in history');
+    else if (item.kind === 'toolCall' && item.flavour === 'custom') losses.add('custom tool call');
+  }
+  for (const tool of tools) {
+    if (tool.kind === 'native') continue;
+    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    if (tool.kind === 'custom' && tool.inputSchema !== undefined) losses.add('custom tool with object schema');
+  }
+  if (format?.type === 'json_schema') losses.add('format: json schema');
+  if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
+  if (reasoning?.budget !== undefined) losses.add('reasoning budget');
+  if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
+  if (user !== undefined) losses.add('user');
 }
 
 function headersFor(files: boolean): Record<string, string> {

@@ -115,8 +115,10 @@ export class ConversationReader {
         return;
       case 'thinking': {
         const thinking = mayText(block, 'thinking', `${at}.thinking`) ?? '';
-        const opaque = this.#opaque(mayText(block, 'signature', `${at}.signature`), undefined);
-        if (thinking === '' && opaque === undefined) return;
+        const signature = mayText(block, 'signature', `${at}.signature`) ?? '';
+        const opaque = this.#opaque(signature, undefined);
+        // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+        if (opaque === undefined && (thinking === '' || signature !== '')) return;
         const summary = thinking === '' ? {} : { summary: [thinking] };
         items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
         return;
@@ -126,6 +128,9 @@ export class ConversationReader {
         if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
         return;
       }
+      case 'container_upload':
+        items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
+        return;
       default:
         items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
     }

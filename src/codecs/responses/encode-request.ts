@@ -26,6 +26,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.conversation !== undefined) {
     throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
   }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A responses upstream answers in text only.');
+  }
   const names = nameTools(namesOf(request), RULE);
   const losses = new Set<string>();
   return {
@@ -96,6 +99,7 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObjec
     return [];
   }
   if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
   const identity = { name: names.toWire(tool.tool), ...given('description', tool.description) };
   if (tool.kind === 'custom' && tool.inputSchema === undefined)
     return [{ type: 'custom', ...identity, ...given('format', tool.format) }];
@@ -173,6 +177,7 @@ function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.stop !== undefined && request.stop.length > 0) losses.add('stop sequences');
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');

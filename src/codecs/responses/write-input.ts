@@ -132,15 +132,18 @@ function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonO
   return [];
 }
 
-/** Raw text stays raw, a summary goes only with the opaque value that it belongs to, under that value's own id. */
+/** Raw text stays raw, a summary goes only with its opaque value, under that value's own id; another owner's item is left out whole. */
 function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
   const { opaque } = item;
   const { target } = writer;
   const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
-  if (opaque !== undefined && !isOurs) writer.losses.add('reasoning: opaque of another owner');
+  if (opaque !== undefined && !isOurs) {
+    writer.losses.add('reasoning: opaque of another owner');
+    return undefined;
+  }
   const summary = isOurs ? (item.summary ?? []).map((text) => ({ type: 'summary_text', text })) : [];
   const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
-  if (opaque === undefined || !isOurs) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
+  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
@@ -152,10 +155,10 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   };
 }
 
-/** Encrypted reasoning must be followed by what it led to (known failure R23): one that is not goes. */
+/** Reasoning must be followed by what it led to (known failure R23): one that is not goes. */
 function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   return input.filter((item, index) => {
-    if (item['type'] !== 'reasoning' || item['encrypted_content'] === undefined) return true;
+    if (item['type'] !== 'reasoning') return true;
     const next = input.slice(index + 1).find((later) => later['type'] !== 'reasoning');
     if (next === undefined) return false;
     return next['role'] === 'assistant' || next['type'] === 'function_call' || next['type'] === 'custom_tool_call';
