@@ -1,34 +1,56 @@
-/** The coding agents that are driven as tests: which versions, where their commands are once they are installed. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+/** The agents that are driven as tests: which versions, how they are started once they are installed. */
+import { copyFileSync, existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 
 export interface Agent {
   readonly name: string;
   /** For npm, exact. */
-  readonly spec: string;
-  /** The command beneath its folder. */
-  readonly bin: string;
+  readonly specs: readonly string[];
+  /** The command beneath its folder; or a script of ours, which is run from there so that it finds the packages. */
+  readonly start: { readonly bin: string } | { readonly script: string };
+  /** Installed when none is named. */
+  readonly isDefault: boolean;
 }
 
-const agent = (name: string, spec: string, bin: string): [string, Agent] => [
+const agent = (name: string, spec: string, bin: string, isDefault: boolean): Agent => ({
   name,
-  { name, spec, bin: `node_modules/.bin/${bin}` },
+  specs: [spec],
+  start: { bin: `node_modules/.bin/${bin}` },
+  isDefault,
+});
+const kit = (name: string, ...specs: string[]): Agent => ({ name, specs, start: { script: `${name}.mjs` }, isDefault: true });
+
+const ALL: readonly Agent[] = [
+  agent('codex', '@openai/codex@0.169.0', 'codex', true),
+  // The last line of clients that speak WebSocket v1.
+  agent('codex-v1', '@openai/codex@0.104.0', 'codex', true),
+  agent('pi', '@mariozechner/pi-coding-agent@0.73.1', 'pi', true),
+  kit(
+    'langchain',
+    'langchain@1.5.14',
+    '@langchain/core@1.2.13',
+    // Later ones want a core that is not published; npm searches for it without end.
+    '@langchain/langgraph@1.4.13',
+    '@langchain/openai@1.6.0',
+    '@langchain/anthropic@1.5.11',
+  ),
+  kit('openai-agents', '@openai/agents@0.20.0', 'openai@7.55.0', 'zod@4.6.7'),
+  agent('claude', '@anthropic-ai/claude-code@2.1.329', 'claude', false),
+  agent('opencode', 'opencode-ai@1.18.33', 'opencode', false),
+  agent('copilot', '@github/copilot@1.0.102', 'copilot', false),
 ];
 
-export const AGENTS: ReadonlyMap<string, Agent> = new Map([
-  agent('codex', '@openai/codex@0.169.0', 'codex'),
-  // The last line of clients that speak WebSocket v1.
-  agent('codex-v1', '@openai/codex@0.104.0', 'codex'),
-  agent('pi', '@mariozechner/pi-coding-agent@0.73.1', 'pi'),
-  agent('claude', '@anthropic-ai/claude-code@2.1.329', 'claude'),
-  agent('opencode', 'opencode-ai@1.18.33', 'opencode'),
-  agent('copilot', '@github/copilot@1.0.102', 'copilot'),
-]);
+export const AGENTS: ReadonlyMap<string, Agent> = new Map(ALL.map((each) => [each.name, each]));
 
-export function commandOf(root: string, { name, bin }: Agent): string {
-  return join(root, name, bin);
+/** The command and its first arguments. */
+export function commandOf(root: string, { name, start }: Agent): readonly [string, ...string[]] {
+  if ('bin' in start) return [join(root, name, start.bin)];
+  const script = join(root, name, basename(start.script));
+  copyFileSync(new URL(`scripts/${start.script}`, import.meta.url), script);
+  return [process.execPath, script];
 }
 
-export function isInstalled(root: string, agent: Agent): boolean {
-  return existsSync(commandOf(root, agent));
+export function isInstalled(root: string, { name, specs, start }: Agent): boolean {
+  if ('bin' in start) return existsSync(join(root, name, start.bin));
+  return specs.every((spec) => existsSync(join(root, name, 'node_modules', spec.replace(/@[^@]*$/, ''), 'package.json')));
 }

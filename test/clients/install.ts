@@ -1,6 +1,6 @@
 /**
- * Installs the coding agents that `npm run test:clients` drives, each in a folder of its own outside the repository: they are large and
- * some are proprietary. Usage: node test/clients/install.ts FOLDER [NAME …]   (names: see `agents.ts`; default: codex, codex-v1, pi)
+ * Installs the agents that `npm run test:clients` drives, each in a folder of its own outside the repository: they are large and some are
+ * proprietary. Usage: node test/clients/install.ts FOLDER [NAME … | all]   (names and what is installed by default: `agents.ts`)
  */
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { AGENTS, isInstalled } from './agents.ts';
 
 const [folder, ...names] = process.argv.slice(2);
 if (folder === undefined) {
-  console.error('usage: node test/clients/install.ts FOLDER [NAME …]');
+  console.error('usage: node test/clients/install.ts FOLDER [NAME … | all]');
   process.exit(2);
 }
 const root = resolve(folder);
@@ -18,7 +18,9 @@ if (root.startsWith(`${resolve('.')}/`)) {
   process.exit(2);
 }
 
-for (const name of names.length > 0 ? names : ['codex', 'codex-v1', 'pi']) {
+const byDefault = [...AGENTS.values()].filter(({ isDefault }) => isDefault).map(({ name }) => name);
+const wanted = names.length === 0 ? byDefault : names.includes('all') ? [...AGENTS.keys()] : names;
+for (const name of wanted) {
   const agent = AGENTS.get(name);
   if (agent === undefined) {
     console.error(`there is no agent ${name}: ${[...AGENTS.keys()].join(', ')}`);
@@ -31,7 +33,7 @@ for (const name of names.length > 0 ? names : ['codex', 'codex-v1', 'pi']) {
   const home = join(root, name);
   mkdirSync(home, { recursive: true });
   writeFileSync(join(home, 'package.json'), '{"private":true}\n');
-  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--save-exact', agent.spec], {
+  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--save-exact', ...agent.specs], {
     cwd: home,
     stdio: 'inherit',
   });

@@ -41,6 +41,8 @@ export type Attempt<Answer> = (target: Target) => Promise<Answer>;
 export interface Plan {
   readonly channels: readonly Channel[];
   readonly model: string;
+  /** What its circuits are kept under, for an endpoint that a Channel may lack while its models are fine; else the model. */
+  readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
   readonly conversation?: string;
   /** Whether the request carries opaque values at all. */
@@ -143,15 +145,15 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
-    const { model } = this.#plan;
+    const { model, circuit = model } = this.#plan;
     // Nobody waits in the queue of a Channel that will not be asked.
-    if (!this.#dispatcher.health.isFit(channel.id, model)) return { failure: undefined };
+    if (!this.#dispatcher.health.isFit(channel.id, circuit)) return { failure: undefined };
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
     }
-    const permit = this.#dispatcher.health.enter(channel.id, model);
+    const permit = this.#dispatcher.health.enter(channel.id, circuit);
     if (permit === undefined) {
       release();
       return { failure: undefined };
@@ -302,7 +304,8 @@ class AttemptLoop<Answer> {
     }
     if (this.#errors.length === 0) {
       const { health } = this.#dispatcher;
-      const waits = this.#plan.channels.map(({ id }) => health.closedForMs(id, this.#plan.model));
+      const { channels, model, circuit = model } = this.#plan;
+      const waits = channels.map(({ id }) => health.closedForMs(id, circuit));
       return noHealthyUpstream(Math.max(1000, Math.min(...waits)));
     }
     return finalError(this.#errors);

@@ -58,6 +58,7 @@ async function forward(call: Call, asked: Asked): Promise<void> {
         {
           channels,
           model: request.model,
+          circuit: request.model + COMPACT_SUFFIX,
           conversation: conversationOf(principal.key.id, request),
           carriesOpaque: carriesOpaque(request),
           maxAttempts: config.dispatch.maxAttempts,

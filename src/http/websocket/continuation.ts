@@ -29,6 +29,7 @@ const MAX_ITEMS = 4096;
 export class Continuation {
   readonly #gateway: Gateway;
   #retained: Retained | undefined;
+  #closed = false;
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway;
@@ -70,12 +71,14 @@ export class Continuation {
 
   /** An answer that was cut leaves what could be continued before; one too large to be continued leaves nothing. */
   retain(turn: PastTurn, { responseId: id, status }: Answered, request: string, mayAppend: boolean): void {
-    if (status !== 'completed') return;
+    if (status !== 'completed' || this.#closed) return;
     const isTooLarge = turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes();
     this.#retained = isTooLarge ? undefined : { id, turn, controls: mayAppend ? controlsOf(request) : undefined };
   }
 
-  forget(): void {
+  /** The connection is gone: nothing is kept, now or later. */
+  close(): void {
+    this.#closed = true;
     this.#retained = undefined;
   }
 

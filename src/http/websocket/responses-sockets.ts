@@ -29,6 +29,7 @@ export interface ResponsesSockets {
 
 const PING_INTERVAL_MS = 30_000;
 const CLOSE_TIMEOUT_MS = 5_000;
+const VERSION = 13;
 /** A message in thousands of pieces is an attack; real clients send one. */
 const MAX_FRAGMENTS = 1_024;
 
@@ -46,6 +47,10 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     WebSocket: ClientSocket,
   };
   const server = new WebSocketServer(options);
+  server.on('wsClientError', ({ message }, socket, request) => {
+    const error = new GatewayError('invalid_request', `This is no WebSocket handshake: ${message}.`);
+    turnAway(socket, error, requestIdOf(request), [`sec-websocket-version: ${VERSION}`]);
+  });
   const sessions = new Set<Session>();
   const perKey = new Map<string, number>();
   let draining = false;
@@ -56,6 +61,15 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     const now = gateway.clock.monotonic();
     for (const session of sessions) session.beat(now);
     if (sessions.size > 0) timer = gateway.clock.setTimeout(beat, PING_INTERVAL_MS);
+  };
+
+  const requestIdOf = (request: IncomingMessage): string => usableId(request.headers['x-request-id']) ?? gateway.mint('req_');
+
+  const turnAway = (socket: Duplex, error: GatewayError, requestId: string, headers: readonly string[] = []): void => {
+    gateway.metrics.requestStarted('responses');
+    gateway.metrics.requestEnded('responses', error.status, error.code, 0);
+    gateway.log.debug({ request_id: requestId, route: 'responses', code: error.code, message: error.message }, 'refused');
+    refuse(socket, error, requestId, headers);
   };
 
   const admit = async (request: IncomingMessage, ip: string): Promise<string> => {
@@ -113,7 +127,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
       return request.method === 'GET' && match.kind === 'route' && match.name === 'responses';
     },
     async upgrade(request, socket, head) {
-      const requestId = usableId(request.headers['x-request-id']) ?? gateway.mint('req_');
+      const requestId = requestIdOf(request);
       const onBroken = (): void => void socket.destroy();
       socket.on('error', onBroken);
       try {
@@ -127,7 +141,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
       } catch (thrown) {
         const error = toGatewayError(thrown);
         if (error.code === 'internal_error') gateway.log.error({ request_id: requestId, err: thrown }, 'upgrade failed');
-        refuse(socket, error, requestId);
+        turnAway(socket, error, requestId);
       }
     },
     get open() {
@@ -145,7 +159,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
 }
 
 /** A plain HTTP answer on a connection that is not going to be upgraded. */
-function refuse(socket: Duplex, error: GatewayError, requestId: string): void {
+function refuse(socket: Duplex, error: GatewayError, requestId: string, more: readonly string[]): void {
   if (!socket.writable) {
     socket.destroy();
     return;
@@ -158,6 +172,7 @@ function refuse(socket: Duplex, error: GatewayError, requestId: string): void {
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
     ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
+    ...more,
     'connection: close',
   ];
   socket.once('finish', () => socket.destroy());

@@ -79,7 +79,7 @@ export class Session {
     if (this.#missedPings >= MISSED_PINGS) {
       ws.terminate();
     } else if (this.#state === 'idle' && now - this.#lastTurnAt >= gateway.config.current().websocket.idleMs) {
-      ws.close(CLOSE.normal, 'idle');
+      this.#end(CLOSE.normal, 'idle');
     } else {
       this.#missedPings += 1;
       this.#outlet.ping();
@@ -88,13 +88,18 @@ export class Session {
 
   /** No further turn; the running one goes on to its end. */
   leave(): void {
-    const isIdle = this.#state === 'idle';
-    this.#move('leave');
-    if (isIdle) this.#options.ws.close(CLOSE.goingAway, 'shutting down');
+    if (this.#state === 'idle') this.#end(CLOSE.goingAway, 'shutting down');
+    else this.#move('leave');
   }
 
   cut(): void {
     this.#options.ws.terminate();
+  }
+
+  /** What the client sent before it reads this is not begun. */
+  #end(code: number, reason: string): void {
+    this.#move('leave');
+    this.#options.ws.close(code, reason);
   }
 
   #move(event: SessionEvent): void {
@@ -108,7 +113,7 @@ export class Session {
       { client_request_id: clientRequestId, version: this.#version, turns: this.#turns, code },
       'websocket closed',
     );
-    this.#continuation.forget();
+    this.#continuation.close();
     this.#outlet.close();
     this.#turn?.abort(clientGone());
     this.#options.onClosed();
@@ -129,7 +134,7 @@ export class Session {
   }
 
   #begin(event: TurnEvent, streamId: string | undefined): void {
-    const { gateway, ws } = this.#options;
+    const { gateway } = this.#options;
     if (event.kind === 'append' && this.#version === 'v2') throw invalidEvent('response.append is not supported.', 'type');
     if (this.#state === 'busy' || this.#state === 'queued') {
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
@@ -141,8 +146,7 @@ export class Session {
     if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
       // Nothing was done for this turn, so that the client can repeat it on a new connection (known failure W11).
       this.#outlet.say(errorText(limitReached(), streamId));
-      this.#move('leave');
-      ws.close(CLOSE.normal, 'connection limit reached');
+      this.#end(CLOSE.normal, 'connection limit reached');
       return;
     }
     if (event.kind === 'append') this.#version = 'v1';
@@ -198,7 +202,7 @@ export class Session {
       this.#queued = undefined;
       if (next !== undefined && this.#state === 'busy') void this.#run(next.event, next.streamId);
       // A key that is not valid any more has no business with what this connection retains.
-      if (failure?.code === 'unauthorized') ws.close(CLOSE.policy, 'unauthorized');
+      if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
       else if (this.#state === 'leaving') ws.close(CLOSE.goingAway, 'shutting down');
     }
   }

@@ -31,6 +31,7 @@ export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Pr
       responseId,
       model: request.model,
       createdAt: Math.floor(startedAtMs / 1000),
+      now: () => Math.floor(gateway.clock.now() / 1000),
       request,
       owner: { channelType: 'responses', scope: '', model: request.model },
       seal: (opaque) => gateway.envelopes.seal(opaque, accountId),

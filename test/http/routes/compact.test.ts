@@ -116,6 +116,20 @@ test('what is no compaction is refused before or after', async () => {
   assert.equal((await refused(gateway, { model: 'm', input: 'x' })).status, 400);
 });
 
+test('an upstream without the endpoint is closed for compaction, and for nothing else', async () => {
+  await using gateway = await testGateway(configOf());
+  upstream.answer = (request) => {
+    if (request.path.endsWith('/compact'))
+      void jsonAnswer(404, { error: { message: 'Invalid URL', type: 'not_found' } })(request);
+    else answer(request);
+  };
+  const body = { model: 'm', input: 'hi' };
+  assert.deepEqual(await refused(gateway, body), { status: 502, code: 'upstream_error', param: null });
+  assert.equal((await gateway.post('/v1/responses', body)).status, 200, 'its models are as good as before');
+  assert.deepEqual(await refused(gateway, body), { status: 503, code: 'no_healthy_upstream', param: null });
+  assert.equal(upstream.requests.length, 2, 'and it is not asked again at once');
+});
+
 test('only a responses Channel can compact', async () => {
   await using gateway = await testGateway(configOf({ type: 'messages' }));
   assert.deepEqual(await refused(gateway, { model: 'm', input: 'x' }), { status: 503, code: 'no_healthy_upstream', param: null });

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 
 const CONFIG = {
@@ -153,9 +154,38 @@ const CASES: readonly { readonly name: string; readonly send: readonly Buffer[];
   { name: 'a pong nobody asked for', send: [frame(OP.pong, 'x')], answer: ['close:1000'] },
   { name: 'a ping over 125 bytes', send: [frame(OP.ping, 'p'.repeat(126))], answer: ['close:1002'] },
   { name: 'a fragmented ping', send: [frame(OP.ping, 'x', { fin: false })], answer: ['close:1002'] },
-  { name: 'a reserved bit', send: [frame(OP.text, WARM, { reserved: 0x40 })], answer: ['close:1002'] },
-  { name: 'a reserved opcode', send: [frame(0x3, 'x')], answer: ['close:1002'] },
-  { name: 'a reserved control opcode', send: [frame(0xb)], answer: ['close:1002'] },
+  {
+    name: 'a fragmented close',
+    send: [frame(OP.close, Buffer.from([3, 232]), { fin: false })],
+    answer: ['close:1002'],
+  },
+  {
+    name: 'pings and pongs between all fragments, one of them in single bytes',
+    send: [
+      frame(OP.text, WARM.subarray(0, 10), { fin: false }),
+      frame(OP.ping, 'one'),
+      frame(OP.more, WARM.subarray(10, 40), { fin: false }),
+      frame(OP.pong, 'unasked'),
+      ...[...frame(OP.ping, 'two')].map((byte) => Buffer.from([byte])),
+      frame(OP.more, WARM.subarray(40)),
+    ],
+    answer: ['pong:one', 'pong:two', ...WARM_EVENTS, 'close:1000'],
+  },
+  ...[0x40, 0x20, 0x10].map((reserved) => ({
+    name: `a reserved bit, ${reserved.toString(16)}`,
+    send: [frame(OP.text, WARM, { reserved })],
+    answer: ['close:1002'],
+  })),
+  {
+    name: 'a reserved bit in a continuation',
+    send: [frame(OP.text, WARM.subarray(0, 9), { fin: false }), frame(OP.more, WARM.subarray(9), { reserved: 0x40 })],
+    answer: ['close:1002'],
+  },
+  ...[0x3, 0x4, 0x5, 0x6, 0x7, 0xb, 0xc, 0xd, 0xe, 0xf].map((opcode) => ({
+    name: `a reserved opcode, ${opcode.toString(16)}`,
+    send: [frame(opcode, 'x')],
+    answer: ['close:1002'],
+  })),
   { name: 'a frame that is not masked', send: [frame(OP.text, WARM, { masked: false })], answer: ['close:1002'] },
   { name: 'a continuation of nothing', send: [frame(OP.more, WARM)], answer: ['close:1002'] },
   {
@@ -166,6 +196,23 @@ const CASES: readonly { readonly name: string; readonly send: readonly Buffer[];
   { name: 'no UTF-8', send: [frame(OP.text, Buffer.from([0x22, 0xc3, 0x28, 0x22]))], answer: ['close:1007'] },
   { name: 'UTF-8 that ends early', send: [frame(OP.text, Buffer.from([0x22, 0xe2, 0x82]))], answer: ['close:1007'] },
   { name: 'a surrogate in UTF-8', send: [frame(OP.text, Buffer.from([0xed, 0xa0, 0x80]))], answer: ['close:1007'] },
+  {
+    name: 'no UTF-8, cut between fragments in the middle of the sequence',
+    send: [frame(OP.text, Buffer.from([0x22, 0xe2]), { fin: false }), frame(OP.more, Buffer.from([0x28, 0xa1, 0x22]))],
+    answer: ['close:1007'],
+  },
+  {
+    name: 'UTF-8 that ends early over fragments',
+    send: [frame(OP.text, Buffer.from([0x22, 0xf0, 0x9f]), { fin: false }), frame(OP.more, Buffer.from([0x91]))],
+    answer: ['close:1007'],
+  },
+  { name: 'an overlong form', send: [frame(OP.text, Buffer.from([0xc0, 0xaf]))], answer: ['close:1007'] },
+  { name: 'beyond the last code point', send: [frame(OP.text, Buffer.from([0xf4, 0x90, 0x80, 0x80]))], answer: ['close:1007'] },
+  {
+    name: 'a binary message in fragments, no UTF-8',
+    send: [frame(OP.binary, Buffer.from([0xff]), { fin: false }), frame(OP.more, Buffer.from([0xfe]))],
+    answer: ['text:invalid_websocket_event', 'close:1000'],
+  },
   { name: 'a binary message', send: [frame(OP.binary, WARM)], answer: ['text:invalid_websocket_event', 'close:1000'] },
   {
     name: 'W4: a message over the bound',
@@ -183,9 +230,24 @@ const CASES: readonly { readonly name: string; readonly send: readonly Buffer[];
     answer: ['text:request_too_large', 'close:1009'],
   },
   { name: 'a close without a code', send: [closeFrame()], answer: ['close:1005'] },
-  { name: 'close codes of applications', send: [closeFrame(3000, 'bye')], answer: ['close:3000'] },
-  { name: 'a close code that may not be sent', send: [closeFrame(1005)], answer: ['close:1002'] },
-  { name: 'a close code that nobody has', send: [closeFrame(999)], answer: ['close:1002'] },
+  ...[1000, 1001, 1002, 1003, 1007, 1008, 1009, 1010, 1011, 3000, 3999, 4000, 4999].map((code) => ({
+    name: `the close code ${code} is echoed`,
+    send: [closeFrame(code, 'bye')],
+    answer: [`close:${code}`],
+  })),
+  ...[0, 999, 1004, 1005, 1006, 1015, 1016, 1100, 2000, 2999, 5000, 65_535].map((code) => ({
+    name: `the close code ${code} may not be sent`,
+    send: [closeFrame(code)],
+    answer: ['close:1002'],
+  })),
+  { name: 'a close reason of 123 bytes', send: [closeFrame(1000, 'r'.repeat(123))], answer: ['close:1000'] },
+  { name: 'a close reason of 124 bytes', send: [closeFrame(1000, 'r'.repeat(124))], answer: ['close:1002'] },
+  {
+    name: 'a close inside a fragmented message',
+    send: [frame(OP.text, WARM.subarray(0, 9), { fin: false }), closeFrame(1000)],
+    answer: ['close:1000'],
+  },
+  { name: 'a ping behind the close', send: [closeFrame(1000), frame(OP.ping, 'x')], answer: ['close:1000'] },
   { name: 'a close of one byte', send: [frame(OP.close, 'x')], answer: ['close:1002'] },
   {
     name: 'a close reason that is no UTF-8',
@@ -204,6 +266,23 @@ for (const { name, send, answer } of CASES) {
     assert.deepEqual(await converse(gateway, send, answer.length - 1), expected);
   });
 }
+
+test('F26: frames: the server closes first, waits for the echo, and ends the connection without it too', async () => {
+  for (const echoes of [true, false]) {
+    const clock = createFakeClock();
+    await using idle = await testGateway({ ...CONFIG, websocket: { idle_ms: 1_000 } }, { clock });
+    const socket = await open(idle);
+    const chunks: Buffer[] = [];
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const ended = once(socket, 'close');
+    clock.advance(30_000);
+    while (!readFrames(Buffer.concat(chunks)).includes('close:1000')) await new Promise((resolve) => setImmediate(resolve));
+    if (echoes) socket.write(closeFrame(1000));
+    else socket.write(frame(OP.text, WARM));
+    await ended;
+    assert.deepEqual(readFrames(Buffer.concat(chunks)), ['close:1000'], 'and nothing is answered behind it');
+  }
+});
 
 test('F26: frames: a message in thousands of pieces is refused', async () => {
   const pieces = [frame(OP.text, '', { fin: false })];
@@ -245,7 +324,13 @@ test('handshakes that are none', async () => {
     );
     const chunks: Buffer[] = [];
     for await (const chunk of socket) chunks.push(chunk);
-    assert.match(Buffer.concat(chunks).toString(), expected);
+    const answer = Buffer.concat(chunks).toString();
+    assert.match(answer, expected);
+    assert.match(
+      answer,
+      /\r\nx-request-id: req_[\s\S]*\r\n\r\n\{"error":\{.*"code":"invalid_request"\}\}$/,
+      'said as any error is',
+    );
   }
   assert.equal(gateway.running.gateway.unready().length, 0);
 });

@@ -32,6 +32,7 @@ const create = (changes: object = {}) => ({ type: 'response.create', model: 'mes
 
 interface Body {
   readonly id: string;
+  readonly completed_at: number | null;
   readonly output: readonly { readonly type: string; readonly call_id?: string }[];
 }
 
@@ -89,6 +90,17 @@ test('W1: who may not come in is told before the upgrade, over plain HTTP; no mo
   await first.closed;
   gateway.store.broken = true;
   assert.equal((await refusedUpgrade(gateway, '/v1/responses', { 'x-api-key': KEY })).status, 503);
+  const counted = await gateway.running.gateway.metrics.registry.metrics();
+  for (const [status, count] of [
+    [401, 4],
+    [403, 1],
+    [429, 1],
+    [503, 1],
+  ])
+    assert.ok(
+      counted.includes(`mizu_requests_total{route="responses",status="${status}"} ${count}\n`),
+      `${status} in ${counted}`,
+    );
 });
 
 test('every alias opens, other paths and other protocols do not', async () => {
@@ -211,6 +223,7 @@ test('W2: a warm-up is answered without an upstream, a charge or a row, and can 
   );
   const warm = responseOf(events.at(-1));
   assert.deepEqual(warm.output, []);
+  assert.equal(typeof warm.completed_at, 'number');
   assert.equal(simulator.requests.length, 0);
   assert.equal(gateway.store.opened.length, 0);
   await client.turn(create({ previous_response_id: warm.id, input: 'the question' }));
@@ -534,6 +547,24 @@ test('W10: pings of the server keep a quiet connection; two that are missed end 
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
   assert.equal((await closed).code, 1006);
+});
+
+test('a create that crosses the close for idleness is not begun', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf({ websocket: { idle_ms: 1_000 } }), { clock });
+  const client = await connect(gateway);
+  client.ws.pause();
+  clock.advance(30_000);
+  client.send(create());
+  // Answered behind the create: whatever the create was to begin has begun.
+  const pong = new Promise((resolve) => client.ws.once('pong', resolve));
+  client.ws.ping();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  client.ws.resume();
+  await Promise.race([pong, client.closed]);
+  assert.equal((await client.closed).code, 1000);
+  assert.equal(simulator.requests.length, 0);
+  assert.equal(gateway.store.opened.length, 0);
 });
 
 test('W3: pings are answered and messages stay whole while a turn is running', async () => {
