@@ -47,8 +47,8 @@ export function unwrapFreeform(wire: string): string {
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
 /** What may still become {@link OPENING} when more arrives. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
-/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet. */
-const INSIDE = /^(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u])*/;
+/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet; in pieces, since one match over megabytes has no room on the stack. */
+const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
 /** The first half of a surrogate pair, spelled or written, at the end. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
@@ -95,7 +95,7 @@ export class FreeformReader {
   }
 
   #read(): string {
-    const length = INSIDE.exec(this.#unread)?.[0].length ?? 0;
+    const length = insideOf(this.#unread);
     if (this.#unread[length] === '"') {
       this.#state = 'closed';
       return this.#say(length);
@@ -111,6 +111,13 @@ export class FreeformReader {
     this.text += fresh;
     return fresh;
   }
+}
+
+function insideOf(text: string): number {
+  let end = 0;
+  INSIDE.lastIndex = 0;
+  while (INSIDE.test(text)) end = INSIDE.lastIndex;
+  return end;
 }
 
 const ESCAPES: ReadonlyMap<string, string> = new Map([

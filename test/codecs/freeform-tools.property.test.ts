@@ -60,3 +60,11 @@ test('the only string of another object, bare text, unknown escapes and a cut', 
   assert.equal(cut.push('{"input":"half\\u00') + cut.end(), 'half');
   assert.equal(cut.isWhole, false);
 });
+
+test('a text of megabytes is read to its end', () => {
+  const reader = new FreeformReader();
+  const text = 'a\\n"'.repeat(4_000_000);
+  const said = reader.push(JSON.stringify({ input: text })) + reader.end();
+  assert.equal(said.length, text.length);
+  assert.equal(reader.isWhole, true);
+});

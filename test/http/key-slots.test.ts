@@ -42,7 +42,7 @@ test('a body without a length, and a compressed one, counts as what it may becom
   await eventually(() => slots(gateway).size === 0);
 });
 
-test('every endpoint that takes a body takes a place', async () => {
+test('F38: every endpoint that takes a body takes a place', async () => {
   await using gateway = await gatewayWith({ key_exchanges: 1 });
   const port = Number(new URL(gateway.url).port);
   const holder = connectSocket(port, '127.0.0.1');
@@ -106,7 +106,7 @@ test('a client that leaves while its key is looked up leaves nothing behind', as
   await eventually(() => slots(gateway).size === 0);
 });
 
-test('connections that are opened at the same moment are counted like others', async () => {
+test('F26: connections that are opened at the same moment are counted like others', async () => {
   await using gateway = await testGateway({ channels: [channel(simulator.url)], models: MODELS, websocket: { per_key: 2 } });
   const lookups = holdLookups(gateway);
   const sockets = Array.from(

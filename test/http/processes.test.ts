@@ -59,7 +59,7 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
 });
 
-test('strict durability: what was answered is in the log after kill -9', async () => {
+test('F30: strict durability: what was answered is in the log after kill -9', async () => {
   simulator.reset();
   simulator.enqueue(say('kept'));
   await using place = await install(file(simulator, { ledger: { durability: 'strict' } }));
@@ -83,7 +83,7 @@ test('strict durability: what was answered is in the log after kill -9', async (
   assert.equal((await place.run('ledger', 'verify')).code, 0);
 });
 
-test('workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
+test('F39: workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
   simulator.reset();
   simulator.enqueue(say('from some worker', { pace: { ms: 20 } }));
   const port = await freePort();
@@ -181,7 +181,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-test('workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
+test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
   simulator.reset();
   simulator.enqueue(say('a stream that lasts a little', { pace: { ms: 15 } }));
   const port = await freePort();

@@ -2,14 +2,16 @@
  * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
  * results are one message each; what a tool message cannot hold follows the last of them in one user message.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
-import type { Item, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
@@ -33,16 +35,8 @@ export function encodeMessages(
   losses: Set<RequestFeature>,
 ): readonly JsonObject[] {
   const writer = new MessageWriter(request, target, names, losses);
-  const results = lastResults(request.items);
-  for (const item of request.items) writer.add(item, results);
+  for (const item of withAnsweredCalls(request.items, (feature) => losses.add(feature))) writer.add(item);
   return writer.finish();
-}
-
-/** A retried history may hold one result twice: the last payload counts, at the first position. */
-function lastResults(items: readonly Item[]): ReadonlyMap<string, ToolResultItem> {
-  const last = new Map<string, ToolResultItem>();
-  for (const item of items) if (item.kind === 'toolResult') last.set(item.callId, item);
-  return last;
 }
 
 class MessageWriter {
@@ -51,7 +45,6 @@ class MessageWriter {
   readonly #target: Target;
   readonly #names: ToolNames;
   readonly #losses: Set<RequestFeature>;
-  readonly #answered = new Set<string>();
   /** Media of the tool messages of the present run, and of assistant turns: they need a user message. */
   readonly #beside: JsonObject[] = [];
   #assistant: Assistant | undefined;
@@ -65,7 +58,7 @@ class MessageWriter {
     this.#losses = losses;
   }
 
-  add(item: Item, results: ReadonlyMap<string, ToolResultItem>): void {
+  add(item: Item): void {
     if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
     switch (item.kind) {
       case 'text':
@@ -74,7 +67,7 @@ class MessageWriter {
         return;
       case 'media':
         if (item.role === 'assistant') this.#turn().media.push(item);
-        else this.#said(item.role, item.turn, mediaPart(item.media, item.at));
+        else this.#said(item.role, item.turn, this.#media(item.media, item.at));
         return;
       case 'refusal':
         this.#turn().refusal += item.text;
@@ -86,11 +79,10 @@ class MessageWriter {
         this.#call(item);
         return;
       case 'toolResult':
-        if (this.#answered.has(item.callId)) return;
-        this.#answered.add(item.callId);
-        this.#result(results.get(item.callId) ?? item);
+        this.#result(item);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#losses.add('native item');
         return;
     }
@@ -164,8 +156,8 @@ class MessageWriter {
   }
 
   #raw(raw: string, turn: Assistant): void {
+    this.#losses.add('reasoning: raw text in history');
     if (this.#target.options.replayReasoningContent === true) turn.raw = (turn.raw ?? '') + raw;
-    else this.#losses.add('reasoning: raw text in history');
   }
 
   /** messages clients have one readable slot: what a chat upstream said as raw text comes back in it. */
@@ -216,7 +208,13 @@ class MessageWriter {
     this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => mediaPart(one, item.at)));
+    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+  }
+
+  #media(media: Media, at: string | undefined): JsonObject {
+    if (media.type === 'audio') this.#losses.add('audio: inline');
+    if (media.source.from === 'text') this.#losses.add('file: text');
+    return mediaPart(media, at);
   }
 
   #closeBeside(): void {
@@ -254,7 +252,7 @@ class MessageWriter {
     // After calls the tool messages come first, so the media waits for the end of their run.
     this.#losses.add('image by assistant in history');
     this.#beside.push(textPart('Media of the previous assistant message:'));
-    this.#beside.push(...turn.media.map((item) => mediaPart(item.media, item.at)));
+    this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
   }
 }
 

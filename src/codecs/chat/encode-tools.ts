@@ -7,6 +7,7 @@ import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../freeform-tools.ts';
 import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import { objectSchema } from '../tool-schema.ts';
 
 const NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
@@ -53,10 +54,7 @@ function encodeTool(
     return { type: 'function', function: { ...described, ...parameters, ...strict } };
   }
   if (tool.inputSchema !== undefined) {
-    const parameters = withType(tool.inputSchema);
-    if (parameters['type'] !== 'object') {
-      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
-    }
+    const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
     losses.add('custom tool with object schema');
     return { type: 'function', function: { ...described, parameters } };
   }
@@ -94,7 +92,7 @@ export function encodeToolChoice(
   if (tools.length === 0) {
     const demands = choice.mode === 'required' || choice.mode === 'tool' || (choice.mode === 'allowed' && choice.require);
     if (demands && request.tools.length > 0) {
-      throw notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+      throw unsatisfiable();
     }
     return undefined;
   }
@@ -102,12 +100,19 @@ export function encodeToolChoice(
     case 'tool':
       return named(choice.tool, request, names, options);
     case 'allowed': {
+      // All that was allowed is another vendor's.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
       const allowed = choice.tools.map((tool) => named(tool, request, names, options));
       return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
     }
     default:
       return choice.mode;
   }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
 }
 
 function named(tool: ToolName, request: CanonicalRequest, names: ToolNames, options: CodecOptions): JsonObject {

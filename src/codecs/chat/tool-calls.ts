@@ -12,6 +12,8 @@ import { customToolOf, FreeformReader } from '../freeform-tools.ts';
 import { malformed, object, word } from './wire.ts';
 
 interface Call {
+  /** The wire's index, where it was given. */
+  readonly wireIndex: number | undefined;
   /** Undefined until the name is known: nothing of the call is said before. */
   index: number | undefined;
   flavour: 'function' | 'custom';
@@ -124,10 +126,8 @@ export class ToolCalls {
   }
 
   #find(piece: Piece, position: number, among: number): Call | undefined {
-    if (piece.id !== undefined) {
-      const known = this.#byId.get(piece.id);
-      if (known !== undefined) return known;
-    }
+    const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
+    if (named !== undefined) return introducesAnother(named, piece) ? undefined : named;
     const call = this.#candidate(piece, position, among);
     if (call === undefined) return undefined;
     if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
@@ -145,6 +145,7 @@ export class ToolCalls {
 
   #open(piece: Piece, position: number): Call {
     const call: Call = {
+      wireIndex: piece.index,
       index: undefined,
       flavour: piece.custom ? 'custom' : 'function',
       callId: piece.id ?? '',
@@ -164,7 +165,7 @@ export class ToolCalls {
   #extend(call: Call, piece: Piece, out: CanonicalEvent[]): void {
     this.#last = call;
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
-    if (call.givenId !== undefined) this.#byId.set(call.givenId, call);
+    if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input += piece.input;
     if (call.name === '') {
       if (piece.name === undefined) return;
@@ -179,7 +180,9 @@ export class ToolCalls {
   #begin(call: Call, piece: Piece, out: CanonicalEvent[]): void {
     call.name = piece.name ?? '';
     if (piece.custom) call.flavour = 'custom';
-    call.callId = call.givenId ?? this.#context.mint('call_');
+    // Two calls of one answer are never the same call, though the upstream gave them one id.
+    const isOwn = call.givenId !== undefined && this.#byId.get(call.givenId) === call;
+    call.callId = isOwn && call.givenId !== undefined ? call.givenId : this.#context.mint('call_');
     call.tool = this.#context.toolNames.fromWire(call.name);
     // A custom tool that was declared as a function comes back as what it was; models also answer so on their own.
     const custom = customToolOf(this.#context.request.tools, call.tool);
@@ -198,6 +201,13 @@ function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): v
 
 function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
   if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+}
+
+/** A known id with another name, or with an index and a name of its own, is not the call that it names. */
+function introducesAnother(known: Call, piece: Piece): boolean {
+  if (piece.name === undefined || known.name === '') return false;
+  if (!sameName(known, piece)) return true;
+  return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
 }
 
 function sameName(call: Call, piece: Piece): boolean {

@@ -86,7 +86,7 @@ function put(holder: Node, step: string | number, value: Node): Node {
   return value;
 }
 
-const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/gy;
+const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'([^'\\]*(?:\\.[^'\\]*)*)'|"([^"\\]*(?:\\.[^"\\]*)*)")\]/gy;
 
 /** Longer ones are no path into arguments, and deeper ones leave no room on the stack. */
 const MAX_PATH_CHARS = 4096;

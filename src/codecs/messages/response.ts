@@ -70,11 +70,15 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   return events;
 }
 
-/** The body for a client. Throws `response_not_representable` for media and for calls without whole arguments (spec rule 11). */
+/**
+ * The body for a client. Throws the error of an answer that failed, and `response_not_representable` for media and for
+ * calls without whole arguments (spec rule 11).
+ */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === 'messages' && isObject(native.json)) {
     return editJson(native.text, messageEdits(native.json, [], context));
   }
+  if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   const content: JsonObject[] = [];
   const inputs: JsonEdit[] = [];
   const said = { toolUse: false, refusal: false };

@@ -64,7 +64,7 @@ export interface Said {
 /**
  * The wire's stop for a finished answer. A call that was said always stops with `tool_use` unless the answer was cut (M1);
  * without one `tool_use` would leave the client waiting. A cut for a reason that this wire has no word for keeps the
- * upstream's own word, never that of a success.
+ * upstream's own word, never that of a success; a failed answer throws its error.
  */
 export function encodeStop(outcome: Outcome, said: Said): WireStop {
   if (outcome.status === 'completed') {
@@ -73,7 +73,7 @@ export function encodeStop(outcome: Outcome, said: Said): WireStop {
     if (outcome.stop === 'stopSequence') return { reason: 'stop_sequence', sequence: outcome.stopSequence };
     return { reason: 'end_turn' };
   }
-  if (outcome.status !== 'incomplete') return { reason: 'error' };
+  if (outcome.status !== 'incomplete') throw outcome.error;
   if (outcome.reason === 'other') {
     const word = outcome.native;
     return { reason: word === undefined || word === '' || SUCCESS_WORDS.has(word) ? 'other' : word };

@@ -11,11 +11,12 @@ import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
+import { checkRepresentable } from './images.ts';
 import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
-import { checkRepresentable, ItemWriter } from './write-items.ts';
+import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
 

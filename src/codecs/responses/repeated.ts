@@ -3,7 +3,9 @@
  * item type, so that no item borrows the identity of another (routers give new ids in the terminal, others leave items out).
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isKnownItem, malformed, stringOf, wordOf } from './wire.ts';
+import { finalInput, inputMember } from './read-items.ts';
+import { contradiction, type Slot } from './slot.ts';
+import { isKnownItem, listOf, malformed, stringOf, wordOf } from './wire.ts';
 
 /** An item as it was streamed: as announced, then as finished. */
 export interface StreamedItem {
@@ -74,4 +76,21 @@ function otherCall(a: JsonObject, b: JsonObject): boolean {
 
 function contentOf(item: JsonObject): string {
   return JSON.stringify(item['content'] ?? item['arguments'] ?? item['input'] ?? item['result'] ?? item['summary'] ?? null);
+}
+
+/** Throws where a repetition of a finished item says something else than was said. */
+export function checkRepeated(slot: Slot, repeated: JsonObject): void {
+  if (slot.type === 'message') {
+    const again = spoken(repeated);
+    if (again !== '' && again !== spoken(slot.item)) throw contradiction(slot.type);
+  } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
+    const again = wordOf(repeated, inputMember(repeated));
+    if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
+  }
+}
+
+function spoken(message: JsonObject): string {
+  return listOf(message, 'content', 'message')
+    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
+    .join('');
 }

@@ -3,7 +3,17 @@
  * stays as its upstream wrote it. Texts must extend what was said; the decoder has refused every other.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { type Emit, isPartType, placeOf, type ToldItem, type ToldPart, tellItem, tellPart, withoutOpaque } from './told.ts';
+import {
+  addPart,
+  annotate,
+  type Emit,
+  isPartType,
+  placeOf,
+  type ToldItem,
+  type ToldPart,
+  tellItem,
+  withoutOpaque,
+} from './told.ts';
 
 /** Announces an item that the client has not met, in the form in which items of its type begin. */
 export function announceItem(outputIndex: number, final: JsonObject, emit: Emit): ToldItem {
@@ -59,27 +69,11 @@ function sayParts(item: ToldItem, said: ToldPart[], parts: JsonValue | undefined
     const known = said[index];
     if (known?.isClosed === true) continue;
     const type = isPartType(final['type']) ? final['type'] : undefined;
-    const part = known ?? tellPart(type ?? 'output_text');
-    if (known === undefined) {
-      said.push(part);
-      const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
-      emit(name, { ...placeOf(item, part), part: type === undefined ? final : emptyPart(final) });
-    }
+    const part = known ?? addPart(item, type ?? 'output_text', emit, type === undefined ? final : undefined);
     if (type !== undefined) sayText(item, part, final, emit);
     part.isClosed = true;
     const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
     emit(name, { ...placeOf(item, part), part: final });
-  }
-}
-
-function emptyPart(final: JsonObject): JsonObject {
-  switch (final['type']) {
-    case 'output_text':
-      return { type: 'output_text', text: '', annotations: [], logprobs: [] };
-    case 'refusal':
-      return { type: 'refusal', refusal: '' };
-    default:
-      return { type: final['type'] ?? '', text: '' };
   }
 }
 
@@ -103,9 +97,7 @@ function sayText(item: ToldItem, part: ToldPart, final: JsonObject, emit: Emit):
   }
   const annotations = isText && Array.isArray(final['annotations']) ? final['annotations'] : [];
   for (const [index, annotation] of annotations.entries()) {
-    if (index < part.annotations.length || !isObject(annotation)) continue;
-    part.annotations.push(annotation);
-    emit('response.output_text.annotation.added', { ...place, annotation_index: index, annotation });
+    if (index >= part.annotations.length && isObject(annotation)) annotate(item, part, annotation, emit);
   }
   if (part.isSaid) return;
   part.isSaid = true;

@@ -156,6 +156,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',
+    unpricedTools: file.ledger?.unpriced_tools ?? 'forward',
     log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
     ...(file.tracing === undefined
       ? {}

@@ -164,7 +164,7 @@ test('G18 T8: arguments may be nothing, null or a string that holds an object; a
   }
 });
 
-test('G1: the first unsigned call of each step of the current turn is marked as foreign, earlier turns are not', () => {
+test('G1: the first unsigned call of each step is marked as foreign, and stays so when the conversation goes on', () => {
   const step = (id: string, opaque?: Opaque): Item[] => [
     call(id, 'f', '{}', opaque === undefined ? {} : { opaque }),
     call(`${id}b`, 'f', '{}'),
@@ -175,7 +175,7 @@ test('G1: the first unsigned call of each step of the current turn is marked as 
   const signatures = (contents(items) as { parts: { thoughtSignature?: string; functionCall?: unknown }[] }[]).flatMap(
     (content) => content.parts.filter((part) => part.functionCall !== undefined).map((part) => part.thoughtSignature),
   );
-  assert.deepEqual(signatures, [undefined, undefined, 'S', undefined, SKIP, undefined]);
+  assert.deepEqual(signatures, [SKIP, undefined, 'S', undefined, SKIP, undefined]);
 });
 
 test('G3 G4 S2: a value of another owner is never sent, and after a refusal none is', () => {
@@ -321,7 +321,7 @@ test('G8 G12: tools are declared under legal unique names with lowered parameter
   }
   assert.throws(
     () => bodyOf({ tools: [tool('bad', { type: 'string' })] }),
-    gatewayError('invalid_request', { param: 'tools[0].parameters' }),
+    gatewayError('unsupported_conversion', { param: 'tools[0].parameters' }),
   );
 });
 

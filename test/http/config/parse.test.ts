@@ -81,7 +81,7 @@ test('the base URL: the version is put between where there is none', () => {
   assert.equal(path('gemini', 'https://h/v1alpha'), 'https://h/v1alpha');
 });
 
-test('every problem names its path, and no value of a secret', () => {
+test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
   assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);

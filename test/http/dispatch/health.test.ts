@@ -23,7 +23,7 @@ const fail = (health: Health, times: number): void => {
   for (let count = 0; count < times; count++) health.enter('a', 'm')?.failed();
 };
 
-test('failures in the window open the circuit of that model only; half-open lets one trial through', () => {
+test('F15: failures in the window open the circuit of that model only; half-open lets one trial through', () => {
   const { health, at } = setUp();
   fail(health, 2);
   assert.ok(health.isFit('a', 'm'));
@@ -44,7 +44,7 @@ test('failures in the window open the circuit of that model only; half-open lets
   assert.ok(health.isFit('a', 'm'), 'a good trial forgets the old failures');
 });
 
-test('a trial that taught nothing gives the trial back', () => {
+test('F15: a trial that taught nothing gives the trial back', () => {
   const { health, at } = setUp();
   fail(health, 3);
   at(600);

@@ -12,7 +12,7 @@ import { entry, funded, openStore } from '../../store/support/store.ts';
 const EVIL = 'm\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n2026-01-01T00:00:00.000Z req_forged\u2028\u202egpj.exe';
 const FORBIDDEN = /[\p{Cc}\u2028\u202e]/u;
 
-test('mizu logs: models, errors and upstream words of anybody are one line of plain text, in JSON too', async (t) => {
+test('F42: mizu logs: models, errors and upstream words of anybody are one line of plain text, in JSON too', async (t) => {
   const store = await openStore(t);
   const owner = await funded(store, 10n ** 12n);
   const attempt: AttemptEntry = {

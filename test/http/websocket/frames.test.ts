@@ -199,19 +199,19 @@ const gateway = await testGateway(CONFIG);
 test.after(async () => await gateway[Symbol.asyncDispose]());
 
 for (const { name, send, answer } of CASES) {
-  test(`frames: ${name}`, async () => {
+  test(`F26: frames: ${name}`, async () => {
     const expected = answer.map((line) => (line === 'close:1005' ? 'close:none' : line));
     assert.deepEqual(await converse(gateway, send, answer.length - 1), expected);
   });
 }
 
-test('frames: a message in thousands of pieces is refused', async () => {
+test('F26: frames: a message in thousands of pieces is refused', async () => {
   const pieces = [frame(OP.text, '', { fin: false })];
   for (let index = 0; index < 2_000; index++) pieces.push(frame(OP.more, '', { fin: false }));
   assert.deepEqual(await converse(gateway, [Buffer.concat(pieces)], 1), ['close:1008']);
 });
 
-test('frames: a client that only pings and never reads is let go', async () => {
+test('F17, F26: frames: a client that only pings and never reads is let go', async () => {
   const socket = await open(gateway);
   socket.pause();
   socket.on('error', () => undefined);

@@ -271,7 +271,7 @@ test('v2 takes no append; a client that says nothing of itself becomes v1 by sen
   assert.equal((await other.turn({ type: 'response.append', input: 'x' })).at(-1)?.type, 'response.done');
 });
 
-test('bad messages are answered and the connection goes on', async () => {
+test('F26: bad messages are answered and the connection goes on', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   const bad: [object | string | Buffer, string | null][] = [
@@ -306,7 +306,7 @@ test('bad messages are answered and the connection goes on', async () => {
   assert.equal(nested.at(-1)?.type, 'response.completed');
 });
 
-test('one at a time: a second create is refused, the first goes on; the lane is echoed', async () => {
+test('F26: one at a time: a second create is refused, the first goes on; the lane is echoed', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   simulator.enqueue(slow('one two three four five'));
@@ -352,7 +352,7 @@ test('W11: after the last turn the next is refused before any work, and the conn
   assert.equal(simulator.requests.length, asked);
 });
 
-test('128 turns are the default', async () => {
+test('F26: 128 turns are the default', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   for (let turn = 0; turn < 128; turn++) {
@@ -487,7 +487,7 @@ test('W7: after the connection is gone an unknown id is refused before any upstr
   assert.equal(simulator.requests.length, 1);
 });
 
-test('money and keys are looked at anew in every turn', async () => {
+test('F26: money and keys are looked at anew in every turn', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   await client.turn(create());
@@ -572,7 +572,7 @@ test('a conversation over its bound is refused by name and the connection goes o
   assert.equal((await client.turn(create({ input: 'z', previous_response_id: first.id }))).at(-1)?.type, 'response.completed');
 });
 
-test('a reader that takes nothing stops the upstream and is let go after the write stall', async () => {
+test('F17: a reader that takes nothing stops the upstream and is let go after the write stall', async () => {
   await using gateway = await testGateway(configOf({ timeouts: { write_stall_ms: 300 } }));
   const client = await connect(gateway);
   const words = Array.from({ length: 400 }, () => 'w'.repeat(64 * 1024));
