@@ -76,7 +76,8 @@ export interface Taken<Answer> {
 /** A Channel that may be asked again in the same exchange. */
 interface Failure {
   readonly channel: Channel;
-  readonly waitMs: number;
+  /** Not to be asked before, by the monotonic clock. */
+  readonly readyAt: number;
   /** The upstream itself said when, and that is soon enough to wait for. */
   readonly invited: boolean;
 }
@@ -122,6 +123,7 @@ class AttemptLoop<Answer> {
       random: this.#dispatcher.random,
       ...(preferred === undefined ? {} : { preferred }),
     });
+    let waiting: Failure[] = [];
     for (let rounds = 0; ; rounds++) {
       const failed: Failure[] = [];
       for (const channel of round) {
@@ -131,12 +133,16 @@ class AttemptLoop<Answer> {
         if ('taken' in outcome) return outcome.taken;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
-      const again = failed.filter((failure) => failure.invited || this.#mayRepeat(failure.channel));
-      const soonest = again.sort((a, b) => a.waitMs - b.waitMs)[0];
+      waiting.push(...failed.filter(({ invited, channel }) => invited || this.#mayRepeat(channel)));
+      const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
       if (soonest === undefined || this.#attempts.length >= plan.maxAttempts) throw this.#final();
       const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, 4);
-      await this.#sleep(soonest.waitMs + jitter);
-      round = again.map(({ channel }) => channel);
+      const { clock } = this.#dispatcher;
+      await this.#sleep(Math.max(0, soonest.readyAt - clock.monotonic()) + jitter);
+      // Each keeps the time that it named; whoever named a later one is asked in a later round.
+      const now = Math.max(clock.monotonic(), soonest.readyAt);
+      round = waiting.filter(({ readyAt }) => readyAt <= now).map(({ channel }) => channel);
+      waiting = waiting.filter(({ readyAt }) => readyAt > now);
     }
   }
 
@@ -234,8 +240,10 @@ class AttemptLoop<Answer> {
     this.#errors.push(error);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     if (verdict !== 'next') return undefined;
-    if (waitMs !== undefined) return waitMs <= this.#plan.maxRetryWaitMs ? { channel, waitMs, invited: true } : undefined;
-    return isTransient(error) ? { channel, waitMs: 0, invited: false } : undefined;
+    const now = this.#dispatcher.clock.monotonic();
+    if (waitMs !== undefined)
+      return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
+    return isTransient(error) ? { channel, readyAt: now, invited: false } : undefined;
   }
 
   /** Only when every Channel has failed, and within the Channel's budget: most clients repeat a request by themselves. */

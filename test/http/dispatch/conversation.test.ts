@@ -63,18 +63,19 @@ test('an opaque value leaves sealed, comes back opened, and is left out once whe
   await upstream.close();
 });
 
-test('a channel’s concurrency limit queues, and a full queue goes to the next channel', async () => {
+test('a channel’s concurrency limit queues, and a full queue goes to the next channel', async (t) => {
   let running = 0;
   let most = 0;
-  const slow = await fakeUpstream((request) => {
+  const next = await fakeUpstream(jsonAnswer(200, wholeMessage('next')));
+  const slow = await fakeUpstream(async (request) => {
     running += 1;
     most = Math.max(most, running);
-    setTimeout(() => {
-      running -= 1;
-      void jsonAnswer(200, wholeMessage('slow'))(request);
-    }, 30);
+    // Nobody is done before all have come.
+    await eventually(() => next.requests.length === 2, 'the queue is full');
+    running -= 1;
+    await jsonAnswer(200, wholeMessage('slow'))(request);
   });
-  const next = await fakeUpstream(jsonAnswer(200, wholeMessage('next')));
+  t.after(() => Promise.all([slow.close(), next.close()]));
   await using gateway = await testGateway({
     channels: [
       channel(slow.url, { options: { max_concurrency: 2, max_queue: 2 } }),
@@ -94,7 +95,6 @@ test('a channel’s concurrency limit queues, and a full queue goes to the next 
   assert.equal(most, 2);
   assert.equal(slow.requests.length, 4);
   assert.equal(next.requests.length, 2);
-  await Promise.all([slow.close(), next.close()]);
 });
 
 test('X12: what leaves: the channel’s credential, the protocol’s headers, what the operator listed, and nothing else', async () => {

@@ -189,6 +189,28 @@ test('F9: Retry-After that is short is waited for when no other channel is left'
   await busy.close();
 });
 
+test('each Channel’s own Retry-After is waited for, also when another one invites earlier', async (t) => {
+  const hasty = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after-ms': '20' }));
+  const asked: number[] = [];
+  const patient = await fakeUpstream((request) => {
+    asked.push(performance.now());
+    const refusal = jsonAnswer(503, error('overloaded_error'), { 'retry-after-ms': '600' });
+    return (asked.length === 1 ? refusal : sayMessages('later'))(request);
+  });
+  t.after(() => Promise.all([hasty.close(), patient.close()]));
+  await using gateway = await testGateway({
+    channels: [channel(hasty.url), channel(patient.url, { id: 'two', priority: 1 })],
+    models: MODELS,
+    dispatch: { max_attempts: 32 },
+    health: { failures: 1000 },
+  });
+  assert.match(await (await gateway.post('/v1/messages', ask({ stream: true }))).text(), /later/);
+  const [first = 0, second = 0] = asked;
+  assert.equal(asked.length, 2);
+  assert.ok(second - first >= 595, `asked again after ${second - first} ms`);
+  assert.ok(hasty.requests.length > 1, 'the other one was asked meanwhile');
+});
+
 test('X11, F16: a client that leaves during the wait ends the retries', async () => {
   const busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
   await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
