@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
-import { bodyOf, submissionRefusal } from './answers.ts';
+import { bodyOf, resultLink, submissionRefusal } from './answers.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
 import type { Progress, Submission, VideoCall, VideoFailure, VideoUpstream } from './upstream.ts';
@@ -100,9 +100,11 @@ function readProgress(answer: UpstreamAnswer): Progress {
 }
 
 function readLookup(answer: UpstreamAnswer): Progress {
-  const file = bodyOf(answer)?.['file'];
-  const url = isObject(file) ? file['download_url'] : undefined;
-  if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  const body = bodyOf(answer);
+  const file = body?.['file'];
+  const url = isObject(file) ? resultLink(file['download_url']) : undefined;
+  const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
+  if (!isGood || url === undefined) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
   return { said: 'succeeded', url, report: {} };
 }
 
@@ -114,8 +116,8 @@ function statusCode(body: JsonObject | undefined): number | undefined {
 
 /** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
 function idText(text: string, path: readonly string[]): string | undefined {
-  const slice = sliceJson(text, path)?.replace(/^"|"$/g, '');
-  return slice === undefined || slice === '' || slice === 'null' ? undefined : slice;
+  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
+  return spelled ?? digits;
 }
 
 function failure(body: JsonObject | undefined, code: number): VideoFailure {
