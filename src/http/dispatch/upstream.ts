@@ -10,6 +10,7 @@ import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.
 import type { UpstreamRequest } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
+import { isListHeader, joinList } from './header-lists.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 
 export interface UpstreamHead {
@@ -148,7 +149,7 @@ function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOpti
   Object.assign(headers, options.traceHeaders ?? passedOn(options.clientHeaders), outgoing.headers, credentials(channel));
   for (const [name, value] of channel.options.headers) {
     if (value === null) delete headers[name];
-    else headers[name] = value;
+    else headers[name] = isListHeader(name) ? joinList(headers[name], value) : value;
   }
   return headers;
 }

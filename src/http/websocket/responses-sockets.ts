@@ -13,6 +13,7 @@ import { clientIp } from '../client-ip.ts';
 import { clientGone, encodeGenericError, retryAfterSeconds, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { matchRoute, pathOfTarget } from '../route-table.ts';
+import { ClientSocket } from './client-socket.ts';
 import { Session } from './session.ts';
 
 export interface ResponsesSockets {
@@ -42,6 +43,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     closeTimeout: CLOSE_TIMEOUT_MS,
     // It costs more processor time and memory than the bytes are worth on a connection that talks JSON for an hour.
     perMessageDeflate: false,
+    WebSocket: ClientSocket,
   };
   const server = new WebSocketServer(options);
   const sessions = new Set<Session>();

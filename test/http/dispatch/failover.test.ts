@@ -60,7 +60,7 @@ const FAULTS: Record<string, FakeAnswer> = {
 
 for (const [name, fault] of Object.entries(FAULTS)) {
   for (const stream of [true, false]) {
-    test(`F1, F6, F9, F14: ${name}: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
+    test(`E7, F1, F6, F9, F14: ${name}: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
       const sick = await fakeUpstream(fault);
       const well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
       await using gateway = await testGateway({
@@ -117,7 +117,7 @@ test('F2: after the commit point there is no other channel: the failure is words
   await Promise.all([sick.close(), well.close()]);
 });
 
-test('F4: a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
+test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
   const sick = await fakeUpstream(({ socket }) => {
     openStream(socket);
     setTimeout(() => void socket.destroy(), 150);
@@ -189,7 +189,7 @@ test('F9: Retry-After that is short is waited for when no other channel is left'
   await busy.close();
 });
 
-test('F16: a client that leaves during the wait ends the retries', async () => {
+test('X11, F16: a client that leaves during the wait ends the retries', async () => {
   const busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
   await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
   const abort = new AbortController();
