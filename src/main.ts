@@ -24,6 +24,7 @@ import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
+import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
 import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
@@ -103,6 +104,8 @@ const OPTIONS = {
 } as const;
 
 type Options = ReturnType<typeof readArguments>['values'];
+
+const mint = createMint(systemClock.now, randomBytes);
 
 async function main(): Promise<number> {
   const { positionals, values } = readArguments();
@@ -237,17 +240,6 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
-}
-
-const ID_DIGITS = 32;
-/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
-let digits = '';
-
-function mint(prefix: string): string {
-  if (digits.length < ID_DIGITS) digits = randomBytes(4096).toString('hex');
-  const id = prefix + digits.slice(0, ID_DIGITS);
-  digits = digits.slice(ID_DIGITS);
-  return id;
 }
 
 function readNamedFile(path: string): string {

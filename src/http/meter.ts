@@ -75,9 +75,8 @@ export class Meter {
       stream: this.#options.stream,
       startedAtMs,
     });
+    // Without `strict` nobody waits: the store itself tells of rows that it could not write.
     if (config.durability === 'strict') await written;
-    else
-      written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'exchange not opened'));
   }
 
   took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
@@ -117,7 +116,6 @@ export class Meter {
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
     if (config.durability === 'strict') await written;
-    else written.catch((error: unknown) => gateway.log.error({ exchange_id: this.exchangeId, err: error }, 'settlement failed'));
   }
 
   #entry(ending: Ending): RequestLogEntry {

@@ -8,7 +8,8 @@ import type { Clock } from '../../streams/clock.ts';
 import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from './dispatch.ts';
-import type { Outgoing, UpstreamHead, Upstreams } from './upstream.ts';
+import type { Outgoing, Upstreams } from './upstream.ts';
+import type { UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
 export interface CallOptions {
@@ -17,6 +18,8 @@ export interface CallOptions {
   readonly clientHeaders: IncomingHttpHeaders;
   /** Asks for an event stream. */
   readonly stream: boolean;
+  /** The answer may go on when `read` has settled: whoever reads on stops the timers. */
+  readonly goesOn?: boolean;
   readonly trace?: ExchangeTrace;
   decodeError(answer: UpstreamAnswer): Error;
 }
@@ -29,22 +32,17 @@ export async function callUpstream<Answer>(
   read: (head: UpstreamHead, timers: IdleTimers) => Promise<Answer>,
 ): Promise<Answer> {
   const { channel, upstreamModel, note, signal } = target;
-  // One controller for everything that ends the call: the client, or a timer.
-  const abort = new AbortController();
-  const onGone = (): void => abort.abort(signal.reason);
-  if (signal.aborted) onGone();
-  signal.addEventListener('abort', onGone, { once: true });
-  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
+  const { stream, clientHeaders, trace } = options;
+  const call = options.upstreams.open(channel, outgoing, {
+    stream,
+    signal,
+    clientHeaders,
+    upstreamModel,
+    ...(trace === undefined ? {} : { traceHeaders: trace.nextAttempt() }),
+  });
+  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => call.abort(error));
   try {
-    const { stream, clientHeaders } = options;
-    const traceHeaders = options.trace?.nextAttempt();
-    const head = await options.upstreams.send(channel, outgoing, {
-      stream,
-      signal: abort.signal,
-      clientHeaders,
-      upstreamModel,
-      ...(traceHeaders === undefined ? {} : { traceHeaders }),
-    });
+    const head = await call.head;
     note.upstreamStatus = head.status;
     const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
     if (typeof requestId === 'string') note.upstreamRequestId = requestId;
@@ -53,12 +51,12 @@ export async function callUpstream<Answer>(
       const text = await readErrorText(head.body);
       throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
     }
-    return await read(head, timers);
+    const answer = await read(head, timers);
+    if (options.goesOn !== true) timers.stop();
+    return answer;
   } catch (thrown) {
-    throw abort.signal.aborted && abort.signal.reason !== undefined ? abort.signal.reason : thrown;
-  } finally {
     timers.stop();
-    signal.removeEventListener('abort', onGone);
+    throw call.abortedFor ?? thrown;
   }
 }
 

@@ -3,7 +3,8 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { ROUTER_MODELS_PATH } from '../../codecs/images/index.ts';
 import type { Channel } from '../config/config.ts';
 import { contentTypeOf } from './call-upstream.ts';
-import type { UpstreamHead, Upstreams } from './upstream.ts';
+import type { Upstreams } from './upstream.ts';
+import type { UpstreamHead } from './upstream-call.ts';
 
 /** Video upstreams have none. */
 export function hasModelList(type: ChannelType): boolean {

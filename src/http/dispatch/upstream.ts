@@ -8,16 +8,12 @@ import { setImmediate } from 'node:timers/promises';
 import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/body-pieces.ts';
 import type { UpstreamRequest } from '../../codecs/codec.ts';
+import type { Clock } from '../../streams/clock.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
 import { isListHeader, joinList } from './header-lists.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
-
-export interface UpstreamHead {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Readable;
-}
+import { UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 
 export interface SendOptions {
   readonly stream: boolean;
@@ -45,21 +41,34 @@ const KEEP_ALIVE_MS = 30_000;
 
 /** The pools of all Channels; one for each version of a Channel's configuration. */
 export class Upstreams {
+  readonly #clock: Clock;
   readonly #pools = new Map<string, Dispatcher>();
 
-  /** Resolves when the status and headers have arrived. Rejects with undici's or the signal's error. */
-  async send(channel: Channel, outgoing: Outgoing, options: SendOptions): Promise<UpstreamHead> {
-    const { statusCode, headers, body } = await this.#pool(channel).request({
-      origin: channel.origin,
-      path: upstreamPath(channel, outgoing.path, options.upstreamModel),
-      method: options.method ?? 'POST',
-      headers: upstreamHeaders(channel, outgoing, options),
-      body: bodyOf(outgoing),
-      signal: options.signal,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-    });
-    return { status: statusCode, headers, body };
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Sends at once, or as soon as there is a connection. */
+  open(channel: Channel, outgoing: Outgoing, options: SendOptions): UpstreamCall {
+    const call = new UpstreamCall(this.#clock, options.signal);
+    this.#pool(channel).dispatch(
+      {
+        origin: channel.origin,
+        path: upstreamPath(channel, outgoing.path, options.upstreamModel),
+        method: options.method ?? 'POST',
+        headers: upstreamHeaders(channel, outgoing, options),
+        body: bodyOf(outgoing),
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      },
+      call,
+    );
+    return call;
+  }
+
+  /** {@link open}, for those who wait for the answer alone. Rejects with undici's or the signal's error. */
+  send(channel: Channel, outgoing: Outgoing, options: SendOptions): Promise<UpstreamHead> {
+    return this.open(channel, outgoing, options).head;
   }
 
   /** Closes the pools of Channels that are gone or changed, once their requests are over. */

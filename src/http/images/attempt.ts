@@ -3,7 +3,6 @@
  * then. A stream that the upstream explicitly refuses is asked for once more without one (spec, image rule 4).
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Readable } from 'node:stream';
 import { GatewayError, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Frame, Mint } from '../../codecs/codec.ts';
 import {
@@ -14,7 +13,7 @@ import {
   type ImageUpstreamRequest,
   rejectsStreaming,
 } from '../../codecs/images/index.ts';
-import { readBody } from '../../streams/body-source.ts';
+import type { BodyReader } from '../../streams/body-source.ts';
 import { chain } from '../../streams/chain.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
@@ -26,7 +25,8 @@ import type { Channel, Limits } from '../config/config.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
+import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 
 export interface ImageAttemptOptions {
@@ -43,9 +43,6 @@ export interface MadeAnswer {
   readonly answer: ImageAnswer;
   readonly losses: readonly string[];
 }
-
-/** How long a finished upstream may take to end its response, so that its connection can be used again. */
-const DRAIN_MS = 250;
 
 /** The attempts of one exchange; they share its one fallback to an upstream request without a stream. */
 export function imageAttempts(options: ImageAttemptOptions): (target: Target) => Promise<MadeAnswer> {
@@ -115,22 +112,16 @@ async function readAnswer(
     sseDecode({ maxEventBytes: options.limits.eventBytes }),
     tap<Frame>(() => timers.data()),
   );
-  return await readStream(head.body, chain(frames, upstream.decodeEvents()), timers, options.clock);
+  return await readStream(head.body, chain(frames, upstream.decodeEvents()), timers);
 }
 
-async function readStream(
-  body: Readable,
-  stages: Stage<Uint8Array, ImageAnswer>,
-  timers: IdleTimers,
-  clock: Clock,
-): Promise<ImageAnswer> {
-  const reader = readBody(body, { clock, ms: DRAIN_MS });
+async function readStream(body: BodyReader, stages: Stage<Uint8Array, ImageAnswer>, timers: IdleTimers): Promise<ImageAnswer> {
   const answers: ImageAnswer[] = [];
   try {
     for (;;) {
-      const batch = reader.take();
+      const batch = body.take();
       if (batch === undefined) {
-        await reader.wait();
+        await body.wait();
         continue;
       }
       timers.touch();
@@ -138,13 +129,13 @@ async function readStream(
       else for (const bytes of batch) if (!stages.ended) stages.push(bytes, answers);
       const [answer] = answers;
       if (answer !== undefined) {
-        reader.cancel(new StreamError('ended', 'the image is whole'));
+        body.cancel(new StreamError('ended', 'the image is whole'));
         return answer;
       }
       if (batch === null) throw upstreamFault('truncated', 'The upstream ended its stream without an image.');
     }
   } catch (thrown) {
-    reader.cancel(thrown);
+    body.cancel(thrown);
     throw thrown;
   }
 }

@@ -2,13 +2,12 @@
  * An upstream's answer as steps: body → SSE decode → upstream events → canonical events → order. Reads in the order of the bytes,
  * holds nothing back and loses nothing that arrived before a failure. Its timers are the upstream's; the reader's pace is not counted.
  */
-import type { Readable } from 'node:stream';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Fold } from '../../codecs/canonical/fold.ts';
 import { Order } from '../../codecs/canonical/order.ts';
 import type { EventDecoder } from '../../codecs/codec.ts';
-import { type BodyReader, readBody } from '../../streams/body-source.ts';
+import type { BodyReader } from '../../streams/body-source.ts';
 import { chain } from '../../streams/chain.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { createDeadline, type Deadline } from '../../streams/deadline.ts';
@@ -29,9 +28,6 @@ export interface AnswerStreamOptions {
 
 /** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
-
-/** How long a finished upstream may take to end its response, so that its connection can be used again. */
-const DRAIN_MS = 250;
 
 export interface AnswerSource {
   /** What has been said so far. */
@@ -65,8 +61,8 @@ export class AnswerStream implements AnswerSource {
   /** The dialect's finish was seen, and the silence is being counted. */
   #finished = false;
 
-  constructor(body: Readable, decoder: EventDecoder, options: AnswerStreamOptions) {
-    this.#reader = readBody(body, { clock: options.clock, ms: DRAIN_MS });
+  constructor(body: BodyReader, decoder: EventDecoder, options: AnswerStreamOptions) {
+    this.#reader = body;
     this.#decoder = decoder;
     this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
     this.#timers = options.timers;

@@ -13,11 +13,13 @@ import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts';
+import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
 import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
 import { joinList } from '../dispatch/header-lists.ts';
-import { applyParameters, type UpstreamHead, type Upstreams } from '../dispatch/upstream.ts';
+import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
+import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
+import type { UpstreamHead } from '../dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import { AnswerStream, type AnswerSource, commits, wholeAsSource } from './answer-stream.ts';
@@ -76,7 +78,7 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
   return await send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
     let steps: readonly Step[];
-    if (contentType(head) === 'text/event-stream') {
+    if (contentTypeOf(head) === 'text/event-stream') {
       const source = await openSource(sent, options);
       steps = await readToEnd(source);
     } else {
@@ -96,59 +98,41 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
 }
 
 async function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
-  const { channel, upstreamModel, note } = target;
+  const { channel, upstreamModel } = target;
+  const { request, mint } = options;
   const codec = options.codecs.upstream(channel.type);
   if (codec === undefined) throw new Error(`no codec speaks to channels of type ${channel.type}`);
   const owner: Owner = { channelType: channel.type, scope: channel.opaqueScope, model: upstreamModel };
   const stored = options.stored?.(channel.id);
-  const encoded = codec.encodeRequest(options.request, {
+  const encoded = codec.encodeRequest(request, {
     owner,
     options: channel.codec,
     facts: options.model.facts,
     withoutOpaque: target.withoutOpaque,
     ...(stored === undefined ? {} : { stored }),
-    mint: options.mint,
+    mint,
   });
-
-  // One controller for everything that ends the attempt: the client, or a timer.
-  const abort = new AbortController();
-  const onGone = (): void => abort.abort(target.signal.reason);
-  if (target.signal.aborted) onGone();
-  target.signal.addEventListener('abort', onGone, { once: true });
-  const timers = createIdleTimers(options.clock, channel.timeouts, (error) => abort.abort(error));
-  try {
-    const head = await options.upstreams.send(
-      channel,
-      {
-        path: encoded.path,
-        headers: protocolHeaders(encoded.headers, options, codec),
-        body: applyParameters(encoded.body, channel),
-      },
-      {
-        stream: options.request.stream,
-        signal: abort.signal,
-        clientHeaders: options.clientHeaders,
-        upstreamModel,
-        ...(options.trace === undefined ? {} : { traceHeaders: options.trace.nextAttempt() }),
-      },
-    );
-    note.upstreamStatus = head.status;
-    const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
-    if (typeof requestId === 'string') note.upstreamRequestId = requestId;
-    if (head.status < 200 || head.status > 299) throw await refusalOf(head, codec, options.clock.now());
-    const { request } = options;
-    const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint: options.mint };
-    return await read({ codec, context, encoded, head, timers });
-  } catch (thrown) {
-    timers.stop();
-    target.signal.removeEventListener('abort', onGone);
-    throw abort.signal.aborted && abort.signal.reason !== undefined ? abort.signal.reason : thrown;
-  }
-}
-
-async function refusalOf(head: UpstreamHead, codec: UpstreamCodec, receivedAtMs: number): Promise<Error> {
-  const text = await readErrorText(head.body);
-  return codec.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
+  return await callUpstream(
+    target,
+    {
+      path: encoded.path,
+      headers: protocolHeaders(encoded.headers, options, codec),
+      body: applyParameters(encoded.body, channel),
+    },
+    {
+      upstreams: options.upstreams,
+      clock: options.clock,
+      clientHeaders: options.clientHeaders,
+      stream: request.stream,
+      goesOn: true,
+      ...(options.trace === undefined ? {} : { trace: options.trace }),
+      decodeError: (refused) => codec.decodeError(refused),
+    },
+    (head, timers) => {
+      const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint };
+      return read({ codec, context, encoded, head, timers });
+    },
+  );
 }
 
 /** A client of the same dialect says its version and its betas; betas that the request itself needs are added to them. */
@@ -165,14 +149,10 @@ function protocolHeaders(
   return headers;
 }
 
-function contentType(head: UpstreamHead): string {
-  return (head.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
-}
-
 /** A stream by its type; JSON instead of it is a whole answer or an error; other types are read as a stream, which refuses what is none. */
 async function openSource(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
   const { codec, context, head, timers } = sent;
-  const type = contentType(head);
+  const type = contentTypeOf(head);
   if (type === 'text/html') {
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', {
       status: head.status,

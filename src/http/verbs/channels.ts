@@ -20,7 +20,7 @@ export const channels: Verb = async (context) => {
   if (action !== 'test') throw new UsageError('channels test [ID]');
   const wanted = context.config().channels.filter(({ id }) => only === undefined || id === only);
   if (wanted.length === 0) throw new RefusedError(only === undefined ? 'there are no channels' : `there is no channel ${only}`);
-  const upstreams = new Upstreams();
+  const upstreams = new Upstreams(context.clock);
   try {
     const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock.monotonic)));
     const rows = probes.map(({ id, ok, status, ms, note }) => [id, ok ? 'ok' : 'FAILED', String(status ?? ''), `${ms} ms`, note]);

@@ -150,11 +150,11 @@ export class Environment {
 
   async #checkSchema(): Promise<void> {
     const found = metaOf(this.tables, 'schema');
-    if (found === undefined) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
-    else if (found > SCHEMA) {
+    if (found !== undefined && found > SCHEMA) {
       await this.close();
       throw new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
     }
+    if (found !== SCHEMA) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
   }
 
   async #failed(error: unknown): Promise<StoreError> {

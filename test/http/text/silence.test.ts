@@ -8,6 +8,7 @@ import type { DecodeContext, Frame } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { verbatimNames } from '../../../src/codecs/tool-names.ts';
 import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
+import { readBody } from '../../../src/streams/body-source.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, openStream, startMessage } from '../../support/fake-upstream.ts';
@@ -58,7 +59,7 @@ function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'c
   const body = new PassThrough();
   const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
   const limits = { clock, maxEventBytes: 100_000, maxBytes: 1 << 30, timers };
-  const source = new AnswerStream(body, codec.decodeEvents(context), limits);
+  const source = new AnswerStream(readBody(body), codec.decodeEvents(context), limits);
   const steps: Step[] = [];
   const read = async (): Promise<void> => {
     for (let turn = 0; turn < READ_TURNS && !source.ended; turn++) {

@@ -43,7 +43,7 @@ test('submissions that hang do not stop the looks at what is under way', async (
 test('of several workers on one store one works, whichever others come and go: nothing is submitted twice', async (t) => {
   const gateway = await VideoGateway.start(t);
   const others = ['second', 'third'].map((holder) => {
-    const upstreams = new Upstreams();
+    const upstreams = new Upstreams(systemClock);
     const worker = startVideoWorker({
       config: gateway.config,
       store: gateway.store,

@@ -1,0 +1,114 @@
+/**
+ * The body of an upstream's answer, straight from the connection's parser: what has arrived waits here until it is taken, and at 64 KiB
+ * the connection is held back. Knows no dialect and no status.
+ */
+import { BATCH_BYTES, type BodyReader } from '../../streams/body-source.ts';
+import type { Clock, Timer } from '../../streams/clock.ts';
+import { StreamError } from '../../streams/stream-error.ts';
+
+/** How long a finished upstream may take to end its response, so that its connection can be used again. */
+const DRAIN_MS = 250;
+
+/** The connection that the body comes from. Nothing more is fed after `abort`. */
+export interface Flow {
+  pause(): void;
+  resume(): void;
+  abort(reason: Error): void;
+}
+
+export class ReceivedBody implements BodyReader {
+  readonly #flow: Flow;
+  readonly #clock: Clock;
+  #chunks: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+  #failure: Error | undefined;
+  /** Nobody reads any more; what comes is thrown away. */
+  #left = false;
+  #drain: Timer | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(flow: Flow, clock: Clock) {
+    this.#flow = flow;
+    this.#clock = clock;
+  }
+
+  feed(chunk: Uint8Array): void {
+    this.#bytes += chunk.length;
+    if (this.#left) {
+      if (this.#bytes > BATCH_BYTES) this.#cut();
+      return;
+    }
+    if (this.#ended) return;
+    this.#chunks.push(chunk);
+    if (this.#bytes >= BATCH_BYTES) this.#flow.pause();
+    this.#rouse();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#drain?.cancel();
+    this.#rouse();
+  }
+
+  /** Told to the reader once it has taken what came before. */
+  fail(failure: Error): void {
+    if (!this.#ended) this.#failure ??= failure;
+    this.#drain?.cancel();
+    this.#rouse();
+  }
+
+  take(): readonly Uint8Array[] | undefined | null {
+    if (this.#left) return null;
+    if (this.#chunks.length > 0) {
+      const batch = this.#chunks;
+      this.#chunks = [];
+      const wasHeld = this.#bytes >= BATCH_BYTES;
+      this.#bytes = 0;
+      if (wasHeld) this.#flow.resume();
+      return batch;
+    }
+    if (this.#ended) return null;
+    if (this.#failure !== undefined) throw this.#failure;
+    return undefined;
+  }
+
+  wait(): Promise<void> {
+    if (this.#chunks.length > 0 || this.#ended || this.#left || this.#failure !== undefined) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  /** A reader that has all it wants (reason `ended`) lets a short rest come in; any other reason cuts the connection at once. */
+  cancel(reason?: unknown): void {
+    if (this.#left) return;
+    this.#left = true;
+    this.#chunks = [];
+    this.#bytes = 0;
+    if (!this.#ended && this.#failure === undefined) {
+      if (reason instanceof StreamError && reason.reason === 'ended') {
+        this.#drain = this.#clock.setTimeout(() => this.#cut(), DRAIN_MS);
+        this.#flow.resume();
+      } else this.#cut(reason);
+    }
+    this.#rouse();
+  }
+
+  finish(): void {
+    if (!this.#ended && this.#failure === undefined) this.#cut();
+    this.#ended = true;
+    this.#rouse();
+  }
+
+  #cut(reason?: unknown): void {
+    this.#drain?.cancel();
+    this.#flow.abort(reason instanceof Error ? reason : new StreamError('cancelled', 'nobody reads the answer any more'));
+  }
+
+  #rouse(): void {
+    const wake = this.#wake;
+    this.#wake = undefined;
+    wake?.();
+  }
+}

@@ -1,0 +1,183 @@
+/** One call of an upstream: what arrived before a failure is not lost, back-pressure, aborts in every phase, a connection that is used again. */
+import assert from 'node:assert/strict';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { test } from 'node:test';
+import { Pool } from 'undici';
+import type { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
+import { UpstreamCall } from '../../../src/http/dispatch/upstream-call.ts';
+import { readErrorText, readWhole } from '../../../src/http/dispatch/upstream-body.ts';
+import { systemClock } from '../../../src/streams/clock.ts';
+import { StreamError } from '../../../src/streams/stream-error.ts';
+import { until } from '../../support/loopback.ts';
+
+interface Upstream extends AsyncDisposable {
+  ask(signal?: AbortSignal): UpstreamCall;
+  /** Connections that were opened. */
+  readonly connections: () => number;
+  /** No answer is being received. */
+  readonly idle: () => boolean;
+}
+
+async function upstream(listener: (request: IncomingMessage, response: ServerResponse) => void): Promise<Upstream> {
+  let connections = 0;
+  const server = createServer(listener);
+  server.on('connection', () => connections++);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const pool = new Pool(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  return {
+    connections: () => connections,
+    idle: () => pool.stats.running === 0,
+    ask(signal = new AbortController().signal) {
+      const call = new UpstreamCall(systemClock, signal);
+      pool.dispatch({ path: '/', method: 'GET' }, call);
+      return call;
+    },
+    async [Symbol.asyncDispose]() {
+      await pool.destroy();
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** Everything up to the end, or to the failure. */
+async function rest(body: ReceivedBody): Promise<{ readonly text: string; readonly failure: unknown }> {
+  let text = '';
+  try {
+    for (;;) {
+      const batch = body.take();
+      if (batch === null) return { text, failure: undefined };
+      if (batch === undefined) await body.wait();
+      else text += Buffer.concat(batch).toString();
+    }
+  } catch (failure) {
+    return { text, failure };
+  }
+}
+
+test('a whole answer: status, headers and text', async () => {
+  await using server = await upstream((_request, response) => response.writeHead(201, { 'x-a': 'b' }).end('whole'));
+  const { status, headers, body } = await server.ask().head;
+  assert.deepEqual([status, headers['x-a'], await readWhole(body, 100)], [201, 'b', 'whole']);
+});
+
+test('an informational answer is passed over', async () => {
+  await using server = await upstream((_request, response) => {
+    response.writeEarlyHints({ link: '</a>; rel=preload' });
+    response.end('after it');
+  });
+  const { status, body } = await server.ask().head;
+  assert.deepEqual([status, await readWhole(body, 100)], [200, 'after it']);
+});
+
+test('an upstream that dies while the reader is slow: everything that had arrived is delivered, then the failure', async () => {
+  let dead = false;
+  await using server = await upstream((_request, response) => {
+    for (let i = 0; i < 6; i++) setTimeout(() => response.write(`event ${i};`), i * 5);
+    setTimeout(() => response.socket?.destroy(), 40);
+    response.on('close', () => {
+      dead = true;
+    });
+  });
+  const { body } = await server.ask().head;
+  await until(() => dead, 'the upstream dies');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const { text, failure } = await rest(body);
+  assert.equal(text, 'event 0;event 1;event 2;event 3;event 4;event 5;');
+  assert.ok(failure instanceof Error);
+});
+
+test('back-pressure: a reader that does not take holds the upstream back, and loses nothing', async () => {
+  const TOTAL = 64_000_000;
+  let sent = 0;
+  await using server = await upstream((_request, response) => {
+    const more = (): void => {
+      while (sent < TOTAL) {
+        sent += 64_000;
+        if (!response.write(Buffer.alloc(64_000))) {
+          response.once('drain', more);
+          return;
+        }
+      }
+      response.end();
+    };
+    more();
+  });
+  const { body } = await server.ask().head;
+  let before = -1;
+  // The kernel takes some megabytes; then it stands still.
+  while (before !== sent) {
+    before = sent;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  assert.ok(sent < TOTAL / 2, `${sent} bytes for a reader that took nothing`);
+  assert.equal((await readWhole(body, TOTAL)).length, TOTAL);
+});
+
+test('an abort before the head, while waiting for the body, and before it began is the failure that is told', async () => {
+  let closed = 0;
+  await using server = await upstream((request, response) => {
+    response.on('close', () => closed++);
+    if (request.headers['connection'] !== undefined) response.flushHeaders();
+  });
+  const gone = new Error('gone');
+  const early = server.ask(AbortSignal.abort(gone));
+  await assert.rejects(early.head, gone);
+  assert.equal(early.abortedFor, gone);
+
+  const abort = new AbortController();
+  const { body } = await server.ask(abort.signal).head;
+  const read = assert.rejects(readWhole(body, 100), gone);
+  abort.abort(gone);
+  await read;
+  await until(() => closed === 1, 'the upstream sees the connection closed');
+
+  await using silent = await upstream(() => undefined);
+  const call = silent.ask();
+  call.abort(gone);
+  await assert.rejects(call.head, gone);
+});
+
+test('a cancelled body closes its connection; one that was said to its end lets a short rest come in and keeps it', async () => {
+  let left: ServerResponse | undefined;
+  let closed = false;
+  await using server = await upstream((_request, response) => {
+    left = response;
+    response.write('a');
+    response.on('close', () => {
+      closed = true;
+    });
+  });
+  const said = (await server.ask().head).body;
+  await said.wait();
+  said.cancel(new StreamError('ended', 'all was said'));
+  assert.equal(said.take(), null);
+  left?.end('rest');
+  await until(server.idle, 'the answer is over');
+  const again = (await server.ask().head).body;
+  assert.equal(server.connections(), 1);
+  closed = false; // that of the first answer
+  again.cancel(new Error('left'));
+  assert.equal(again.take(), null);
+  await until(() => closed, 'the upstream sees the connection closed');
+});
+
+test('finish: what has arrived is all there is', async () => {
+  await using server = await upstream((_request, response) => response.write('said'));
+  const { body } = await server.ask().head;
+  await body.wait();
+  body.finish();
+  assert.deepEqual(await rest(body), { text: 'said', failure: undefined });
+});
+
+test('a body over its limit is an error, or cut where it is one; both close the connection', async () => {
+  let closed = 0;
+  await using server = await upstream((_request, response) => {
+    response.on('close', () => closed++);
+    response.write('x'.repeat(300_000));
+  });
+  await assert.rejects(readWhole((await server.ask().head).body, 1000), { reason: 'too_many_bytes' });
+  assert.equal((await readErrorText((await server.ask().head).body)).length, 256 * 1024);
+  await until(() => closed === 2, 'both connections are closed');
+});
