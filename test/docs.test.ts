@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
-import { contractFiles, RELIABILITY, titlesIn } from './support/store-report.ts';
+import { contractFiles, RELIABILITY, promiseOf, titlesIn } from './support/store-report.ts';
 import { ARCHITECTURE, LOSSES, printLosses, withDiagrams } from './support/print-docs.ts';
 
 test('docs/losses.md is what the loss tables say (npm run docs)', () => {
@@ -20,7 +20,7 @@ test('docs/reliability.md lists the promises that the stores’ contract makes (
   const promised = contractFiles().flatMap((file) => {
     const text = readFileSync(file, 'utf8');
     const each = text.slice(text.indexOf('eachStore('));
-    return [...each.matchAll(/^ {2}test\('([^']+)'/gm)].map(([, title = '']) => title);
+    return [...each.matchAll(/^ {2}test\('([^']+)'/gm)].map(([, title = '']) => promiseOf(title));
   });
   const listed = titlesIn(readFileSync(RELIABILITY, 'utf8'));
   assert.ok(promised.length > 30);

@@ -51,10 +51,15 @@ function printed(sections: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<E
     lines.push(`| **${basename(file, '.test.ts')}** | | |`);
     for (const [title, outcomes] of rows) {
       const cells = ENGINES.map((engine) => outcomes.get(engine) ?? '–');
-      lines.push(`| ${title.replaceAll('|', '\\|')} | ${cells.join(' | ')} |`);
+      lines.push(`| ${promiseOf(title).replaceAll('|', '\\|')} | ${cells.join(' | ')} |`);
     }
   }
   return lines.join('\n');
+}
+
+/** A title without the faults that it names. */
+export function promiseOf(title: string): string {
+  return title.replace(/^(?:[A-Z]\d{1,2}(?:, )?)+: /, '');
 }
 
 /** The titles in the table, in order. */

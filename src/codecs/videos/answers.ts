@@ -1,5 +1,5 @@
 /** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status says of a submission. */
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sanitise } from '../sanitise.ts';
@@ -14,6 +14,11 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
   } catch {
     return undefined; // no JSON: the caller treats the answer as unclear
   }
+}
+
+/** Where the result is, if that is a link that a client can open. */
+export function resultLink(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
 }
 
 /** `{error: {code, message}}` as clients may read it. */

@@ -1,6 +1,7 @@
 /** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
+import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, submissionRefusal } from './answers.ts';
+import { bodyOf, failureOf, resultLink, submissionRefusal } from './answers.ts';
 import { contentOf } from './content.ts';
 import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -64,8 +65,8 @@ function readProgress(answer: UpstreamAnswer): Progress {
       return { said: 'pending' };
     case 'succeeded': {
       const content = body['content'];
-      const url = typeof content === 'object' && content !== null && 'video_url' in content ? content['video_url'] : undefined;
-      if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: 'a success without a result link' };
+      const url = isObject(content) ? resultLink(content['video_url']) : undefined;
+      if (url === undefined) return { said: 'queryError', reason: 'a success without a result link' };
       return { said: 'succeeded', url, report: body };
     }
     case 'failed':

@@ -3,7 +3,7 @@ import { GatewayError, invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json-text.ts';
-import { bodyOf, submissionRefusal } from './answers.ts';
+import { bodyOf, resultLink, submissionRefusal } from './answers.ts';
 import { byStatusCode, failureByCode, statusCode } from './minimax-codes.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -92,14 +92,16 @@ function readProgress(answer: UpstreamAnswer): Progress {
 }
 
 function readLookup(answer: UpstreamAnswer): Progress {
-  const file = bodyOf(answer)?.['file'];
-  const url = isObject(file) ? file['download_url'] : undefined;
-  if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  const body = bodyOf(answer);
+  const file = body?.['file'];
+  const url = isObject(file) ? resultLink(file['download_url']) : undefined;
+  const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
+  if (!isGood || url === undefined) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
   return { said: 'succeeded', url, report: {} };
 }
 
 /** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
 function idText(text: string, path: readonly string[]): string | undefined {
-  const slice = sliceJson(text, path)?.replace(/^"|"$/g, '');
-  return slice === undefined || slice === '' || slice === 'null' ? undefined : slice;
+  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
+  return spelled ?? digits;
 }

@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, submissionRefusal } from './answers.ts';
+import { bodyOf, failureOf, resultLink, submissionRefusal } from './answers.ts';
 import { contentOf } from './content.ts';
 import { byStatusCode } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
@@ -58,8 +58,8 @@ function readProgress(answer: UpstreamAnswer): Progress {
       return { said: 'pending' };
     case 'succeeded': {
       const content = task['content'];
-      const url = isObject(content) ? content['url'] : undefined;
-      if (typeof url !== 'string' || url === '') return { said: 'queryError', reason: 'a success without a result link' };
+      const url = isObject(content) ? resultLink(content['url']) : undefined;
+      if (url === undefined) return { said: 'queryError', reason: 'a success without a result link' };
       return { said: 'succeeded', url, report: task };
     }
     case 'failed':

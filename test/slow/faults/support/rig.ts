@@ -262,7 +262,7 @@ export async function rig(changes: object = {}): Promise<Rig> {
   const upstream = await fakeUpstream(() => undefined);
   const gateway = await testGateway(
     {
-      timeouts: { connect_ms: 1000, first_data_ms: 400, idle_ms: 250, write_stall_ms: 1000 },
+      timeouts: { connect_ms: 1000, first_data_ms: 900, idle_ms: 400, write_stall_ms: 1000 },
       limits: { event_bytes: 1 << 20, answer_bytes: 4 << 20 },
       health: { failures: 100_000, refused_cooldown_ms: 1, rate_limit_cooldown_ms: 1 },
       dispatch: { max_attempts: 1 },
