@@ -112,13 +112,16 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   try {
     return await runCommand(argv, env);
   } catch (error) {
-    const known =
-      error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError || error instanceof StoreError;
-    process.stderr.write(
-      `mizu: ${known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
+    process.stderr.write(`mizu: ${wordsOf(error)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
+}
+
+/** A store's error is named by its code, so that a supervisor can tell one from another. */
+function wordsOf(error: unknown): string {
+  if (error instanceof StoreError) return `${error.code}: ${error.message}`;
+  if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {

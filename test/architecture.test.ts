@@ -82,6 +82,7 @@ const BANS: readonly { readonly what: string; readonly pattern: RegExp; readonly
   { what: 'type forced open', pattern: /as unknown as|@ts-ignore|@ts-expect-error|@ts-nocheck/, where: () => true },
   { what: 'empty catch', pattern: /catch\s*(\([^)]*\))?\s*\{\s*\}/, where: () => true },
   { what: 'environment or argv outside the entry', pattern: /process\.(env|argv)\b/, where: (file) => file !== 'src/main.ts' },
+  { what: 'V13: code made of text', pattern: /\beval\(|\bnew Function\(|\bimport\((?!['"])/, where: () => true },
   { what: 'Readable.toWeb', pattern: /Readable\.toWeb|\bfetch\(/, where: () => true },
   {
     what: 'unsettled randomness or time',

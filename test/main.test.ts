@@ -38,7 +38,7 @@ async function listening(child: ChildProcess): Promise<{ url: string; text: stri
   throw new Error(`it never listened: ${errors}`);
 }
 
-test('the demonstration starts without a file, answers, and ends cleanly with a stream open', async () => {
+test('F39: the demonstration starts without a file, answers, and ends cleanly with a stream open', async () => {
   const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env: environment({ PORT: '0' }), stdio: 'pipe' });
   const { url, text } = await listening(child);
   assert.match(text, /curl -N /);

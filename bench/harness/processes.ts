@@ -2,7 +2,8 @@
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import type { LoadJob, LoadResult } from './load.ts';
+import type { LoadResult } from './load.ts';
+import type { SocketJob } from './socket-load.ts';
 
 export interface Started {
   readonly process: ChildProcessWithoutNullStreams;
@@ -73,11 +74,11 @@ export class Load {
   private constructor(startedLoad: Started) {
     this.#started = startedLoad;
   }
-  static async start(): Promise<Load> {
-    return new Load(await startHarness('load.ts'));
+  static async start(client: 'load.ts' | 'socket-load.ts' = 'load.ts'): Promise<Load> {
+    return new Load(await startHarness(client));
   }
   /** Throws when a request failed: a bench of failures measures nothing. */
-  async run(job: LoadJob): Promise<LoadResult> {
+  async run(job: SocketJob): Promise<LoadResult> {
     this.#started.process.stdin.write(`${JSON.stringify(job)}\n`);
     const result: LoadResult = JSON.parse(await this.#started.line());
     if (result.failed > 0) throw new Error(`${result.failed} of ${job.count} requests failed: ${result.firstFailure}`);

@@ -79,7 +79,7 @@ export interface CodecOptions {
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
   readonly acceptDoneWithoutFinish?: boolean;
-  /** Lower freeform custom tools to a function with one string `input` where the dialect has no custom tools. */
+  /** Lower freeform custom tools to a function with one string `input`: the dialect, or this upstream, has functions only. */
   readonly lowerCustomTools?: boolean;
 }
 
@@ -119,6 +119,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
+  /** Unix milliseconds, for times that are said as dates. */
+  readonly receivedAtMs?: number;
 }
 
 export interface EventDecoder extends Stage<Frame, Step> {

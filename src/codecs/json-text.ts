@@ -278,3 +278,23 @@ export function sliceElements(text: string, path: JsonPath): string[] | undefine
   }
   return elements;
 }
+
+const SPACE_OR_STRING = /["\s]/g;
+
+/** The text without the white space between its tokens; strings and number spelling stay. */
+export function compactJson(text: string): string {
+  let result = '';
+  let kept = 0;
+  let cursor = 0;
+  for (;;) {
+    SPACE_OR_STRING.lastIndex = cursor;
+    const found = SPACE_OR_STRING.exec(text)?.index;
+    if (found === undefined) return result + text.slice(kept);
+    if (text.charCodeAt(found) === QUOTE) {
+      cursor = skipString(text, found);
+      continue;
+    }
+    result += text.slice(kept, found);
+    cursor = kept = skipSpace(text, found);
+  }
+}

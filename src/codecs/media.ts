@@ -206,3 +206,19 @@ export function audioFormatOf(mime: string): string | undefined {
   const essence = essenceOf(mime);
   return AUDIO_FORMATS.find(([, type]) => type === essence)?.[0];
 }
+
+/** A name for inline content that came without one: vendors of the chat and responses protocols refuse such a file. */
+export function filenameOf(mime: string): string {
+  const essence = essenceOf(mime);
+  if (essence === 'application/pdf') return 'file.pdf';
+  return essence.startsWith('text/') ? 'file.txt' : 'file';
+}
+
+/** Pieces of base64, each padded for itself, as one. */
+export function joinBase64(pieces: readonly string[]): string {
+  const [only] = pieces;
+  if (only !== undefined && pieces.length === 1) return only;
+  // A piece of whole groups of four can be joined as it is; only a padded one forces the bytes apart.
+  if (pieces.slice(0, -1).every((piece) => piece.length % 4 === 0 && !piece.endsWith('='))) return pieces.join('');
+  return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');
+}

@@ -6,6 +6,7 @@ import type { Asking } from './gateway.ts';
 import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
 
+const BEARER = 'bearer';
 /** Longer ones are refused without a look. */
 const MAX_KEY_BYTES = 512;
 
@@ -38,9 +39,9 @@ function unauthorized(): GatewayError {
 export function tokenOf(request: IncomingMessage): string | undefined {
   const tokens = new Set<string>();
   for (const value of headerValues(request, 'authorization')) {
-    const bearer = /^bearer(?: +(.*))?$/i.exec(value.trim());
+    const scheme = value.trim();
     // Another scheme belongs to somebody else (a proxy's Basic): `x-api-key` may still hold the key.
-    if (bearer !== null) tokens.add((bearer[1] ?? '').trim());
+    if (/^bearer(?: |$)/i.test(scheme)) tokens.add(scheme.slice(BEARER.length).trim());
   }
   for (const value of headerValues(request, 'x-api-key')) tokens.add(value.trim());
   const [token] = tokens;

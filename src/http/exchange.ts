@@ -6,7 +6,7 @@ import type { ServerResponse } from 'node:http';
 import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
-import { sseEvent, sseFrame } from '../streams/sse-encode.ts';
+import { sseForeignEvent } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -84,7 +84,7 @@ export class Committed {
 }
 
 function sseText({ event, data }: Frame): string {
-  return event === undefined ? sseFrame(data) : sseEvent(event, data);
+  return sseForeignEvent(event, data);
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

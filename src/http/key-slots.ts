@@ -1,13 +1,23 @@
 /**
- * What one API key may hold of this process at once: open exchanges, and bytes of request bodies that are being received or
- * served (WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
+ * What one API key may hold of this process at once: open exchanges (turns of a WebSocket among them), and bytes of request bodies that
+ * are being received or served (open WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
  */
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
+import { clientGone } from './errors.ts';
+import type { Call } from './gateway.ts';
 
 export interface KeyLimits {
   readonly exchanges: number;
   readonly bodyBytes: number;
+}
+
+/** One exchange that a key has open. */
+export interface Place {
+  /** What its body turned out to be, once it is here: until then it counts as what it may become. */
+  weighs(bytes: number): void;
+  /** May be called again, to no effect. */
+  release(): void;
 }
 
 interface Held {
@@ -23,31 +33,46 @@ export class KeySlots {
     return this.#held.size;
   }
 
-  /** Takes a place for this exchange until its response closes. Throws `rate_limited`. `maxBytes`: what a body without a length may have. */
-  enter(keyId: string, request: IncomingMessage, response: ServerResponse, limits: KeyLimits, maxBytes: number): void {
-    const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
-    const bytes = coding === undefined ? Math.min(Number(length ?? 0), maxBytes) : maxBytes;
-    const held = this.#of(keyId);
+  /** Throws `rate_limited`. A single body is always taken: its own limit is another one. */
+  take(keyId: string, bytes: number, limits: KeyLimits): Place {
+    const held = this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
     if (held.exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
-    // A single body is always taken: its own limit is another one.
     if (held.bytes > 0 && held.bytes + bytes > limits.bodyBytes) throw tooMany('This API key sends too many bytes at once.');
+    let mine = bytes;
+    let isOpen = true;
     held.exchanges += 1;
-    held.bytes += bytes;
+    held.bytes += mine;
     this.#held.set(keyId, held);
-    response.once('close', () => {
-      held.exchanges -= 1;
-      held.bytes -= bytes;
-      this.#forget(keyId, held);
-    });
+    return {
+      weighs(now) {
+        if (!isOpen) return;
+        held.bytes += now - mine;
+        mine = now;
+      },
+      release: () => {
+        if (!isOpen) return;
+        isOpen = false;
+        held.exchanges -= 1;
+        held.bytes -= mine;
+        if (held.exchanges === 0) this.#held.delete(keyId);
+      },
+    };
   }
 
-  #of(keyId: string): Held {
-    return this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
+  /** {@link take} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
+  enter(call: Call, keyId: string, maxBytes: number): Place {
+    // Its `close` will not come again.
+    if (call.gone.aborted) throw clientGone();
+    const place = this.take(keyId, mostBytes(call.request, maxBytes), call.config.limits.key);
+    call.response.once('close', place.release);
+    return place;
   }
+}
 
-  #forget(keyId: string, held: Held): void {
-    if (held.exchanges === 0) this.#held.delete(keyId);
-  }
+/** Without a length, and compressed, a body may become as large as any. */
+function mostBytes({ headers }: IncomingMessage, maxBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return maxBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), maxBytes);
 }
 
 function tooMany(message: string): GatewayError {

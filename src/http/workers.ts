@@ -50,7 +50,22 @@ export function workerPost(): { readonly worker: number; readonly post: Post } |
 
 /** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
 export function leavePrimary(): void {
-  cluster.worker?.disconnect();
+  if (cluster.worker?.isConnected() === true) cluster.worker.disconnect();
+}
+
+/**
+ * In a worker: resolves when the primary died, and takes the ending over. Node would exit on the spot, and that can wait for ever for a
+ * thread of the store that holds its write lock, which the next gateway would then wait for as well.
+ */
+export function primaryGone(): Promise<void> {
+  const { worker } = cluster;
+  return new Promise((resolve) => {
+    worker?.once('disconnect', () => {
+      if (worker.exitedAfterDisconnect) return;
+      worker.exitedAfterDisconnect = true;
+      resolve();
+    });
+  });
 }
 
 /** `renew`: new workers, one after another, with the code that is on disk now. */

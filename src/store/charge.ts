@@ -76,7 +76,7 @@ const TOKENS: readonly TokenRow[] = [
   { field: 'input', classes: ['input'], isInput: true },
   { field: 'cachedInput', classes: ['cached_input', 'input'], isInput: true },
   { field: 'cacheWrite5m', classes: ['cache_write_5m', 'input'], isInput: true },
-  { field: 'cacheWrite1h', classes: ['cache_write_1h', 'cache_write_5m', 'input'], isInput: true },
+  { field: 'cacheWrite1h', classes: ['cache_write_1h', 'input'], isInput: true },
   { field: 'cacheWriteUnsplit', classes: ['cache_write_5m', 'input'], isInput: true },
   { field: 'output', classes: ['output'], isInput: false },
   { field: 'reasoning', classes: ['reasoning', 'output'], isInput: false },

@@ -18,10 +18,17 @@ export function sseFrame(data: string): string {
 
 /** An event with a name. Throws a TypeError when the name is empty or holds a line end, since a reader would see another event. */
 export function sseEvent(event: string, data: string): string {
-  if (event === '' || event.includes('\n') || event.includes('\r')) {
-    throw new TypeError(`not an event name: ${JSON.stringify(event)}`);
-  }
+  if (!isEventName(event)) throw new TypeError(`not an event name: ${JSON.stringify(event)}`);
   return `event: ${event}\n${dataLines(data)}\n`;
+}
+
+/** An event under a name that somebody else chose: one that cannot be said is left out, and the data goes alone. */
+export function sseForeignEvent(event: string | undefined, data: string): string {
+  return event !== undefined && isEventName(event) ? `event: ${event}\n${dataLines(data)}\n` : sseFrame(data);
+}
+
+function isEventName(event: string): boolean {
+  return event !== '' && !event.includes('\n') && !event.includes('\r');
 }
 
 /** JSON.stringify never leaves a line end in its output, so the split is the rare path. */

@@ -262,7 +262,7 @@ function print(title: string, { text }: Ran, simulator: Simulator): void {
 
 for (const setup of SETUPS) {
   for (const type of UPSTREAMS) {
-    test(`${setup.title}, upstream ${type}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
+    test(`F27: ${setup.title}, upstream ${type}: two tool turns and an answer`, { skip: missing(setup) }, async () => {
       await withGateway(type, async (gateway, simulator, work) => {
         simulator.enqueue(
           call(setup.tool, 'echo first-$((40+2)) > note.txt && echo written'),
@@ -288,7 +288,7 @@ for (const setup of SETUPS) {
 
 for (const setup of SETUPS.filter(({ retries }) => retries)) {
   for (const type of UPSTREAMS) {
-    test(`${setup.title}, upstream ${type}: an upstream that dies in mid-turn is retried by the agent`, {
+    test(`F27: ${setup.title}, upstream ${type}: an upstream that dies in mid-turn is retried by the agent`, {
       skip: missing(setup),
     }, async () => {
       await withGateway(type, async (gateway, simulator, work) => {

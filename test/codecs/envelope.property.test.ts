@@ -54,7 +54,7 @@ test('sealing is deterministic, and a sealed value is not sealed twice', () => {
   );
 });
 
-test('one changed, missing or added character opens to nothing', () => {
+test('V7: one changed, missing or added character opens to nothing', () => {
   fc.assert(
     fc.property(opaques, fc.nat(), fc.constantFrom('A', 'b', '_', '=', ' ', 'é'), (opaque, at, character) => {
       const sealed = envelopes.seal(opaque, 'a');

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { editJson, type JsonEdit, sliceElements, sliceJson } from '../../src/codecs/json-text.ts';
+import { compactJson, editJson, type JsonEdit, sliceElements, sliceJson } from '../../src/codecs/json-text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
 
@@ -91,4 +91,19 @@ test('property: an array keeps what is not removed', () => {
     ),
     { numRuns: 300 },
   );
+});
+
+test('compacted text has no white space between tokens, and says the same in the same spelling', () => {
+  assert.equal(compactJson('{ "a b" : [ 1.0 , "x\\" y" ,\n\ttrue ] }'), '{"a b":[1.0,"x\\" y",true]}');
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value, null, 3);
+      assert.equal(compactJson(text), JSON.stringify(JSON.parse(text)));
+    }),
+  );
+});
+
+test('a string of many megabytes is compacted as any other', () => {
+  const long = JSON.stringify(`${'a'.repeat(20_000_000)}${'\\"'.repeat(1_000_000)}`);
+  assert.equal(compactJson(`{ "x" : ${long} }`), `{"x":${long}}`);
 });

@@ -5,6 +5,7 @@ import {
   audioFormatOf,
   dataUri,
   essenceOf,
+  joinBase64,
   mimeOfAudioFormat,
   mimeOfFilename,
   parseDataUri,
@@ -66,6 +67,12 @@ describe('types', () => {
     assert.equal(audioFormatOf('audio/x-wav;rate=1'), 'wav');
     assert.equal(audioFormatOf('audio/webm'), undefined);
     assert.equal(essenceOf('Text/Plain; charset=utf-8'), 'text/plain');
+  });
+  it('are joined from pieces that are padded each for itself', () => {
+    const pieces = ['a', 'bc', 'def'].map((text) => Buffer.from(text).toString('base64'));
+    assert.equal(joinBase64(pieces), Buffer.from('abcdef').toString('base64'));
+    assert.equal(joinBase64(['YWJj', 'ZGVm', 'Zw==']), 'YWJjZGVmZw==');
+    assert.equal(joinBase64([]), '');
   });
   it('decide the charset of text', () => {
     assert.equal(textOfInline({ mime: 'text/plain;charset=iso-8859-1', data: Buffer.from([0xe9]).toString('base64') }), 'é');

@@ -216,7 +216,7 @@ for (const model of UPSTREAMS) {
       assert.equal(chat.choices[0]?.message.content, 'Down.');
     });
 
-    test('a stream that the upstream cuts is an error for every SDK, never a short answer', async () => {
+    test('F27, V16: a stream that the upstream cuts is an error for every SDK, never a short answer', async () => {
       const cut = (): void =>
         simulator.enqueue({
           reply: { pieces: [{ type: 'text', text: ['one ', 'two ', 'three ', 'four '] }] },

@@ -248,6 +248,63 @@ describe('tool identity', () => {
     assert.equal(convert('responses', 'chat', { input: 'x', tools: [CUSTOM] }).tools[0].type, 'custom');
   });
 
+  test('T2: a chat upstream that has functions only takes a freeform tool as one string and streams its text back live', () => {
+    const options = { lowerCustomTools: true };
+    const call = { type: 'custom_tool_call', call_id: 'a', name: 'apply_patch', input: '*** "old"\n' };
+    const body = convert(
+      'responses',
+      'chat',
+      {
+        input: [hi, call, { type: 'custom_tool_call_output', call_id: 'a', output: 'done' }],
+        tools: [CUSTOM],
+        tool_choice: { type: 'custom', name: 'apply_patch' },
+      },
+      { options },
+    );
+    const [tool] = body.tools;
+    assert.deepEqual([tool.type, tool.function.name, tool.function.parameters.required], ['function', 'apply_patch', ['input']]);
+    assert.deepEqual(body.tool_choice, { type: 'function', function: { name: 'apply_patch' } });
+    assert.deepEqual(body.messages[1].tool_calls[0].function, {
+      name: 'apply_patch',
+      arguments: JSON.stringify({ input: call.input }),
+    });
+    assert.deepEqual(body.messages[2], { role: 'tool', tool_call_id: 'a', content: 'done' });
+
+    const request = {
+      dialect: 'responses' as const,
+      tools: [{ kind: 'custom' as const, tool: { name: 'apply_patch' }, at: 'tools[0]' }],
+    };
+    const heard = (...pieces: string[]) =>
+      through(
+        'chat',
+        'responses',
+        [...pieces.map((piece, at) => callDelta(0, at === 0 ? 'a' : undefined, at === 0 ? 'apply_patch' : undefined, piece))],
+        { request },
+      );
+    const live = heard('{"inp', 'ut": "*** Be', 'gin\\', 'nline \\ud83d', '\\ude00 end').events;
+    assert.deepEqual(
+      live.flatMap(({ type, delta }) => (type === 'response.custom_tool_call_input.delta' ? [delta] : [])),
+      ['*** Be', 'gin', '\nline ', '😀 end'],
+    );
+    for (const [args, input] of [
+      ['{"input":"text"}', 'text'],
+      ['{"patch":"text"}', 'text'],
+      ['*** bare text', '*** bare text'],
+    ] as const) {
+      const events = [callDelta(0, 'a', 'apply_patch', args), finish('tool_calls'), DONE];
+      const { body: answer } = through('chat', 'responses', events, { request });
+      const [item] = answer.output;
+      assert.deepEqual([item.type, item.input, item.status], ['custom_tool_call', input, 'completed']);
+    }
+    const { body: cut } = through(
+      'chat',
+      'responses',
+      [callDelta(0, 'a', 'apply_patch', '{"input":"half'), finish('length'), DONE],
+      { request },
+    );
+    assert.deepEqual([cut.status, cut.output[0].status, cut.output[0].input], ['incomplete', 'incomplete', 'half']);
+  });
+
   test('T6: arguments that parse early are not final: more may come', () => {
     const { body, events } = through('chat', 'messages', [
       callDelta(0, 'a', 'f', '{"a":1}'),

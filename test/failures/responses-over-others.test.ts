@@ -247,17 +247,54 @@ describe('responses client over other upstreams', () => {
     assert.equal(body.choices[0].message.content, 'hello');
   });
 
-  test('R20: a wrapper call that the model made up stays one call of that name', () => {
-    const args = '{"tool_uses":[{"recipient_name":"functions.f","parameters":{}}]}';
-    const { body } = through('responses', 'chat', [
-      created(),
-      ...callItem(0, 'fc_1', 'a', args).map(
-        (event) => JSON.parse(JSON.stringify(event).replaceAll('"name":"f"', '"name":"parallel"')) as object,
-      ),
-      terminal('completed', []),
-    ]);
-    assert.equal(body.choices[0].message.tool_calls[0].function.name, 'parallel');
-    assert.equal(body.choices[0].message.tool_calls[0].function.arguments, args);
+  const declared = ['f', 'g'].map((name, at) => ({ kind: 'function' as const, tool: { name }, at: `tools[${at}]` }));
+  const uses = (...names: string[]): string =>
+    `{"tool_uses":[${names.map((name) => `{"recipient_name":"functions.${name}","parameters":{"of": "${name}", "n":1.0}}`).join()}]}`;
+  const wrapped = (args: string, name = 'multi_tool_use.parallel'): object[] =>
+    callItem(0, 'fc_1', 'a', args).map(
+      (event) => JSON.parse(JSON.stringify(event).replaceAll('"name":"f"', `"name":"${name}"`)) as object,
+    );
+  const callsOf = ({ body }: { readonly body: Json }): unknown =>
+    body.choices[0].message.tool_calls.map((call: Json) => [call.function.name, call.function.arguments]);
+
+  test('R20: a wrapper call that the model made up becomes the declared calls inside it, whole and streamed', () => {
+    const events = [created(), ...wrapped(uses('f', 'g')), ...callItem(1, 'fc_2', 'b', '{}'), terminal('completed', [])];
+    const heard = through('responses', 'chat', events, { request: { tools: declared } });
+    const expected = [
+      ['f', '{"of": "f", "n":1.0}'],
+      ['g', '{"of": "g", "n":1.0}'],
+      ['f', '{}'],
+    ];
+    assert.deepEqual(callsOf(heard), expected);
+    const heads = heard.events.flatMap(({ choices }) => choices?.[0]?.delta?.tool_calls ?? []).filter(({ id }: Json) => id);
+    assert.deepEqual(
+      heads.map(({ index, function: { name } }: Json) => [index, name]),
+      [
+        [0, 'f'],
+        [1, 'g'],
+        [2, 'f'],
+      ],
+    );
+    assert.equal(new Set(heads.map(({ id }: Json) => id)).size, 3);
+
+    const chunks = [callDelta(0, 'a', 'parallel', uses('g')), finish('tool_calls'), DONE];
+    const { output } = through('chat', 'responses', chunks, { request: { tools: declared } }).body;
+    assert.deepEqual(
+      output.map(({ type, name }: Json) => [type, name]),
+      [['function_call', 'g']],
+    );
+  });
+
+  test('R20: a wrapper stays one call where a tool has its name, a recipient is unknown, or it is cut', () => {
+    const tools = [...declared, { kind: 'function' as const, tool: { name: 'parallel' }, at: 'tools[2]' }];
+    const once = (args: string, request: object): unknown =>
+      callsOf(through('responses', 'chat', [created(), ...wrapped(args, 'parallel'), terminal('completed', [])], { request }));
+    assert.deepEqual(once(uses('f'), { tools }), [['parallel', uses('f')]]);
+    assert.deepEqual(once(uses('f', 'gone'), { tools: declared }), [['parallel', uses('f', 'gone')]]);
+    assert.deepEqual(once('{"tool_uses":3}', { tools: declared }), [['parallel', '{"tool_uses":3}']]);
+    const cut = [callDelta(0, 'a', 'parallel', uses('f').slice(0, 30)), finish('length'), DONE];
+    const { output } = through('chat', 'responses', cut, { request: { tools: declared } }).body;
+    assert.deepEqual([output[0].name, output[0].status], ['parallel', 'incomplete']);
   });
 
   test('R21: an upstream that breaks off ends in response.failed with our id and the next sequence number, once', () => {

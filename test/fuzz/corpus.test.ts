@@ -17,7 +17,7 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.json')))
 }
 
 for (const { name, input, check } of TARGETS) {
-  test(`fuzz, a little: ${name}`, async () => {
+  test(`F11, F12, F22, F24, F45: fuzz, a little: ${name}`, async () => {
     await fc.assert(
       fc.asyncProperty(input, async (value) => {
         await check(value);

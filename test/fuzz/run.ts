@@ -1,14 +1,18 @@
 /**
- * `npm run fuzz -- --minutes N [--seed S] [--only NAME]`: fast-check at depth over everything that comes from outside. A finding is
+ * `npm run fuzz -- --minutes N [--seed S] [--only NAME] [--record]`: fast-check at depth over everything that comes from outside. A finding is
  * printed with its seed and path, its shrunk input is written to `test/fuzz/corpus/` (commit it with the fix), and the exit code is 1.
  * `corpus.test.ts` replays the corpus with every `npm test`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import fc from 'fast-check';
+import { keepFigures } from '../support/figures.ts';
+import { writeReliability } from '../support/print-docs.ts';
 import { TARGETS } from './targets.ts';
 
-const { values } = parseArgs({ options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' }, record: { type: 'boolean' } },
+});
 const minutes = Number(values.minutes ?? 1);
 const until = Date.now() + minutes * 60_000;
 let seed = Number(values.seed ?? Date.now() % 2 ** 31);
@@ -43,4 +47,10 @@ while (Date.now() < until && broken.size < targets.length) {
 }
 for (const [name, count] of runs) console.log(`${name.padEnd(24)} ${count} inputs`);
 console.log(`${failures} findings`);
+if (values.record === true) {
+  const inputs = [...runs.values()].reduce((sum, count) => sum + count, 0);
+  const figure = `${inputs} over ${runs.size} targets in ${minutes} minutes, ${failures} findings`;
+  keepFigures([{ suite: 'fuzz', claim: 'inputs of one long run', figure }]);
+  writeReliability();
+}
 process.exitCode = failures === 0 ? 0 : 1;

@@ -48,7 +48,7 @@ test('a failure inside a stream reaches the error metric, though its status was 
   await sick.close();
 });
 
-test('labels stay few, whatever names clients and upstreams invent', async () => {
+test('F43: labels stay few, whatever names clients and upstreams invent', async () => {
   let count = 0;
   const inventive = await fakeUpstream((request) => {
     const error = { type: `kind_${++count}`, code: `code_${count}`, message: 'no' };
@@ -159,7 +159,7 @@ test('a circuit that opens is counted and logged', async () => {
   await sick.close();
 });
 
-test('canaries: no secret in logs, metrics, channel reports or answers, whatever the upstream says', async () => {
+test('F42, V8: canaries: no secret in logs, metrics, channel reports or answers, whatever the upstream says', async () => {
   const leaky = await fakeUpstream((request) => {
     const key = request.headers.get('x-api-key') ?? '';
     const message = `max_tokens bad for key ${key} at https://up-canary.example/v1 org-canary12345678 sk-ant-canary99999999`;

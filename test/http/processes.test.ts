@@ -49,12 +49,17 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
 
   serving.process.kill('SIGHUP');
   await serving.logged('configuration reloaded', 2);
+  const startOnly = 'these keys are read at start only: what they say now waits for a restart';
+  assert.ok(!serving.log().some(({ msg }) => msg === startOnly));
+  place.configure({ ...renamed, listen: { port: 1 }, store: { path: './elsewhere' } });
+  await serving.logged(startOnly);
+  assert.deepEqual(serving.log().find(({ msg }) => msg === startOnly)?.['keys'], ['store']);
   assert.match(await open.text(), /come[\s\S]*data: \[DONE\]\n\n$/, 'the open stream was not touched');
   assert.equal(await serving.stop(), 0);
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);
 });
 
-test('strict durability: what was answered is in the log after kill -9', async () => {
+test('F30: strict durability: what was answered is in the log after kill -9', async () => {
   simulator.reset();
   simulator.enqueue(say('kept'));
   await using place = await install(file(simulator, { ledger: { durability: 'strict' } }));
@@ -78,7 +83,7 @@ test('strict durability: what was answered is in the log after kill -9', async (
   assert.equal((await place.run('ledger', 'verify')).code, 0);
 });
 
-test('workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
+test('F39: workers: one port, summed metrics, circuits of each, a reload for all, a drain that loses nothing', async () => {
   simulator.reset();
   simulator.enqueue(say('from some worker', { pace: { ms: 20 } }));
   const port = await freePort();
@@ -139,7 +144,44 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   assert.equal(await serving.stop('SIGTERM'), 0);
 });
 
-test('workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
+test('the primary is killed -9: workers finish what is open, end, and leave the store to others', async () => {
+  simulator.reset();
+  simulator.enqueue(say('a stream that lasts a little longer than its primary', { pace: { ms: 30 } }));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  await waitFor(
+    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
+    () => serving.text(),
+  );
+  const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
+  // Under load a worker is in the middle of a write most of the time.
+  const open = await Promise.all(Array.from({ length: 12 }, () => post(serving, place, { stream: true })));
+  const load = Array.from({ length: 8 }, async () => {
+    for (let round = 0; round < 4; round++) await (await post(serving, place)).text();
+  });
+  const loaded = Promise.allSettled(load);
+  await Promise.race(load);
+  serving.process.kill('SIGKILL');
+  for (const response of open) assert.match(await response.text(), /data: \[DONE\]\n\n$/);
+  await loaded;
+  await waitFor(
+    () => (report.workers.some(({ pid }) => isAlive(pid)) ? undefined : true),
+    () => `workers outlive their primary: ${serving.text()}`,
+  );
+  assert.equal((await place.run('accounts', 'create', 'later')).code, 0, 'the store takes writes');
+  assert.equal((await place.run('ledger', 'verify')).code, 0);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to the group drains', async () => {
   simulator.reset();
   simulator.enqueue(say('a stream that lasts a little', { pace: { ms: 15 } }));
   const port = await freePort();

@@ -32,7 +32,7 @@ const body = JSON.stringify(ask());
 const request = (target: string, extra = '', payload = body) =>
   `POST ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${Buffer.byteLength(payload)}\r\nconnection: close\r\n${extra}\r\n${payload}`;
 
-test('every alias answers, and nothing else does', async () => {
+test('F19: every alias answers, and nothing else does', async () => {
   await using gateway = await testGateway(file);
   for (const path of ['/v1/messages', '/messages', '/api/v1/messages', '/api/messages', '/v1/messages?beta=true']) {
     assert.equal((await gateway.post(path, ask())).status, 200, path);
@@ -53,22 +53,22 @@ test('every alias answers, and nothing else does', async () => {
   }
 });
 
-test('the route comes from the raw path, whatever Host and authority say', async () => {
+test('F19, V5: the route comes from the raw path, whatever Host and authority say', async () => {
   await using gateway = await testGateway(file);
-  assert.match(await raw(gateway.url, request('http://evil.example/v1/messages')), /^HTTP\/1\.1 200 /);
-  assert.match(await raw(gateway.url, request('http://evil.example')), /^HTTP\/1\.1 (404|405) /);
+  assert.match(await raw(gateway.url, request('http://evil.example/v1/messages'), { ms: 10_000 }), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, request('http://evil.example'), { ms: 10_000 }), /^HTTP\/1\.1 (404|405) /);
   const host = `POST /v1/nothing HTTP/1.1\r\nhost: x/v1/messages?#\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
   assert.match(await raw(gateway.url, host), /^HTTP\/1\.1 404 /);
 });
 
-test('two Hosts are no request (RFC 9112, 3.2)', async () => {
+test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
   await using gateway = await testGateway(file);
   const answer = await raw(gateway.url, 'GET /readyz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n');
   assert.match(answer, /^HTTP\/1\.1 400 /);
   assert.match(answer, /"code":"invalid_request"/);
 });
 
-test('methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
+test('F19: methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
   await using gateway = await testGateway(file);
   const wrong = await fetch(`${gateway.url}/v1/messages`);
   assert.equal(wrong.status, 405);
@@ -83,7 +83,7 @@ test('methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses
   assert.equal(upgrade.status, 426);
 });
 
-test('keys: both headers, either, neither, two that differ; every refusal reads the same', async () => {
+test('F21, V6: keys: both headers, either, neither, two that differ; every refusal reads the same', async () => {
   await using gateway = await testGateway(file);
   const get = (headers: Record<string, string>) => fetch(`${gateway.url}/v1/models`, { headers });
   assert.equal((await get({ authorization: `bearer ${KEY}` })).status, 200);
@@ -116,7 +116,7 @@ test('keys: both headers, either, neither, two that differ; every refusal reads 
   assert.match(twice, /^HTTP\/1\.1 401 /);
 });
 
-test('a broken store is a 503, never a 401', async () => {
+test('F31, V15: a broken store is a 503, never a 401', async () => {
   await using gateway = await testGateway(file);
   gateway.store.broken = true;
   const response = await gateway.post('/v1/messages', ask());
@@ -124,7 +124,7 @@ test('a broken store is a 503, never a 401', async () => {
   assert.match(await response.text(), /store_unavailable/);
 });
 
-test('bodies that are no request: 400 with what is wrong, in the dialect', async () => {
+test('F22: bodies that are no request: 400 with what is wrong, in the dialect', async () => {
   await using gateway = await testGateway(file);
   for (const [text, message] of [
     ['', /empty/],
@@ -147,7 +147,7 @@ test('bodies that are no request: 400 with what is wrong, in the dialect', async
   assert.match(invalid, /^HTTP\/1\.1 400 /);
 });
 
-test('compressed bodies are read, bombs and unknown encodings are not', async () => {
+test('F22: compressed bodies are read, bombs and unknown encodings are not', async () => {
   await using gateway = await testGateway({ ...file, limits: { json_bytes: 10_000 } });
   const send = (encoding: string, payload: Buffer) =>
     fetch(`${gateway.url}/v1/messages`, {
@@ -162,7 +162,7 @@ test('compressed bodies are read, bombs and unknown encodings are not', async ()
   assert.equal((await send('rot13', Buffer.from(body))).status, 415);
 });
 
-test('a body over the limit is refused while it is sent, and the client can read the answer', async () => {
+test('F19: a body over the limit is refused while it is sent, and the client can read the answer', async () => {
   await using gateway = await testGateway({ ...file, limits: { json_bytes: 4096 } });
   for (const framing of [`content-length: ${8_000_000}`, 'transfer-encoding: chunked']) {
     const chunk = Buffer.alloc(8_000_000, 'a');
@@ -182,7 +182,7 @@ test('a body over the limit is refused while it is sent, and the client can read
   assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
 });
 
-test('a body that is slow or stops is answered, not waited for', async () => {
+test('F18: a body that is slow or stops is answered, not waited for', async () => {
   await using gateway = await testGateway({ ...file, limits: { body_ms: 80 } });
   const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 100\r\n\r\n{"mod`;
   assert.match(await raw(gateway.url, head, { ms: 3000 }), /^HTTP\/1\.1 408 /);
@@ -262,7 +262,7 @@ test('private files need one scope', async () => {
   }
 });
 
-test('drain: not ready, no new connections, the open stream finishes', async () => {
+test('F39: drain: not ready, no new connections, the open stream finishes', async () => {
   let finish = (): void => undefined;
   const slow = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
@@ -296,7 +296,7 @@ test('a reload touches no open stream and serves the next request', async () => 
   await other.close();
 });
 
-test('no secret in the log', async () => {
+test('F42: no secret in the log', async () => {
   await using gateway = await testGateway(file);
   await gateway.post('/v1/messages', ask());
   await gateway.post('/v1/messages', ask(), { headers: { 'x-api-key': 'canary-secret-1' } });

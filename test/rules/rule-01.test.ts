@@ -1,6 +1,7 @@
 /** Rule 1: tool identity is kept on chat, messages and generative-content Channels; tools that share a name use namespaces. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { need } from './requests.ts';
 import {
   block,
   callDelta,
@@ -98,3 +99,21 @@ for (const upstream of ['chat', 'messages', 'gemini'] as const) {
     assert.ok(JSON.stringify(body.tool_choice ?? body.toolConfig).includes(`"${namesOf(upstream, body)[2]}"`));
   });
 }
+
+test('a choice among tools of which none exists on the upstream: no tool where it may be none, an error where it must be one', () => {
+  const tools = [{ type: 'function', name: 'f', parameters: { type: 'object', properties: {} } }, { type: 'web_search' }];
+  const choice = (mode: string) => ({
+    input: 'x',
+    tools,
+    tool_choice: { type: 'allowed_tools', mode, tools: [{ type: 'web_search' }] },
+  });
+  assert.equal(convert('responses', 'chat', choice('auto')).tool_choice, 'none');
+  for (const upstream of ['messages', 'gemini'] as const)
+    assert.equal(convert('responses', upstream, choice('auto')).tools, undefined);
+  for (const upstream of ['chat', 'messages', 'gemini'] as const) {
+    assert.throws(
+      () => convert('responses', upstream, choice('required')),
+      need({ code: 'unsupported_conversion', param: /^tool_choice$/ }),
+    );
+  }
+});

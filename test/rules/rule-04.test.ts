@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { need } from './requests.ts';
-import { convert, created, type Json, through } from '../failures/through.ts';
+import { convert, created, type Json, sent, through } from '../failures/through.ts';
 
 const PNG = 'iVBORw0KGgo=';
 const image = {
@@ -59,6 +59,33 @@ test('rule 4: media of a request that the upstream cannot take is refused by its
     assert.throws(
       () => convert('chat', upstream, { messages: [{ role: 'user', content }] }),
       need({ status: 400, code: 'unsupported_conversion', param: /^messages\[0\]\.content\[1\]/ }),
+    );
+  }
+});
+
+test('media of the user that only its own protocol knows are refused at their path, never left out', () => {
+  const video = {
+    input: [
+      {
+        role: 'user',
+        content: [
+          { type: 'input_text', text: 'q' },
+          { type: 'input_video', video_url: 'https://e.x/a.mp4' },
+        ],
+      },
+    ],
+  };
+  for (const upstream of ['chat', 'messages', 'gemini'] as const) {
+    assert.throws(
+      () => sent('responses', upstream, video),
+      need({ code: 'unsupported_conversion', param: /^input\[0\].content\[1\]/ }),
+    );
+  }
+  const upload = { max_tokens: 9, messages: [{ role: 'user', content: [{ type: 'container_upload', file_id: 'f' }] }] };
+  for (const upstream of ['chat', 'responses', 'gemini'] as const) {
+    assert.throws(
+      () => sent('messages', upstream, upload),
+      need({ code: 'unsupported_conversion', param: /^messages\[0\].content\[0\]/ }),
     );
   }
 });

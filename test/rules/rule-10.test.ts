@@ -54,6 +54,55 @@ test('rule 10: raw text that was removed is not rebuilt from the summary', () =>
   assert.doesNotMatch(JSON.stringify(out), /reasoning_content":"short/);
 });
 
+test('rule 10: an envelope that cannot be opened takes the words of its item along, whoever is asked next', () => {
+  const words = { type: 'summary_text', text: 'HIDDEN' };
+  const asked = {
+    chat: {
+      messages: [
+        { role: 'user', content: 'x' },
+        {
+          role: 'assistant',
+          content: 'y',
+          reasoning: 'HIDDEN',
+          reasoning_details: [
+            { type: 'reasoning.summary', summary: 'HIDDEN', id: 'rs_1', index: 0 },
+            { type: 'reasoning.encrypted', data: 'mz2.broken', id: 'rs_1', index: 0 },
+          ],
+        },
+        { role: 'user', content: 'z' },
+      ],
+    },
+    responses: {
+      input: [
+        { role: 'user', content: 'x' },
+        { type: 'reasoning', id: 'rs_1', summary: [words], encrypted_content: 'mz2.broken' },
+        { role: 'assistant', content: 'y' },
+        { role: 'user', content: 'z' },
+      ],
+    },
+    messages: {
+      max_tokens: 9,
+      messages: [
+        { role: 'user', content: 'x' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'HIDDEN', signature: 'mz2.broken' },
+            { type: 'text', text: 'y' },
+          ],
+        },
+        { role: 'user', content: 'z' },
+      ],
+    },
+  } as const;
+  for (const client of ['chat', 'responses', 'messages'] as const) {
+    for (const upstream of ['chat', 'responses', 'messages', 'gemini'] as const) {
+      const out = JSON.stringify(convert(client, upstream, asked[client]));
+      assert.doesNotMatch(out, /HIDDEN|mz2\./, `${client} to ${upstream}`);
+    }
+  }
+});
+
 test('rule 10: thinking of messages is the summary, its signature the opaque face', () => {
   const { body } = through('messages', 'responses', [
     messageStart(),

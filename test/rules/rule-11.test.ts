@@ -128,6 +128,11 @@ test('rule 14: an invalid schema or invalid arguments are an error', () => {
       upstream,
     );
   }
+  for (const upstream of ['chat', 'messages'] as const) {
+    const tools = [{ type: 'custom', name: 'f', input_schema: { properties: { q: {} } } }];
+    const text = JSON.stringify(convert('responses', upstream, { input: 'x', tools }));
+    assert.match(text, /\{"type":"object","properties":\{"q":\{\}\}\}/, `${upstream}: a schema without a type is an object's`);
+  }
   const args = (value: string): object => ({ type: 'custom_tool_call', call_id: 'a', name: 'f', input: value });
   const tool = { type: 'custom', name: 'f', input_schema: CUSTOM.input_schema };
   const ask = (value: string): unknown =>

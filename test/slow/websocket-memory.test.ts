@@ -43,7 +43,7 @@ async function idleClients(url: string, count: number, warmUp: boolean): Promise
   };
 }
 
-test(`${CONNECTIONS} idle WebSockets cost under ${MAX_BYTES} bytes each`, async () => {
+test(`F44: ${CONNECTIONS} idle WebSockets cost under ${MAX_BYTES} bytes each`, async () => {
   await using gateway = await testGateway(
     { channels: [{ id: 'one', type: 'messages', base_url: 'http://127.0.0.1:9', api_key: 'k', models: ['m'] }], models: MODELS },
     { level: 'silent' },

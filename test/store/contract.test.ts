@@ -44,7 +44,7 @@ eachStore(({ openStore, place }) => {
     assert.equal((await store.accounts.find(account.id))?.walletNanos, 7n);
   });
 
-  test('amounts out of range are refused and change nothing', async (t) => {
+  test('V9: amounts out of range are refused and change nothing', async (t) => {
     const store = await openStore(t);
     const { account } = await funded(store, 2n ** 63n - 10n);
     assert.equal(refusal(await store.accounts.credit(account.id, 10n, cause())).reason, 'invalid');
@@ -53,7 +53,7 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
-  test('a key is shown once, found by its token, and refused when disabled, expired or of a disabled account', async (t) => {
+  test('V11: a key is shown once, found by its token, and refused when disabled, expired or of a disabled account', async (t) => {
     const clock = new FakeClock();
     const store = await openStore(t, { clock });
     const { key, secret, account } = await funded(store, 1n, { expiresAtMs: T0 + 1000 });
@@ -180,7 +180,7 @@ eachStore(({ openStore, place }) => {
     assert.equal((await settled).settled, true);
   });
 
-  test('windows roll over at fixed UTC hours and days; total never', async (t) => {
+  test('F34, F35: windows roll over at fixed UTC hours and days; total never', async (t) => {
     const clock = new FakeClock();
     const store = await openStore(t, { clock });
     const owner = await funded(store, 1000n, { limits: { hourly: 10n, daily: 15n } });
@@ -232,7 +232,7 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
-  test('64 at once on a balance for a few: what is in flight bounds the overshoot', async (t) => {
+  test('F28: 64 at once on a balance for a few: what is in flight bounds the overshoot', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 1000n);
     const admitted = await Promise.all(
@@ -270,7 +270,7 @@ eachStore(({ openStore, place }) => {
     });
   });
 
-  test('a reservation that is released gives its room back, once', async (t) => {
+  test('F35: a reservation that is released gives its room back, once', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 100n);
     const first = ok(await store.admission.admit(owner, 100n, Date.now()));
@@ -282,7 +282,7 @@ eachStore(({ openStore, place }) => {
     ok(await store.admission.admit(owner, 1n, Date.now()));
   });
 
-  test('a lease has one holder; its token rises and fences', async (t) => {
+  test('F32: a lease has one holder; its token rises and fences', async (t) => {
     const store = await openStore(t);
     const first = ok(await store.leases.acquire('job', 'a', 100, 0));
     assert.equal(ok(await store.leases.acquire('job', 'a', 100, 50)).token, first.token);
@@ -309,7 +309,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(again.secrets.byId(9), undefined);
   });
 
-  test('after close every part refuses with StoreError', async (t) => {
+  test('F33: after close every part refuses with StoreError', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 5n);
     await store.close();
@@ -319,7 +319,7 @@ eachStore(({ openStore, place }) => {
     await assert.rejects(store.admission.admit(owner, 1n, T0), { code: 'closed' });
   });
 
-  test('exchanges left open by a dead process are closed free of charge; those of a living one are left alone', async (t) => {
+  test('F30: exchanges left open by a dead process are closed free of charge; those of a living one are left alone', async (t) => {
     const path = await place(t);
     const clock = new FakeClock();
     const first = await openStore(t, { path, clock });

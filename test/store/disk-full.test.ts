@@ -12,7 +12,7 @@ import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { cause, entry, FakeClock, funded, ok, openStore, options, tempDirectory } from './support/store.ts';
 
-test('a full disk refuses whole changes, keeps settlements waiting, and recovers', async (t) => {
+test('F31: a full disk refuses whole changes, keeps settlements waiting, and recovers', async (t) => {
   const path = mkdtempSync(join(tmpdir(), 'mizu-full-'));
   t.after(() => {
     spawnSync('umount', ['-l', path]);
@@ -74,7 +74,7 @@ test('a full disk refuses whole changes, keeps settlements waiting, and recovers
   assert.ok(problems.includes('store_write_failed'));
 });
 
-test('below the floor of free space no new work is taken, and what is in flight still settles', async (t) => {
+test('F31: below the floor of free space no new work is taken, and what is in flight still settles', async (t) => {
   const store = await openStore(t, { freeSpaceFloor: Number.MAX_SAFE_INTEGER });
   const owner = await funded(store, 10n);
   const health = store.health();

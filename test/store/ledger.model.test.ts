@@ -187,7 +187,7 @@ const amount = fc.bigInt({ min: -50n, max: 200n });
 const settlement = fc.tuple(key, fc.nat(40), fc.bigInt({ min: 0n, max: 120n }));
 
 eachStore(({ makePlace, dropPlace, histories }) => {
-  test('any interleaving of operations keeps Σ journal = balances, and nothing happens twice', async () => {
+  test('F45: any interleaving of operations keeps Σ journal = balances, and nothing happens twice', async () => {
     const steps = [
       fc.tuple(fc.nat(ACCOUNTS - 1), amount).map((args) => new Credit(...args)),
       fc.tuple(key, amount).map((args) => new Transfer(...args)),

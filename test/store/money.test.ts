@@ -97,6 +97,12 @@ test('a class without a rate of its own uses the one that stands in for it, and 
     charge.lines.map(({ item, billedAs }) => `${item} as ${billedAs}`),
     ['cached_input as input', 'cache_write_1h as input', 'reasoning as output', 'image_input as input', 'image_output as output'],
   );
+  const noHour = rates({ input: '5', cache_write_5m: '6.25', output: '25' });
+  assert.equal(
+    chargeFor({ cacheWrite1h: 1_000_000 }, noHour).lines[0]?.billedAs,
+    'input',
+    'no cache class stands in for another',
+  );
   const unsplit = chargeFor({ cacheWriteUnsplit: 1_000_000 }, opus);
   assert.equal(unsplit.total, 6_250_000_000n);
   assert.deepEqual(unsplit.flags, ['cache_write_unsplit']);
@@ -139,7 +145,7 @@ test('pieces and meters', () => {
   ]);
 });
 
-test('nonsense from an upstream is flagged and never lowers or explodes a charge', () => {
+test('F12, V9: nonsense from an upstream is flagged and never lowers or explodes a charge', () => {
   for (const bad of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, 1e10]) {
     const charge = chargeFor({ input: bad, output: 1_000_000 }, opus);
     assert.deepEqual([charge.total, charge.flags], [25_000_000_000n, ['invalid_usage:input']]);

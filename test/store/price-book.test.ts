@@ -86,7 +86,7 @@ test('a models.dev catalogue', () => {
   );
 });
 
-test('what is not a catalogue converts to nothing, and what is not JSON throws', () => {
+test('F36: what is not a catalogue converts to nothing, and what is not JSON throws', () => {
   for (const text of ['null', '[]', '5', '{"a": 5}', '{"a": {"models": 3}}']) {
     assert.equal(convertLiteLlm(text).prices.size + convertModelsDev(text).prices.size, 0);
   }

@@ -86,7 +86,7 @@ async function check(store: Store, owner: Principal, said: readonly string[]): P
 }
 
 eachStore(({ openStore, place }) => {
-  test('killed at five random points, the store has everything that was acknowledged, once', async (t) => {
+  test('F30: killed at five random points, the store has everything that was acknowledged, once', async (t) => {
     const path = await place(t);
     const first = await openStore(t, { path, ...mine });
     const owner = await funded(first, FUNDS);
@@ -107,7 +107,7 @@ eachStore(({ openStore, place }) => {
     assert.ok(said.length > 10);
   });
 
-  test('two processes work beside each other; when one is killed the exchanges of the other are left alone', async (t) => {
+  test('F32: two processes work beside each other; when one is killed the exchanges of the other are left alone', async (t) => {
     const path = await place(t);
     const store = await openStore(t, { path, ...mine });
     const owner = await funded(store, FUNDS);

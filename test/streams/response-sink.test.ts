@@ -60,7 +60,7 @@ test('a client that leaves while nothing is being written errors the sink, so th
   assert.deepEqual(gone, ['client_gone']);
 });
 
-test('a client that leaves while a write waits for drain: the write settles and the source is cancelled', async () => {
+test('X7: a client that leaves while a write waits for drain: the write settles and the source is cancelled', async () => {
   const { server, response, client } = await exchange();
   await using _ = server;
   client.pause();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { SSE_DONE, sseEvent, sseFrame } from '../../src/streams/sse-encode.ts';
+import { SSE_DONE, sseEvent, sseForeignEvent, sseFrame } from '../../src/streams/sse-encode.ts';
 import { encodeText, textEncode } from '../../src/streams/text-encode.ts';
 import { batchSource, collect } from '../support/batches.ts';
 
@@ -14,6 +14,11 @@ test('frames are whole events', () => {
 
 test('an event name that would change the framing is refused', () => {
   for (const name of ['', 'a\nb', 'a\rb']) assert.throws(() => sseEvent(name, '{}'), TypeError);
+});
+
+test('a name that somebody else chose is left out where it would change the framing', () => {
+  assert.equal(sseForeignEvent('ping', '{}'), sseEvent('ping', '{}'));
+  for (const name of [undefined, '', 'a\nb', 'a\rdata: x']) assert.equal(sseForeignEvent(name, '{}'), sseFrame('{}'));
 });
 
 test('a batch of frames is one chunk of bytes; an empty batch is none', async () => {

@@ -192,7 +192,8 @@ function comparison(upstream: UpstreamSide, client: UpstreamSide): (whole: Whole
   return (whole) => plain(compare(whole));
 }
 
-function plain(value: unknown): unknown {
+/** A value without the facts of its owner, as JSON holds it. */
+export function plain(value: unknown): unknown {
   return JSON.parse(
     JSON.stringify(value, (key, member: unknown) => (key === 'owner' || key === 'itemId' || key === 'form' ? undefined : member)),
   );

@@ -1,6 +1,6 @@
 /**
- * Documentation that is printed from the code: docs/losses.md and the state diagrams in ARCHITECTURE.md.
- * `npm run docs` writes both; test/docs.test.ts fails while they are out of date.
+ * Documentation that is printed from the code: docs/losses.md, the state diagrams in ARCHITECTURE.md, the tables of docs/reliability.md.
+ * `npm run docs` writes them; tests fail while they are out of date.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Decision } from '../../src/codecs/canonical/features.ts';
@@ -16,14 +16,15 @@ import { EXCHANGE } from '../../src/http/exchange.ts';
 import { SESSION } from '../../src/http/websocket/lifecycle.ts';
 import { HOLD } from '../../src/store/ledger.ts';
 import { VIDEO } from '../../src/store/videos.ts';
+import { covers, FAULTS, INCIDENTS, printRows } from './fault-rows.ts';
+import { printFigures, readFigures } from './figures.ts';
 import { mermaid } from './mermaid.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const LOSSES = new URL('docs/losses.md', ROOT);
 export const ARCHITECTURE = new URL('ARCHITECTURE.md', ROOT);
 
-const OPEN = '<!-- generated: diagrams -->';
-const CLOSE = '<!-- /generated: diagrams -->';
+export const RELIABILITY = new URL('docs/reliability.md', ROOT);
 
 export function printLosses(): string {
   return [
@@ -100,13 +101,34 @@ export function printDiagrams(): string {
 
 /** ARCHITECTURE.md with the diagrams as they are now. */
 export function withDiagrams(text: string): string {
-  const [before, rest] = text.split(OPEN);
-  const after = rest?.split(CLOSE)[1];
-  if (before === undefined || after === undefined) throw new Error(`ARCHITECTURE.md has no ${OPEN} … ${CLOSE}`);
-  return `${before}${OPEN}\n\n${printDiagrams()}\n${CLOSE}${after}`;
+  return withGenerated(text, 'diagrams', printDiagrams());
+}
+
+/** docs/reliability.md with the figures that were recorded, and the tests that name each row. */
+export function withReliability(text: string): string {
+  const found = covers();
+  const tables = {
+    figures: printFigures(readFigures()),
+    faults: printRows(FAULTS, found),
+    incidents: printRows(INCIDENTS, found),
+  };
+  return Object.entries(tables).reduce((now, [name, table]) => withGenerated(now, name, `${table}\n`), text);
+}
+
+export function writeReliability(): void {
+  writeFileSync(RELIABILITY, withReliability(readFileSync(RELIABILITY, 'utf8')));
+}
+
+function withGenerated(text: string, name: string, content: string): string {
+  const [open, close] = [`<!-- generated: ${name} -->`, `<!-- /generated: ${name} -->`];
+  const [before, rest] = text.split(open);
+  const after = rest?.split(close)[1];
+  if (before === undefined || after === undefined) throw new Error(`there is no ${open} … ${close}`);
+  return `${before}${open}\n\n${content}\n${close}${after}`;
 }
 
 if (import.meta.main) {
   writeFileSync(LOSSES, printLosses());
   writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));
+  writeReliability();
 }

@@ -19,7 +19,7 @@ import type {
 } from '../../src/codecs/codec.ts';
 import { verbatimNames } from '../../src/codecs/tool-names.ts';
 import { sseDecode } from '../../src/streams/sse-decode.ts';
-import { sseEvent, sseFrame } from '../../src/streams/sse-encode.ts';
+import { sseForeignEvent } from '../../src/streams/sse-encode.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 
 /** Ids that count: the same run makes the same ids. */
@@ -181,7 +181,7 @@ export function encodeSteps(
 
 /** Frames as the bytes of an SSE body. */
 export function sseText(frames: readonly Frame[]): string {
-  return frames.map(({ event, data }) => (event === undefined ? sseFrame(data) : sseEvent(event, data))).join('');
+  return frames.map(({ event, data }) => sseForeignEvent(event, data)).join('');
 }
 
 /** Cuts bytes at the given fractions. */

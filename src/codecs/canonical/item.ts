@@ -118,6 +118,8 @@ export interface NativeItem extends ItemFacts {
   readonly dialect: Dialect;
   readonly body: JsonValue;
   readonly role?: Role;
+  /** Path of a private file that the user names in it (spec rule 2). */
+  readonly referenceAt?: string;
 }
 
 export type Item = TextItem | RefusalItem | ReasoningItem | ToolCallItem | ToolResultItem | MediaItem | NativeItem;

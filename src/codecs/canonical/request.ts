@@ -34,6 +34,8 @@ export type Tool =
       readonly type: string;
       readonly name?: string;
       readonly body: JsonObject;
+      /** Path of a private file that it names: only Channels of that file's scope may get the request (spec rules 2 and 3). */
+      readonly referenceAt?: string;
       readonly at: string;
     };
 
@@ -85,6 +87,8 @@ export interface CanonicalRequest {
   readonly seed?: number;
   readonly presencePenalty?: number;
   readonly frequencyPenalty?: number;
+  /** Token id to bias (chat, completions). */
+  readonly logitBias?: JsonObject;
   readonly stop?: readonly string[];
   /** Present when the client wants logprobs; `top` alternatives for each token (0 to 20). */
   readonly logprobs?: { readonly top: number };

@@ -8,8 +8,9 @@ import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../canonical/
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
-import { mimeOfAudioFormat } from '../media.ts';
+import { joinBase64, mimeOfAudioFormat } from '../media.ts';
 import { codePoints, place, readAnnotation, within } from './annotations.ts';
+import { callOfBlock, joinText, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
@@ -28,7 +29,7 @@ interface OpenText {
 
 interface Audio {
   readonly id: string | undefined;
-  data: string;
+  readonly data: string[];
   transcript: string;
 }
 
@@ -64,16 +65,13 @@ export class Answer {
   /** A delta, or with `whole` a complete message. `choice` carries the logprobs of its tokens. */
   push(delta: JsonObject, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
     this.#pushReasoning(delta, out);
-    this.#pushContent(delta['content'], choice, out);
+    this.#pushContent(delta['content'], choice, whole, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, refusalLogprobs(choice), out);
     this.#pushAudio(delta['audio']);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = list(delta['tool_calls'], 'tool_calls');
-    if (calls.length > 0) {
-      this.#tools.push(calls, whole, out);
-      this.#last = this.#tools.lastItem;
-    }
+    if (calls.length > 0) this.#pushCalls(calls, whole, out);
     const legacy = delta['function_call'];
     if (legacy !== undefined && legacy !== null) {
       this.#tools.pushLegacy(legacy, out);
@@ -139,6 +137,11 @@ export class Answer {
     return this.#items++;
   }
 
+  #pushCalls(entries: readonly JsonValue[], whole: boolean, out: CanonicalEvent[]): void {
+    this.#tools.push(entries, whole, out);
+    this.#last = this.#tools.lastItem;
+  }
+
   #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
     const details = list(delta['reasoning_details'], 'reasoning_details');
     const readable = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
@@ -154,16 +157,16 @@ export class Answer {
     this.#last = this.#reasoning.lastItem ?? this.#last;
   }
 
-  #pushContent(content: JsonValue | undefined, choice: JsonObject, out: CanonicalEvent[]): void {
+  #pushContent(content: JsonValue | undefined, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
     if (content === undefined || content === null) return;
     if (typeof content === 'string') {
       this.#sayContent(content, contentLogprobs(choice), out);
       return;
     }
-    for (const block of list(content, 'content')) this.#pushBlock(object(block, 'content'), out);
+    for (const block of list(content, 'content')) this.#pushBlock(object(block, 'content'), whole, out);
   }
 
-  #pushBlock(block: JsonObject, out: CanonicalEvent[]): void {
+  #pushBlock(block: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
     switch (block['type']) {
       case 'text':
       case 'output_text':
@@ -172,13 +175,19 @@ export class Answer {
       case 'refusal':
         this.#say('refusal', text(block['refusal'], 'content'), undefined, out);
         return;
-      case 'thinking': {
-        const thought = typeof block['thinking'] === 'string' ? block['thinking'] : joinText(list(block['thinking'], 'thinking'));
+      case 'thinking':
+      case 'reasoning': {
+        const thought = thoughtOf(block);
         if (thought === '') return;
         this.#pauseText('completed', out);
         this.#reasoning.pushRaw(thought, out);
         return;
       }
+      case 'tool_call':
+      case 'function_call':
+      case 'tool_use':
+        this.#pushCalls([callOfBlock(block)], whole, out);
+        return;
       case 'image_url':
         this.#pushImage(block, out);
         return;
@@ -255,18 +264,19 @@ export class Answer {
   #pushAudio(value: JsonValue | undefined): void {
     if (value === undefined || value === null) return;
     const piece = object(value, 'audio');
-    this.#audio ??= { id: word(piece['id']), data: '', transcript: '' };
-    this.#audio.data += text(piece['data'], 'audio');
+    this.#audio ??= { id: word(piece['id']), data: [], transcript: '' };
+    const data = text(piece['data'], 'audio');
+    if (data !== '') this.#audio.data.push(data);
     this.#audio.transcript += text(piece['transcript'], 'audio');
   }
 
   #endAudio(audio: Audio, out: CanonicalEvent[]): void {
     this.#audio = undefined;
-    if (audio.data === '' && audio.transcript === '') return;
+    if (audio.data.length === 0 && audio.transcript === '') return;
     this.#giveWay(out);
     const wanted = this.#context.request.json['audio'];
     const format = isObject(wanted) ? word(wanted['format']) : undefined;
-    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: audio.data };
+    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: joinBase64(audio.data) };
     const reported = audio.transcript === '' ? {} : { reported: { transcript: audio.transcript } };
     const id = audio.id === undefined ? {} : { id: audio.id };
     const index = this.#nextItem();
@@ -331,15 +341,6 @@ function suffix(said: string, whole: string, what: string): string {
     throw upstreamFault('illegal_lifecycle', `The upstream's final ${what} contradicts what it streamed.`);
   }
   return whole.slice(said.length);
-}
-
-function joinText(blocks: readonly JsonValue[]): string {
-  let joined = '';
-  for (const block of blocks) {
-    if (typeof block === 'string') joined += block;
-    else if (isObject(block) && typeof block['text'] === 'string') joined += block['text'];
-  }
-  return joined;
 }
 
 function contentLogprobs(choice: JsonObject): Logprobs | undefined {

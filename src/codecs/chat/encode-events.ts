@@ -19,6 +19,7 @@ import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
+  refuseSeveralAudios,
   refuseSeveralLegacyCalls,
   SUMMARY_SEPARATOR,
   summaryEntry,
@@ -57,6 +58,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #toolCalls = 0;
   #details = 0;
   #usage: Usage | undefined;
+  #hasAudio = false;
   #ended = false;
 
   constructor(context: ResponseContext) {
@@ -241,6 +243,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       case 'media': {
         if (out === undefined) return;
         const member = mediaMember(item, this.#context);
+        if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
+        this.#hasAudio ||= 'audio' in member;
         this.#delta('images' in member ? { images: [member.images] } : member, out);
         return;
       }

@@ -2,16 +2,20 @@
  * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
  * results are one message each; what a tool message cannot hold follows the last of them in one user message.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
-import type { Item, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
+import { isLowered } from './encode-tools.ts';
 
 interface Assistant {
   readonly texts: { readonly text: string; readonly turn: number | undefined }[];
@@ -31,16 +35,8 @@ export function encodeMessages(
   losses: Set<RequestFeature>,
 ): readonly JsonObject[] {
   const writer = new MessageWriter(request, target, names, losses);
-  const results = lastResults(request.items);
-  for (const item of request.items) writer.add(item, results);
+  for (const item of withAnsweredCalls(request.items, (feature) => losses.add(feature))) writer.add(item);
   return writer.finish();
-}
-
-/** A retried history may hold one result twice: the last payload counts, at the first position. */
-function lastResults(items: readonly Item[]): ReadonlyMap<string, ToolResultItem> {
-  const last = new Map<string, ToolResultItem>();
-  for (const item of items) if (item.kind === 'toolResult') last.set(item.callId, item);
-  return last;
 }
 
 class MessageWriter {
@@ -49,7 +45,6 @@ class MessageWriter {
   readonly #target: Target;
   readonly #names: ToolNames;
   readonly #losses: Set<RequestFeature>;
-  readonly #answered = new Set<string>();
   /** Media of the tool messages of the present run, and of assistant turns: they need a user message. */
   readonly #beside: JsonObject[] = [];
   #assistant: Assistant | undefined;
@@ -63,7 +58,7 @@ class MessageWriter {
     this.#losses = losses;
   }
 
-  add(item: Item, results: ReadonlyMap<string, ToolResultItem>): void {
+  add(item: Item): void {
     if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
     switch (item.kind) {
       case 'text':
@@ -72,7 +67,7 @@ class MessageWriter {
         return;
       case 'media':
         if (item.role === 'assistant') this.#turn().media.push(item);
-        else this.#said(item.role, item.turn, mediaPart(item.media, item.at));
+        else this.#said(item.role, item.turn, this.#media(item.media, item.at));
         return;
       case 'refusal':
         this.#turn().refusal += item.text;
@@ -84,11 +79,10 @@ class MessageWriter {
         this.#call(item);
         return;
       case 'toolResult':
-        if (this.#answered.has(item.callId)) return;
-        this.#answered.add(item.callId);
-        this.#result(results.get(item.callId) ?? item);
+        this.#result(item);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#losses.add('native item');
         return;
     }
@@ -162,8 +156,8 @@ class MessageWriter {
   }
 
   #raw(raw: string, turn: Assistant): void {
+    this.#losses.add('reasoning: raw text in history');
     if (this.#target.options.replayReasoningContent === true) turn.raw = (turn.raw ?? '') + raw;
-    else this.#losses.add('reasoning: raw text in history');
   }
 
   /** messages clients have one readable slot: what a chat upstream said as raw text comes back in it. */
@@ -192,24 +186,16 @@ class MessageWriter {
     const opaque = this.#allowed(item.opaque);
     if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
-    if (item.flavour === 'custom' && !this.#isLowered(item)) {
-      turn.calls.push({ id: item.callId, type: 'custom', custom: { name, input: item.input } });
-      return;
-    }
-    if (item.flavour === 'custom' && !isObject(tryParse(item.input))) {
-      throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
-    }
-    turn.calls.push({ id: item.callId, type: 'function', function: { name, arguments: item.input === '' ? '{}' : item.input } });
+    if (item.flavour === 'custom') turn.calls.push(this.#customCall(item, name));
+    else turn.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
   }
 
-  #isLowered({ tool }: ToolCallItem): boolean {
-    return this.#request.tools.some(
-      (known) =>
-        known.kind === 'custom' &&
-        known.inputSchema !== undefined &&
-        known.tool.name === tool.name &&
-        known.tool.namespace === tool.namespace,
-    );
+  #customCall(item: ToolCallItem, name: string): JsonObject {
+    const tool = customToolOf(this.#request.tools, item.tool);
+    if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
+    if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
+    if (isObject(tryParse(item.input))) return functionCall(item.callId, name, item.input);
+    throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
   #result(item: ToolResultItem): void {
@@ -222,7 +208,13 @@ class MessageWriter {
     this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => mediaPart(one, item.at)));
+    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+  }
+
+  #media(media: Media, at: string | undefined): JsonObject {
+    if (media.type === 'audio') this.#losses.add('audio: inline');
+    if (media.source.from === 'text') this.#losses.add('file: text');
+    return mediaPart(media, at);
   }
 
   #closeBeside(): void {
@@ -260,8 +252,12 @@ class MessageWriter {
     // After calls the tool messages come first, so the media waits for the end of their run.
     this.#losses.add('image by assistant in history');
     this.#beside.push(textPart('Media of the previous assistant message:'));
-    this.#beside.push(...turn.media.map((item) => mediaPart(item.media, item.at)));
+    this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
   }
+}
+
+function functionCall(id: string, name: string, args: string): JsonObject {
+  return { id, type: 'function', function: { name, arguments: args } };
 }
 
 function tryParse(text: string): JsonValue | undefined {

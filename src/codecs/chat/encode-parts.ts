@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { Media, Part } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { audioFormatOf, dataUri } from '../media.ts';
+import { audioFormatOf, dataUri, filenameOf } from '../media.ts';
 
 export function textPart(text: string): JsonObject {
   return { type: 'text', text };
@@ -39,8 +39,7 @@ function filePart({ source, filename }: Media, at: string | undefined): JsonObje
   const named = filename === undefined ? {} : { filename };
   switch (source.from) {
     case 'inline':
-      // Vendors refuse file content without a name.
-      return { type: 'file', file: { filename: filename ?? nameFor(source.mime), file_data: dataUri(source) } };
+      return { type: 'file', file: { filename: filename ?? filenameOf(source.mime), file_data: dataUri(source) } };
     case 'reference':
       return { type: 'file', file: { file_id: source.id, ...named } };
     case 'text':
@@ -48,10 +47,6 @@ function filePart({ source, filename }: Media, at: string | undefined): JsonObje
     case 'url':
       throw notConvertible(at, 'A chat upstream takes files as content or file id, not by URL.');
   }
-}
-
-function nameFor(mime: string): string {
-  return mime.startsWith('application/pdf') ? 'file.pdf' : mime.startsWith('text/') ? 'file.txt' : 'file';
 }
 
 export interface ResultParts {

@@ -1,4 +1,5 @@
 /** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
+import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
@@ -14,10 +15,13 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.dialect === 'chat') {
     return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
   }
+  if (request.boundTo !== undefined) {
+    throw notConvertible(request.boundTo.at, 'The selected upstream cannot honour this member.');
+  }
   const losses = new Set<RequestFeature>();
   const toolNames = chatToolNames(request);
-  const tools = encodeTools(request, toolNames, losses);
-  const toolChoice = encodeToolChoice(request, toolNames, tools);
+  const tools = encodeTools(request, toolNames, target.options, losses);
+  const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
   const body = {
     model: target.owner.model,
@@ -44,10 +48,12 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
     ...given('seed', request.seed),
     ...given('presence_penalty', request.presencePenalty),
     ...given('frequency_penalty', request.frequencyPenalty),
+    ...given('logit_bias', request.logitBias),
     ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
     ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
     ...(format === undefined || format.type === 'text' ? {} : { response_format: encodeFormat(format) }),
     ...given('verbosity', request.verbosity),
+    ...given('modalities', request.modalities),
   };
 }
 
@@ -80,6 +86,6 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   };
 }
 
-function given(key: string, value: string | number | JsonObject | undefined): JsonObject {
+function given(key: string, value: string | number | JsonObject | readonly string[] | undefined): JsonObject {
   return value === undefined ? {} : { [key]: value };
 }

@@ -4,7 +4,10 @@ import type { RequestFeature } from '../canonical/features.ts';
 import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
+import type { CodecOptions } from '../codec.ts';
+import { type CustomTool, customToolOf, freeformSchema } from '../freeform-tools.ts';
 import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import { objectSchema } from '../tool-schema.ts';
 
 const NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
@@ -15,18 +18,33 @@ export function chatToolNames(request: CanonicalRequest): ToolNames {
   return nameTools([...declared, ...called], NAMES);
 }
 
-export function encodeTools(request: CanonicalRequest, names: ToolNames, losses: Set<RequestFeature>): JsonObject[] {
+/** True for a custom tool that this upstream gets as a function: one with an object schema, or any where the Channel says so. */
+export function isLowered(tool: CustomTool | undefined, options: CodecOptions): boolean {
+  return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
+}
+
+export function encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Set<RequestFeature>,
+): JsonObject[] {
   return request.tools.flatMap((tool): JsonObject[] => {
     if (tool.kind === 'native') {
       losses.add('native tool');
       return [];
     }
     if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
-    return [encodeTool(tool, names, losses)];
+    return [encodeTool(tool, names, options, losses)];
   });
 }
 
-function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
+function encodeTool(
+  tool: Exclude<Tool, { kind: 'native' }>,
+  names: ToolNames,
+  options: CodecOptions,
+  losses: Set<RequestFeature>,
+): JsonObject {
   const name = names.toWire(tool.tool);
   const described = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
   if (tool.kind === 'function') {
@@ -36,12 +54,13 @@ function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, l
     return { type: 'function', function: { ...described, ...parameters, ...strict } };
   }
   if (tool.inputSchema !== undefined) {
-    const parameters = withType(tool.inputSchema);
-    if (parameters['type'] !== 'object') {
-      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
-    }
+    const parameters = objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
     losses.add('custom tool with object schema');
     return { type: 'function', function: { ...described, parameters } };
+  }
+  if (isLowered(tool, options)) {
+    losses.add('custom tool: freeform');
+    return { type: 'function', function: { ...described, parameters: freeformSchema(tool.format) } };
   }
   return {
     type: 'custom',
@@ -64,6 +83,7 @@ function nestedFormat(format: JsonObject): JsonObject {
 export function encodeToolChoice(
   request: CanonicalRequest,
   names: ToolNames,
+  options: CodecOptions,
   tools: readonly JsonObject[],
 ): JsonValue | undefined {
   const choice = request.toolChoice;
@@ -72,15 +92,18 @@ export function encodeToolChoice(
   if (tools.length === 0) {
     const demands = choice.mode === 'required' || choice.mode === 'tool' || (choice.mode === 'allowed' && choice.require);
     if (demands && request.tools.length > 0) {
-      throw notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+      throw unsatisfiable();
     }
     return undefined;
   }
   switch (choice.mode) {
     case 'tool':
-      return named(choice.tool, request, names);
+      return named(choice.tool, request, names, options);
     case 'allowed': {
-      const allowed = choice.tools.map((tool) => named(tool, request, names));
+      // All that was allowed is another vendor's.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
+      const allowed = choice.tools.map((tool) => named(tool, request, names, options));
       return { type: 'allowed_tools', allowed_tools: { mode: choice.require ? 'required' : 'auto', tools: allowed } };
     }
     default:
@@ -88,11 +111,13 @@ export function encodeToolChoice(
   }
 }
 
-function named(tool: ToolName, request: CanonicalRequest, names: ToolNames): JsonObject {
-  const declared = request.tools.find(
-    (known) => known.kind !== 'native' && known.tool.name === tool.name && known.tool.namespace === tool.namespace,
-  );
-  const type = declared?.kind === 'custom' && declared.inputSchema === undefined ? 'custom' : 'function';
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'The upstream can run none of the tools that are required here.');
+}
+
+function named(tool: ToolName, request: CanonicalRequest, names: ToolNames, options: CodecOptions): JsonObject {
+  const custom = customToolOf(request.tools, tool);
+  const type = custom !== undefined && !isLowered(custom, options) ? 'custom' : 'function';
   return { type, [type]: { name: names.toWire(tool) } };
 }
 

@@ -1,6 +1,7 @@
 /** Chat completions as a client's protocol and as an upstream's. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { openAiErrorBody } from '../openai-error.ts';
+import { expandedStep, expandingDecoder } from '../parallel-wrapper.ts';
 import { ChatDecoder } from './decode-events.ts';
 import { ChatEncoder } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';
@@ -26,7 +27,7 @@ export const chatUpstream: UpstreamCodec = {
   channelType: 'chat_completion',
   losses: requestLosses,
   encodeRequest,
-  decodeEvents: (context) => new ChatDecoder(context),
-  decodeResponse,
+  decodeEvents: (context) => expandingDecoder(new ChatDecoder(context), 'chat', context),
+  decodeResponse: (text, context) => expandedStep(decodeResponse(text, context), 'chat', context),
   decodeError,
 };

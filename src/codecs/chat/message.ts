@@ -53,6 +53,11 @@ export function wantsLegacyCalls(context: ResponseContext): boolean {
   return isObject(json) && Array.isArray(json['functions']) && json['tools'] === undefined;
 }
 
+/** A message holds one audio: pieces of two would be joined by the client. */
+export function refuseSeveralAudios(): never {
+  throw notRepresentable('The answer holds several audios, and a chat message can hold one.');
+}
+
 /** The deprecated spelling holds one call. */
 export function refuseSeveralLegacyCalls(): never {
   throw notRepresentable('A client of the deprecated function calls can take one call only.');

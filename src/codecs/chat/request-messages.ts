@@ -167,6 +167,8 @@ interface Group {
   raw: string;
   summary: string;
   opaque: Opaque | undefined;
+  /** It came with an envelope that cannot be opened: the whole item is left out of the replay. */
+  isLost: boolean;
 }
 
 /** Fragments of one item stand near each other: looking through all of them would be quadratic in a list that a client makes. */
@@ -204,7 +206,8 @@ class HistoryReasoning {
   }
 
   items(): Item[] {
-    const items: ReasoningItem[] = this.#groups.map((group) => ({
+    const kept = this.#groups.filter((group) => !group.isLost);
+    const items: ReasoningItem[] = kept.map((group) => ({
       kind: 'reasoning',
       ...(group.raw === '' ? {} : { raw: group.raw }),
       ...(group.summary === '' ? {} : { summary: [group.summary] }),
@@ -223,7 +226,7 @@ class HistoryReasoning {
       if (first !== undefined && first.opaque === undefined) items[0] = { ...first, opaque: this.#scalar };
       else items.unshift({ kind: 'reasoning', opaque: this.#scalar, ...this.#facts });
     }
-    if (items.length === 0 && this.#display !== undefined && this.#display !== '') {
+    if (items.length === 0 && this.#groups.length === 0 && this.#display !== undefined && this.#display !== '') {
       items.push({ kind: 'reasoning', summary: [this.#display], ...this.#facts });
     }
     return [...items, ...this.#natives];
@@ -244,6 +247,7 @@ class HistoryReasoning {
     const group = this.#groupOf(detail);
     if (detail.kind === 'text') group.raw += detail.text;
     else group.summary += detail.text;
+    if (detail.payload !== undefined && opaque === undefined) group.isLost = true;
     group.opaque ??= opaque;
   }
 
@@ -258,7 +262,7 @@ class HistoryReasoning {
       absorb(known.identity, detail);
       return known;
     }
-    const group: Group = { identity: identityOf(detail), raw: '', summary: '', opaque: undefined };
+    const group: Group = { identity: identityOf(detail), raw: '', summary: '', opaque: undefined, isLost: false };
     this.#groups.push(group);
     return group;
   }

@@ -35,6 +35,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     seed: optionalInteger(json, 'seed'),
     presencePenalty: optionalNumber(json, 'presence_penalty'),
     frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
+    logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
     logprobs: readLogprobsWish(json, optionalInteger(json, 'top_logprobs')),
     format: readFormat(json),

@@ -16,6 +16,7 @@ import { failureIn, undecodable } from './errors.ts';
 import {
   mediaMember,
   reasoningId,
+  refuseSeveralAudios,
   refuseSeveralLegacyCalls,
   SUMMARY_SEPARATOR,
   summaryEntry,
@@ -170,6 +171,7 @@ class Parts {
       case 'media': {
         const member = mediaMember(item, this.#context);
         if ('images' in member) this.images.push(member.images);
+        else if (this.#audio !== undefined) refuseSeveralAudios();
         else this.#audio = { ...member.audio, expires_at: 0 };
         break;
       }

@@ -8,9 +8,12 @@ import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
+import { customToolOf, FreeformReader } from '../freeform-tools.ts';
 import { malformed, object, word } from './wire.ts';
 
 interface Call {
+  /** The wire's index, where it was given. */
+  readonly wireIndex: number | undefined;
   /** Undefined until the name is known: nothing of the call is said before. */
   index: number | undefined;
   flavour: 'function' | 'custom';
@@ -18,7 +21,10 @@ interface Call {
   givenId: string | undefined;
   name: string;
   tool: ToolName | undefined;
+  /** The arguments as they came. */
   input: string;
+  /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
+  freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
 }
 
@@ -100,7 +106,9 @@ export class ToolCalls {
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     for (const call of this.#calls) {
       if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
-      const status: ItemStatus = call.index === cut ? 'incomplete' : 'completed';
+      if (call.freeform !== undefined) pushInput(call.index, call.freeform.end(), out);
+      const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
+      const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
       if (call.input === '' && call.flavour === 'function' && status === 'completed') {
         call.input = '{}';
         out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
@@ -110,7 +118,7 @@ export class ToolCalls {
         flavour: call.flavour,
         callId: call.callId,
         tool: call.tool,
-        input: call.input,
+        input: call.freeform?.text ?? call.input,
         ...(call.opaque === undefined ? {} : { opaque: call.opaque }),
       };
       out.push({ type: 'item.end', index: call.index, item, status });
@@ -118,10 +126,8 @@ export class ToolCalls {
   }
 
   #find(piece: Piece, position: number, among: number): Call | undefined {
-    if (piece.id !== undefined) {
-      const known = this.#byId.get(piece.id);
-      if (known !== undefined) return known;
-    }
+    const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
+    if (named !== undefined) return introducesAnother(named, piece) ? undefined : named;
     const call = this.#candidate(piece, position, among);
     if (call === undefined) return undefined;
     if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
@@ -139,6 +145,7 @@ export class ToolCalls {
 
   #open(piece: Piece, position: number): Call {
     const call: Call = {
+      wireIndex: piece.index,
       index: undefined,
       flavour: piece.custom ? 'custom' : 'function',
       callId: piece.id ?? '',
@@ -146,6 +153,7 @@ export class ToolCalls {
       name: '',
       tool: undefined,
       input: '',
+      freeform: undefined,
       opaque: undefined,
     };
     this.#calls.push(call);
@@ -157,43 +165,49 @@ export class ToolCalls {
   #extend(call: Call, piece: Piece, out: CanonicalEvent[]): void {
     this.#last = call;
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
-    if (call.givenId !== undefined) this.#byId.set(call.givenId, call);
+    if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input += piece.input;
     if (call.name === '') {
       if (piece.name === undefined) return;
       this.#begin(call, piece, out);
-      if (call.index !== undefined && call.input !== '') pushInput(call.index, call.input, out);
+      say(call, call.input, out);
       return;
     }
     if (piece.name !== undefined && !sameName(call, piece)) throw malformed('a tool call that changes its name');
-    if (call.index !== undefined && piece.input !== '') pushInput(call.index, piece.input, out);
+    say(call, piece.input, out);
   }
 
   #begin(call: Call, piece: Piece, out: CanonicalEvent[]): void {
     call.name = piece.name ?? '';
     if (piece.custom) call.flavour = 'custom';
-    call.callId = call.givenId ?? this.#context.mint('call_');
+    // Two calls of one answer are never the same call, though the upstream gave them one id.
+    const isOwn = call.givenId !== undefined && this.#byId.get(call.givenId) === call;
+    call.callId = isOwn && call.givenId !== undefined ? call.givenId : this.#context.mint('call_');
     call.tool = this.#context.toolNames.fromWire(call.name);
-    if (this.#isLoweredCustom(call.tool)) call.flavour = 'custom';
+    // A custom tool that was declared as a function comes back as what it was; models also answer so on their own.
+    const custom = customToolOf(this.#context.request.tools, call.tool);
+    if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
+      call.freeform = new FreeformReader();
+    if (custom !== undefined) call.flavour = 'custom';
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
   }
+}
 
-  /** A custom tool with an object schema was declared as a function (spec rule 14); its calls come back as what they were. */
-  #isLoweredCustom(name: ToolName): boolean {
-    return this.#context.request.tools.some(
-      (tool) =>
-        tool.kind === 'custom' &&
-        tool.inputSchema !== undefined &&
-        tool.tool.name === name.name &&
-        tool.tool.namespace === name.namespace,
-    );
-  }
+function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
+  if (index !== undefined) pushInput(index, freeform === undefined ? piece : freeform.push(piece), out);
 }
 
 function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
-  out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+  if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
+}
+
+/** A known id with another name, or with an index and a name of its own, is not the call that it names. */
+function introducesAnother(known: Call, piece: Piece): boolean {
+  if (piece.name === undefined || known.name === '') return false;
+  if (!sameName(known, piece)) return true;
+  return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
 }
 
 function sameName(call: Call, piece: Piece): boolean {

@@ -6,6 +6,7 @@ import {
   defined,
   optionalInteger,
   optionalNumber,
+  optionalObject,
   optionalString,
   present,
   readStop,
@@ -32,6 +33,7 @@ export function decodeRequest(text: string, json: JsonObject): CanonicalRequest 
     seed: optionalInteger(json, 'seed'),
     presencePenalty: optionalNumber(json, 'presence_penalty'),
     frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
+    logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
     user: optionalString(json, 'user'),
   });

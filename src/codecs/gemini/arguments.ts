@@ -1,24 +1,13 @@
 /** Tool arguments between the canonical text and the protocol's JSON object. The text is never re-serialised. */
 import { notConvertible } from '../canonical/error.ts';
-import type { ToolCallItem, ToolName } from '../canonical/item.ts';
+import type { ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
-import type { Tool } from '../canonical/request.ts';
+import { wrapFreeform } from '../freeform-tools.ts';
 import { RawJson } from './wire.ts';
-
-/** The one member of a freeform custom tool that was lowered to a function. */
-export const FREEFORM_INPUT = 'input';
-
-/** The declared custom tool of this name: its calls carry free text, or an object where it has an object schema. */
-export function customToolOf(tools: readonly Tool[], name: ToolName): (Tool & { kind: 'custom' }) | undefined {
-  for (const tool of tools) {
-    if (tool.kind === 'custom' && tool.tool.name === name.name && tool.tool.namespace === name.namespace) return tool;
-  }
-  return undefined;
-}
 
 /** The call's input as an object. Throws `unsupported_conversion` at the call's path where it is none. */
 export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
-  if (isFreeform) return new RawJson(JSON.stringify({ [FREEFORM_INPUT]: call.input }));
+  if (isFreeform) return new RawJson(wrapFreeform(call.input));
   const text = objectText(call.input);
   if (text === undefined) throw notConvertible(call.at, 'The arguments of this tool call are not a JSON object.');
   return new RawJson(text);
@@ -39,9 +28,4 @@ function parsed(text: string): JsonValue | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** JSON text without the white space between its tokens; strings and number spelling stay. */
-export function compactJson(text: string): string {
-  return text.replace(/"(?:[^"\\]|\\.)*"|\s+/g, (token) => (token.startsWith('"') ? token : ''));
 }

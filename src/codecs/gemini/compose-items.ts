@@ -10,7 +10,9 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf } from '../logprobs.ts';
-import { customToolOf, FREEFORM_INPUT, objectText } from './arguments.ts';
+import { customToolOf, unwrapFreeform } from '../freeform-tools.ts';
+import { essenceOf, joinBase64 } from '../media.ts';
+import { objectText } from './arguments.ts';
 import type { CitedSources } from './cited-sources.ts';
 import { readMedia } from './read-media.ts';
 import type { PartialArguments } from './partial-arguments.ts';
@@ -36,11 +38,20 @@ interface OpenCall {
   /** Arguments that arrive by path; `undefined` once they are whole. */
   arriving: PartialArguments | undefined;
 }
+/** Samples without a frame of their own, which come in any number of parts. */
+interface OpenAudio {
+  readonly kind: 'audio';
+  readonly index: number;
+  readonly mime: string;
+  readonly pieces: string[];
+  signature: string | undefined;
+}
+type Open = OpenText | OpenCall | OpenAudio;
 
 export class ItemComposer {
   readonly #context: DecodeContext;
   readonly #sources: CitedSources;
-  #open: OpenText | OpenCall | undefined;
+  #open: Open | undefined;
   /** Texts that say no more but may still be cited. */
   readonly #said: OpenText[] = [];
   #count = 0;
@@ -99,7 +110,7 @@ export class ItemComposer {
   signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
     if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || !thought)) {
-      if (open.kind === 'call') {
+      if (open.kind === 'call' || open.kind === 'audio') {
         open.signature = value;
       } else {
         const end = open.text.length;
@@ -153,16 +164,36 @@ export class ItemComposer {
     const object = objectText(json);
     if (object === undefined) throw malformed('args');
     open.arriving = undefined;
-    open.input = open.isFreeform ? freeText(object) : object;
+    open.input = open.isFreeform ? unwrapFreeform(object) : object;
     if (open.input !== '') out.push({ type: 'item.delta', index: open.index, delta: { kind: 'input', text: open.input } });
   }
 
-  /** `inlineData` or `fileData`: media exists only whole. */
+  /** `inlineData` or `fileData`: media exists only whole, raw audio once its last part has come. */
   media(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
+    const media = readMedia(part);
+    const { source } = media;
+    if (source.from === 'inline' && isRawAudio(source.mime)) {
+      this.#audio(source.mime, source.data, signature, out);
+      return;
+    }
     this.close('completed', false, out);
     this.#place += 1;
     const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
-    this.#whole({ kind: 'media', role: 'assistant', media: readMedia(part), ...opaque }, out);
+    this.#whole({ kind: 'media', role: 'assistant', media, ...opaque }, out);
+  }
+
+  #audio(mime: string, data: string, signature: string | undefined, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open?.kind === 'audio' && open.mime === mime && open.signature === undefined) {
+      open.pieces.push(data);
+      open.signature = signature;
+      return;
+    }
+    this.close('completed', false, out);
+    this.#place += 1;
+    const index = this.#next();
+    this.#open = { kind: 'audio', index, mime, pieces: [data], signature };
+    out.push({ type: 'item.start', index, head: { kind: 'media' } });
   }
 
   /** What only this protocol can read: executed code, server-side tools, parts of an unknown kind. */
@@ -177,6 +208,7 @@ export class ItemComposer {
     const open = this.#open;
     this.#open = undefined;
     if (open?.kind === 'call') this.#closeCall(open, status, out);
+    else if (open?.kind === 'audio') this.#closeAudio(open, status, out);
     else if (open?.kind === 'thought') this.#closeThought(open, status, out);
     else if (open !== undefined) {
       this.#visibleBytes += Buffer.byteLength(open.text);
@@ -186,7 +218,7 @@ export class ItemComposer {
     if (isLast) this.#closeTexts(open, status, out);
   }
 
-  #closeTexts(open: OpenText | OpenCall | undefined, status: ItemStatus, out: CanonicalEvent[]): void {
+  #closeTexts(open: Open | undefined, status: ItemStatus, out: CanonicalEvent[]): void {
     const latest = this.#said.at(-1);
     for (const text of this.#said) this.#closeText(text, text === open ? status : 'completed', text === latest, out);
     if (!this.#sources.areWaiting) return;
@@ -227,11 +259,18 @@ export class ItemComposer {
       throw upstreamFault('illegal_lifecycle', 'The upstream went on before the arguments of a function call were whole.');
     }
     // Arguments that were cut off stay unfinished text, so that nobody can run them.
-    const input = arriving === undefined ? open.input : arriving.toJson().slice(0, -1);
+    const cut = arriving?.toJson().slice(0, -1);
+    const input = cut === undefined ? open.input : open.isFreeform ? unwrapFreeform(cut) : cut;
     const opaque =
       open.signature === undefined ? {} : { opaque: sign(this.#context.owner, open.signature, 'functionCall', item.callId) };
     const wholeStatus = arriving === undefined ? 'completed' : status;
     out.push({ type: 'item.end', index, item: { ...item, input, ...opaque }, status: wholeStatus });
+  }
+
+  #closeAudio({ index, mime, pieces, signature }: OpenAudio, status: ItemStatus, out: CanonicalEvent[]): void {
+    const media = { type: 'audio' as const, source: { from: 'inline' as const, mime, data: joinBase64(pieces) } };
+    const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
+    out.push({ type: 'item.end', index, item: { kind: 'media', role: 'assistant', media, ...opaque }, status });
   }
 
   #begin(kind: 'text' | 'thought', out: CanonicalEvent[]): OpenText {
@@ -271,13 +310,11 @@ export class ItemComposer {
   }
 }
 
+function isRawAudio(mime: string): boolean {
+  return /^audio\/(?:l16|pcm)$/i.test(essenceOf(mime));
+}
+
 /** One signature an item: a second one, or more thought behind the empty part that closed it, begins the next. */
 function isFull({ signature }: OpenText, brings: boolean): boolean {
   return signature !== undefined && (brings || signature.form === 'thought+empty');
-}
-
-/** The text of a freeform tool that was declared as a function; arguments of another shape stay as they are. */
-function freeText(object: string): string {
-  const input = (JSON.parse(object) as JsonObject)[FREEFORM_INPUT];
-  return typeof input === 'string' ? input : object;
 }

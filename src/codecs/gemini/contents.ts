@@ -3,14 +3,16 @@
  * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
  */
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { argumentsOf, customToolOf } from './arguments.ts';
-import { pairCalls } from './call-pairs.ts';
+import { argumentsOf } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';
 import { mediaPart } from './media-parts.ts';
-import { FOREIGN_CALL_SIGNATURE, isOfModel, Signatures, signedText } from './signatures.ts';
+import { FOREIGN_CALL_SIGNATURE, Signatures, signedText } from './signatures.ts';
 import type { Content, FunctionResponse, Part } from './wire.ts';
 
 export interface Conversation {
@@ -90,6 +92,7 @@ class Writer {
         this.#add('model', signedText(item.text, undefined, false));
         return;
       case 'reasoning': {
+        if (this.#signatures.isForeign(item)) return;
         if (item.raw !== undefined) this.#log.meet('reasoning: raw text in history');
         const summary = item.summary?.join('\n\n') ?? '';
         if (summary !== '') this.#log.meet('reasoning: summary in history');
@@ -114,7 +117,7 @@ class Writer {
 
   #writeCall(call: ToolCallItem): void {
     if (!this.#answers.has(call)) {
-      this.#log.note('function call without a result');
+      this.#log.meet('function call without a result');
       return;
     }
     const custom = customToolOf(this.#request.tools, call.tool);
@@ -147,11 +150,12 @@ class Writer {
         this.#add('user', [this.#media(item)]);
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#log.meet('native item');
         return;
       case 'toolResult':
         // Written with its call.
-        if (!answered.has(item)) this.#log.note('tool result without a call');
+        if (!answered.has(item)) this.#log.meet('tool result without a call');
         return;
       default:
         return;
@@ -209,17 +213,14 @@ class Writer {
 
 /**
  * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so one without a
- * signature of theirs was made elsewhere and gets the documented value; older models do not look.
+ * signature of theirs was made elsewhere and gets the documented value, in earlier turns too: a call that lost it with the next
+ * question would change the prefix that the upstream caches. Older models do not look.
  */
 function signForeignCalls(contents: readonly DraftContent[]): void {
-  for (let index = contents.length - 1; index >= 0; index -= 1) {
-    const content = contents[index];
-    if (content === undefined) return;
-    if (content.role === 'user' && content.parts.some((part) => part.functionResponse === undefined)) return;
-    if (content.role === 'user') continue;
-    const first = content.parts.findIndex((part) => part.functionCall !== undefined);
-    const call = content.parts[first];
+  for (const { role, parts } of contents) {
+    const first = role === 'model' ? parts.findIndex((part) => part.functionCall !== undefined) : -1;
+    const call = parts[first];
     if (call === undefined || call.thoughtSignature !== undefined) continue;
-    content.parts[first] = { ...call, thoughtSignature: FOREIGN_CALL_SIGNATURE };
+    parts[first] = { ...call, thoughtSignature: FOREIGN_CALL_SIGNATURE };
   }
 }

@@ -12,6 +12,7 @@ const MAX_TOP_LOGPROBS = 20;
 /** The members that the client set, in the protocol's order; undefined when there is none. */
 export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFacts, log: LossLog): JsonObject | undefined {
   if (request.verbosity !== undefined) log.meet('verbosity');
+  if (request.logitBias !== undefined) log.meet('logit bias');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,

@@ -13,11 +13,6 @@ export class LossLog {
     if (decision.does !== 'keep') this.#names.add(feature);
   }
 
-  /** Something that the table keeps, left out here for a reason of this one request. */
-  note(what: string): void {
-    this.#names.add(what);
-  }
-
   get names(): readonly string[] {
     return [...this.#names];
   }

@@ -86,9 +86,13 @@ function put(holder: Node, step: string | number, value: Node): Node {
   return value;
 }
 
-const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\]/gy;
+const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'([^'\\]*(?:\\.[^'\\]*)*)'|"([^"\\]*(?:\\.[^"\\]*)*)")\]/gy;
+
+/** Longer ones are no path into arguments, and deeper ones leave no room on the stack. */
+const MAX_PATH_CHARS = 4096;
 
 function readPath(path: string): (string | number)[] {
+  if (path.length > MAX_PATH_CHARS) throw malformed('jsonPath');
   const steps: (string | number)[] = [];
   let end = path.startsWith('$') ? 1 : -1;
   STEP.lastIndex = end;

@@ -6,6 +6,7 @@
  * `thought+empty` (an empty text part behind the thought), `functionCall`, `inlineData`, or `empty` (an empty part of its
  * own). Clients that cannot hold a signature on a text or a call return it in a reasoning item; the form finds its part.
  */
+import { isOfModel } from '../call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';
 import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
@@ -90,6 +91,11 @@ export class Signatures {
     return this.#settled.has(item) ? undefined : this.#ownOf(item);
   }
 
+  /** True for an item whose value belongs to another owner: a vendor checks value and words together, so neither is sent. */
+  isForeign(item: ReasoningItem): boolean {
+    return item.opaque !== undefined && this.#ownOf(item) === undefined;
+  }
+
   #ownOf(item: Item): Opaque | undefined {
     if (!('opaque' in item) || item.opaque === undefined) return undefined;
     const { owner } = this.#target;
@@ -129,19 +135,4 @@ function scan(items: readonly Item[], at: number, step: number, kind: string): I
     if (item.kind === kind) return item;
   }
   return undefined;
-}
-
-/** True for what the model itself said. */
-export function isOfModel(item: Item): boolean {
-  switch (item.kind) {
-    case 'text':
-    case 'media':
-      return item.role === 'assistant';
-    case 'toolResult':
-      return false;
-    case 'native':
-      return item.role === undefined || item.role === 'assistant';
-    default:
-      return true;
-  }
 }

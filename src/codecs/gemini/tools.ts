@@ -1,12 +1,13 @@
 /** Tools as function declarations, and which of them the model may or must call. */
-import { invalid, notConvertible } from '../canonical/error.ts';
+import { notConvertible } from '../canonical/error.ts';
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
+import { freeformSchema } from '../freeform-tools.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
 import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
-import { FREEFORM_INPUT } from './arguments.ts';
+import { objectSchema } from '../tool-schema.ts';
 import type { LossLog } from './loss-log.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`, not starting with the last three or a digit; older models take 64 characters. */
@@ -80,11 +81,7 @@ function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossL
 /** No parameters at all are said by leaving the member out. */
 function parametersOf(schema: JsonObject | undefined, at: string): Pick<Declaration, 'parametersJsonSchema'> {
   if (schema === undefined) return {};
-  const type = schema['type'];
-  if (type !== undefined && type !== 'object' && !(Array.isArray(type) && type.includes('object'))) {
-    throw invalid(at, 'The parameters of a tool must be an object schema.');
-  }
-  const { type: _type, ...rest } = lowerSchema({ ...schema, type: 'object' }, GENERATIVE_JSON_SCHEMA);
+  const { type: _type, ...rest } = lowerSchema(objectSchema(schema, at), GENERATIVE_JSON_SCHEMA);
   const lowered: JsonObject = { type: 'object', ...rest };
   return isEmpty(lowered) ? {} : { parametersJsonSchema: lowered };
 }
@@ -94,17 +91,6 @@ function isEmpty(schema: JsonObject): boolean {
   if (isObject(properties) && Object.keys(properties).length > 0) return false;
   const isOpen = schema['additionalProperties'] !== undefined && schema['additionalProperties'] !== false;
   return !isOpen && !['$ref', 'anyOf', 'oneOf'].some((key) => Object.hasOwn(schema, key));
-}
-
-function freeformSchema(format: JsonObject | undefined): JsonObject {
-  const definition =
-    format?.['type'] === 'grammar' && typeof format['definition'] === 'string' ? format['definition'] : undefined;
-  const description = definition === undefined ? 'The whole input of the tool, as text.' : `Text of this grammar:\n${definition}`;
-  return {
-    type: 'object',
-    properties: { [FREEFORM_INPUT]: { type: 'string', description } },
-    required: [FREEFORM_INPUT],
-  };
 }
 
 function callingConfig(

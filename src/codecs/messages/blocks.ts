@@ -3,33 +3,16 @@
  * blocks with complete starts and no deltas, so that stream and non-stream cannot differ. Order is `lifecycle.ts`.
  */
 import type { CanonicalEvent } from '../canonical/event.ts';
-import type { Citation, ItemStatus, OutputItem, ToolName } from '../canonical/item.ts';
+import type { Citation, ItemStatus, OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque, Owner } from '../canonical/opaque.ts';
-import type { DecodeContext } from '../codec.ts';
+import type { Block, BlockHost } from './block.ts';
 import { type BlockKind, blockKind } from './lifecycle.ts';
-import { isObjectText, LOWERED_INPUT, malformed, mayString, needString, parseObject } from './wire.ts';
-
-export interface Block {
-  readonly kind: BlockKind;
-  start(out: CanonicalEvent[]): void;
-  /** `delta` fits the kind already. */
-  delta(delta: JsonObject, out: CanonicalEvent[]): void;
-  /** False when the block's JSON is unfinished: it then waits for the stop reason, and only `cut` may close it. */
-  stop(out: CanonicalEvent[]): boolean;
-  /** Closes the block as incomplete. */
-  cut(out: CanonicalEvent[]): void;
-}
-
-/** What blocks need of their answer. */
-export interface BlockHost {
-  readonly context: DecodeContext;
-  /** The next canonical item index; called when an item begins. */
-  nextIndex(): number;
-}
+import { ToolBlock } from './tool-block.ts';
+import { malformed, mayString, needString, parseObject } from './wire.ts';
 
 /**
- * The reader of a block. `inputText` gives the exact text of its `input` member.
+ * The reader of a block. `inputText` gives the exact text of its `input` member, undefined where that is no more than a placeholder.
  * Throws GatewayError blaming the upstream when a needed member is missing.
  */
 export function openBlock(block: JsonObject, inputText: () => string | undefined, host: BlockHost): Block {
@@ -54,6 +37,7 @@ export function openBlock(block: JsonObject, inputText: () => string | undefined
 /** A block that arrived at once. Throws GatewayError blaming the upstream. */
 export function readWholeBlock(
   json: JsonValue,
+  status: ItemStatus,
   inputText: () => string | undefined,
   host: BlockHost,
   out: CanonicalEvent[],
@@ -61,7 +45,7 @@ export function readWholeBlock(
   if (!isObject(json)) throw malformed('a content block is not an object');
   const block = openBlock(json, inputText, host);
   block.start(out);
-  if (!block.stop(out)) throw malformed('the input of a tool call is not a JSON object');
+  if (!block.stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
   return block;
 }
 
@@ -107,8 +91,8 @@ class TextBlock implements Block {
     }
   }
 
-  stop(out: CanonicalEvent[]): boolean {
-    this.#end('completed', out);
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
+    this.#end(status, out);
     return true;
   }
 
@@ -167,8 +151,8 @@ class ThinkingBlock implements Block {
     if (delta['type'] === 'signature_delta') this.#signature += needString(delta, 'signature', 'signature_delta');
   }
 
-  stop(out: CanonicalEvent[]): boolean {
-    this.#end('completed', out);
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
+    this.#end(status, out);
     return true;
   }
 
@@ -223,104 +207,15 @@ class RedactedBlock implements Block {
     // Only unknown deltas fit, and they have no canonical reading.
   }
 
-  stop(out: CanonicalEvent[]): boolean {
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
     const opaque = redactedOpaque(this.#host.context.owner, this.#data);
-    out.push({ type: 'item.end', index: this.#index, item: { kind: 'reasoning', opaque }, status: 'completed' });
+    out.push({ type: 'item.end', index: this.#index, item: { kind: 'reasoning', opaque }, status });
     return true;
   }
 
   cut(out: CanonicalEvent[]): void {
-    this.stop(out);
+    this.stop('incomplete', out);
   }
-}
-
-/** A client tool's call. Argument text is never re-serialised; only its end decides whether it is whole. */
-class ToolBlock implements Block {
-  readonly kind = 'tool';
-  readonly #host: BlockHost;
-  readonly #callId: string;
-  readonly #tool: ToolName;
-  readonly #flavour: 'function' | 'custom';
-  /** A freeform custom tool that was lowered to a function: its text is known only when the JSON around it is whole. */
-  readonly #lowered: boolean;
-  readonly #seed: string;
-  #index = 0;
-  #text = '';
-
-  constructor(block: JsonObject, inputText: () => string | undefined, host: BlockHost) {
-    this.#host = host;
-    this.#callId = needString(block, 'id', 'tool_use block');
-    const wireName = needString(block, 'name', 'tool_use block');
-    if (this.#callId === '' || wireName === '') throw malformed('tool_use block: id or name is empty');
-    const { toolNames, request } = host.context;
-    this.#tool = toolNames.fromWire(wireName);
-    const custom = request.tools.find((tool) => tool.kind === 'custom' && sameTool(tool.tool, this.#tool));
-    this.#flavour = custom === undefined ? 'function' : 'custom';
-    this.#lowered = custom?.kind === 'custom' && custom.inputSchema === undefined;
-    const input = block['input'];
-    if (input !== undefined && input !== null && !isObject(input)) throw malformed('tool_use block: input is not an object');
-    this.#seed = isObject(input) && Object.keys(input).length > 0 ? (inputText() ?? JSON.stringify(input)) : '';
-  }
-
-  start(out: CanonicalEvent[]): void {
-    this.#index = this.#host.nextIndex();
-    const head = { kind: 'toolCall', flavour: this.#flavour, callId: this.#callId, tool: this.#tool } as const;
-    out.push({ type: 'item.start', index: this.#index, head });
-  }
-
-  delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] !== 'input_json_delta') return;
-    const text = needString(delta, 'partial_json', 'input_json_delta');
-    if (text === '') return;
-    this.#text += text;
-    if (!this.#lowered) this.#say(text, out);
-  }
-
-  stop(out: CanonicalEvent[]): boolean {
-    if (this.#text === '') {
-      this.#text = this.#seed === '' ? '{}' : this.#seed;
-      if (!this.#lowered) this.#say(this.#text, out);
-    }
-    if (!isObjectText(this.#text)) return false;
-    const input = this.#lowered ? loweredInput(this.#text) : this.#text;
-    if (this.#lowered) this.#say(input, out);
-    this.#end(input, 'completed', out);
-    return true;
-  }
-
-  cut(out: CanonicalEvent[]): void {
-    const input = this.#lowered ? partialLoweredInput(this.#text) : this.#text;
-    if (this.#lowered) this.#say(input, out);
-    this.#end(input, 'incomplete', out);
-  }
-
-  #say(text: string, out: CanonicalEvent[]): void {
-    if (text !== '') out.push({ type: 'item.delta', index: this.#index, delta: { kind: 'input', text } });
-  }
-
-  #end(input: string, status: ItemStatus, out: CanonicalEvent[]): void {
-    const item: OutputItem = { kind: 'toolCall', flavour: this.#flavour, callId: this.#callId, tool: this.#tool, input };
-    out.push({ type: 'item.end', index: this.#index, item, status });
-  }
-}
-
-function sameTool(a: ToolName, b: ToolName): boolean {
-  return a.name === b.name && a.namespace === b.namespace;
-}
-
-/** The freeform text inside `{"input": "…"}`; another object is the model's own idea and passes as its text. */
-function loweredInput(text: string): string {
-  const value = parseObject(text)?.[LOWERED_INPUT];
-  return typeof value === 'string' ? value : text;
-}
-
-/** As much of the freeform text as a cut `{"input": "…` says, never half an escape. */
-function partialLoweredInput(text: string): string {
-  const open = /^\s*\{\s*"input"\s*:\s*"/.exec(text);
-  if (open === null) return '';
-  const body = /^(?:[^"\\]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*/.exec(text.slice(open[0].length))?.[0] ?? '';
-  const value: JsonValue = JSON.parse(`"${body.replace(/\p{Cc}/gu, ' ')}"`);
-  return String(value);
 }
 
 /** Server tools, their results, compaction and unknown blocks: one native item whose body is the assembled block. */
@@ -350,18 +245,18 @@ class NativeBlock implements Block {
     if (delta['type'] === 'compaction_delta') this.#compaction = delta;
   }
 
-  stop(out: CanonicalEvent[]): boolean {
-    const input = this.#input === '' ? undefined : parseObject(this.#input);
-    if (this.#input !== '' && input === undefined && this.kind === 'serverTool') return false;
-    this.#end(input, 'completed', out);
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
+    if (this.#input !== '' && this.kind === 'serverTool' && parseObject(this.#input) === undefined) return false;
+    this.#end(status, out);
     return true;
   }
 
   cut(out: CanonicalEvent[]): void {
-    this.#end(undefined, 'incomplete', out);
+    this.#end('incomplete', out);
   }
 
-  #end(input: JsonObject | undefined, status: ItemStatus, out: CanonicalEvent[]): void {
+  #end(status: ItemStatus, out: CanonicalEvent[]): void {
+    const input = this.#input === '' ? undefined : parseObject(this.#input);
     const { type: _, ...compaction } = this.#compaction ?? {};
     const body: JsonObject = { ...this.#block, ...compaction, ...(input === undefined ? {} : { input }) };
     const id = this.#block['id'];

@@ -4,6 +4,7 @@
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
@@ -11,9 +12,10 @@ import { jsonSlicer, sliceJson } from '../json-text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
-import { type Block, type BlockHost, openBlock, readWholeBlock } from './blocks.ts';
+import type { Block, BlockHost } from './block.ts';
+import { openBlock, readWholeBlock } from './blocks.ts';
 import { checkFits, deltaKind, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
-import { decodeStop, type WireStop } from './stop-reason.ts';
+import { decodeStop, endOfLast, type WireStop } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
 import { CUTTING_STOPS, malformed, mayString, needObject, needString } from './wire.ts';
 
@@ -41,7 +43,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #calledTool = false;
   #block: Block | undefined;
   #blockIndex = -1;
-  /** A stopped block whose JSON is unfinished: the stop reason decides whether it was cut or broken. */
+  /** The block that stopped last: what follows decides whether it is whole, was cut or is broken. */
   #held: Block | undefined;
   #stop: WireStop | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
@@ -120,7 +122,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
         this.#delta(json, out);
         return true;
       case 'content_block_stop':
-        this.#closeBlock(json, out);
+        this.#closeBlock(json);
         return true;
       case 'message_delta':
         this.#messageDelta(json, out);
@@ -130,6 +132,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
         return true;
       case 'error':
         this.#advance('error');
+        if (this.#held?.stop('completed', out) === false) this.#held.cut(out);
         out.push({ type: 'response.end', outcome: { status: 'failed', error: saidError(json, text) } });
         return true;
       case 'ping':
@@ -158,7 +161,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     if (!Array.isArray(content)) throw malformed('message_start: content is not an array');
     const slice = jsonSlicer(text);
     content.forEach((block: JsonValue, at) => {
-      const { kind } = readWholeBlock(block, () => slice(['message', 'content', at, 'input']), this, out);
+      const { kind } = readWholeBlock(block, 'completed', () => slice(['message', 'content', at, 'input']), this, out);
       this.#calledTool ||= kind === 'tool';
     });
     this.#readUsage(message, out);
@@ -167,13 +170,17 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #openBlock(json: JsonObject, text: string, out: CanonicalEvent[]): void {
     const index = blockIndex(json, 'content_block_start');
-    this.#refuseHeld();
+    this.#endHeld('completed', out);
     const content = needObject(json, 'content_block', 'content_block_start');
     const state = this.#state;
     this.#advance('open');
     if (this.#opened.has(index))
       throw new LifecycleError('content block', `${state}, index ${index} seen`, 'content_block_start', []);
-    const block = openBlock(content, () => sliceJson(text, ['content_block', 'input']), this);
+    const block = openBlock(
+      content,
+      () => (isEmpty(content['input']) ? undefined : sliceJson(text, ['content_block', 'input'])),
+      this,
+    );
     this.#opened.add(index);
     this.#block = block;
     this.#blockIndex = index;
@@ -188,10 +195,10 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     block.delta(delta, out);
   }
 
-  #closeBlock(json: JsonObject, out: CanonicalEvent[]): void {
+  #closeBlock(json: JsonObject): void {
     const block = this.#openAt(json, 'content_block_stop', 'close');
     this.#block = undefined;
-    if (!block.stop(out)) this.#held = block;
+    this.#held = block;
   }
 
   #openAt(json: JsonObject, name: string, verb: 'delta' | 'close'): Block {
@@ -210,27 +217,31 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     this.#advance(reason === undefined ? 'usage' : cut ? 'cut' : 'stop');
     if (reason !== undefined) this.#stop = wireStop(reason, delta);
     if (cut) this.#cutOpen(out);
-    else if (reason !== undefined) this.#refuseHeld();
+    else if (reason !== undefined) this.#endHeld(endOfLast(reason), out);
     this.#readUsage(json, out);
   }
 
   #cutOpen(out: CanonicalEvent[]): void {
-    this.#held?.cut(out);
+    const held = this.#held;
+    // A block that stopped has said all of its opaque value; only unfinished JSON has to be cut.
+    if (held?.stop(this.#block === undefined ? 'incomplete' : 'completed', out) === false) held.cut(out);
     this.#block?.cut(out);
     this.#held = undefined;
     this.#block = undefined;
   }
 
   #endMessage(out: CanonicalEvent[]): void {
-    this.#refuseHeld();
+    this.#endHeld('completed', out);
     this.#advance('end');
     const stop = this.#stop;
     if (stop === undefined) throw malformed('message_stop without a stop reason');
     out.push({ type: 'response.end', outcome: decodeStop(stop, this.#calledTool) });
   }
 
-  #refuseHeld(): void {
-    if (this.#held !== undefined) throw malformed('the input of a tool call is not a JSON object');
+  #endHeld(status: ItemStatus, out: CanonicalEvent[]): void {
+    const held = this.#held;
+    this.#held = undefined;
+    if (held !== undefined && !held.stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
   }
 
   #readUsage(parent: JsonObject, out: CanonicalEvent[]): void {
@@ -260,6 +271,11 @@ export function wireStop(reason: string, parent: JsonObject): WireStop {
 export function saidError(json: JsonObject, text: string): GatewayError {
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** `input: {}` at the start of a call says nothing yet. */
+function isEmpty(input: JsonValue | undefined): boolean {
+  return isObject(input) && Object.keys(input).length === 0;
 }
 
 function blockIndex(json: JsonObject, name: string): number {

@@ -1,29 +1,28 @@
 /**
  * Canonical items as `system` and alternating `messages`. What follows the first turn stays where it was said: later system
- * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9),
- * once for each call (M10).
+ * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9).
  */
 import { createHash } from 'node:crypto';
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary } from './message-parts.ts';
-import { isObjectText, LOWERED_INPUT } from './wire.ts';
+import { isObjectText } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
   readonly results: WireBlock[];
   readonly blocks: WireBlock[];
-  /** Results by call, so that a repeated one replaces the payload of the first. */
-  readonly answered: Map<string, WireBlock>;
-  readonly calls: Set<string>;
 }
 
 export interface Conversation {
@@ -44,7 +43,11 @@ export interface ConversationOptions {
 
 export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {
   const builder = new ConversationBuilder(options);
-  for (const item of items) builder.add(item);
+  const settled = withAnsweredCalls(items, (feature, item) => {
+    options.losses.add(feature);
+    if (item.kind === 'toolCall') builder.inputOf(item);
+  });
+  for (const item of settled) builder.add(item);
   return builder.build();
 }
 
@@ -87,6 +90,7 @@ class ConversationBuilder {
         this.#put('user', { json: mediaBlock(item.media), cacheControl: item.cacheControl });
         return;
       case 'native':
+        refuseForeignMedia(item);
         this.#options.losses.add('native item');
         return;
     }
@@ -127,19 +131,18 @@ class ConversationBuilder {
 
   #addCall(item: ToolCallItem): void {
     if (item.opaque !== undefined) this.#options.losses.add('function call signature');
-    const input = this.#input(item);
+    const input = this.inputOf(item);
     const id = wireCallId(item.callId);
     const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
-    this.#put('assistant', { json, input, cacheControl: item.cacheControl }).calls.add(id);
+    this.#put('assistant', { json, input, cacheControl: item.cacheControl });
   }
 
   /** Throws for arguments that are no JSON object: dropping the call alone would orphan its result (M8, spec rules 11 and 14). */
-  #input(item: ToolCallItem): string {
+  inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
     if (item.flavour === 'custom') {
-      const tool = tools.find(({ kind, ...rest }) => kind === 'custom' && 'tool' in rest && sameTool(rest.tool, item.tool));
-      const hasSchema = tool?.kind === 'custom' && tool.inputSchema !== undefined;
-      if (!hasSchema && target.options.lowerCustomTools === true) return JSON.stringify({ [LOWERED_INPUT]: item.input });
+      const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
+      if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
     const input = item.input.trim() === '' ? '{}' : item.input;
     if (!isObjectText(input)) {
@@ -149,26 +152,14 @@ class ConversationBuilder {
   }
 
   #addResult(item: ToolResultItem): void {
-    const id = wireCallId(item.callId);
-    const caller = this.#turns.findLastIndex((turn) => turn.calls.has(id));
-    const turn = this.#turns[caller + 1];
-    const home = caller !== -1 && turn !== undefined ? turn : this.#turn('user');
     const content = this.#resultContent(item.content);
     const json: JsonObject = {
       type: 'tool_result',
-      tool_use_id: id,
+      tool_use_id: wireCallId(item.callId),
       ...(content.length === 0 ? {} : { content }),
       ...(item.isError ? { is_error: true } : {}),
     };
-    const known = home.answered.get(id);
-    if (known !== undefined) {
-      known.json = json;
-      known.cacheControl = item.cacheControl;
-      return;
-    }
-    const block: WireBlock = { json, cacheControl: item.cacheControl };
-    home.answered.set(id, block);
-    home.results.push(block);
+    this.#turn('user').results.push({ json, cacheControl: item.cacheControl });
   }
 
   #resultContent(parts: readonly Part[]): JsonObject[] {
@@ -181,17 +172,15 @@ class ConversationBuilder {
     return content;
   }
 
-  #put(role: Turn['role'], block: WireBlock): Turn {
-    const turn = this.#turn(role);
-    turn.blocks.push(block);
-    return turn;
+  #put(role: Turn['role'], block: WireBlock): void {
+    this.#turn(role).blocks.push(block);
   }
 
   /** The last turn if it has that role, else a new one: neighbours of one role are one message here. */
   #turn(role: Turn['role']): Turn {
     const last = this.#turns.at(-1);
     if (last?.role === role) return last;
-    const turn: Turn = { role, results: [], blocks: [], answered: new Map(), calls: new Set() };
+    const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
   }

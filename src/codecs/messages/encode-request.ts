@@ -24,6 +24,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     const headers = headersFor(holdsFile(request.json['messages']));
     return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.list() };
   }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A messages upstream answers in text only.');
+  }
   const toolNames = namesOf(request);
   const body = buildBody(request, target, toolNames, losses);
   return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
@@ -31,12 +34,15 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
 
 function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnType<typeof namesOf>, losses: Losses): string {
   noteDropped(request, losses);
+  noteCoerced(request, losses);
   const tools = encodeTools(request, toolNames, target, losses);
   const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
   const { system, turns } = withFirstTurn(encodeConversation(request.items, { target, tools: request.tools, toolNames, losses }));
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
+  const thinksOn = thinking?.['type'] !== 'enabled' || mayThink(turns);
+  if (!thinksOn) losses.add('reasoning effort');
   const members: string[] = [];
   const say = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
@@ -52,11 +58,18 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   say('top_p', value(request.topP));
   say('top_k', value(request.topK));
   if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
-  say('thinking', value(thinking));
+  say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
   say('output_config', value(outputConfig));
   if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
   if (request.stream) say('stream', 'true');
   return `{${members.join(',')}}`;
+}
+
+/** A model that thinks by budget refuses results of calls before which it did not think, as after a change of upstream (semantics 9.3.3). */
+function mayThink(turns: readonly Turn[]): boolean {
+  if (turns.at(-1)?.results.length === 0) return true;
+  const first = turns.at(-2)?.blocks[0]?.json['type'];
+  return first === 'thinking' || first === 'redacted_thinking';
 }
 
 function blocksOf(turn: Turn) {
@@ -68,7 +81,7 @@ function withFirstTurn(conversation: Conversation): Conversation {
   if (conversation.turns.length > 0) return conversation;
   if (conversation.system.length === 0)
     throw notConvertible(undefined, 'The request holds nothing that a messages upstream can be asked.');
-  const turn: Turn = { role: 'user', results: [], blocks: conversation.system, answered: new Map(), calls: new Set() };
+  const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
 }
 
@@ -76,6 +89,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.verbosity !== undefined) losses.add('verbosity');
   if (request.metadata !== undefined) losses.add('metadata');
@@ -84,6 +98,26 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
+}
+
+/** What is said here in another form, whatever holds it. */
+function noteCoerced(request: CanonicalRequest, losses: Losses): void {
+  const { items, tools, reasoning, format, user } = request;
+  for (const item of items) {
+    if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');
+    else if (item.kind === 'refusal') losses.add('refusal in history');
+    else if (item.kind === 'toolCall' && item.flavour === 'custom') losses.add('custom tool call');
+  }
+  for (const tool of tools) {
+    if (tool.kind === 'native') continue;
+    if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
+    if (tool.kind === 'custom' && tool.inputSchema !== undefined) losses.add('custom tool with object schema');
+  }
+  if (format?.type === 'json_schema') losses.add('format: json schema');
+  if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
+  if (reasoning?.budget !== undefined) losses.add('reasoning budget');
+  if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
+  if (user !== undefined) losses.add('user');
 }
 
 function headersFor(files: boolean): Record<string, string> {

@@ -4,9 +4,11 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { freeformSchema } from '../freeform-tools.ts';
 import { nameTools, type ToolNames } from '../tool-names.ts';
+import { objectSchema } from '../tool-schema.ts';
 import { sameTool } from './encode-conversation.ts';
-import { LOWERED_INPUT, TOOL_NAME_RULE } from './wire.ts';
+import { TOOL_NAME_RULE } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 /** Names for all tools of a request, those of its history included, in their order. */
@@ -39,30 +41,23 @@ function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, t
   const json: JsonObject = {
     name: names.toWire(tool.tool),
     ...(description === undefined ? {} : { description }),
-    input_schema: tool.kind === 'function' ? objectSchema(tool.parameters, tool.at) : customSchema(tool, target, losses),
+    input_schema: tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses),
     ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),
   };
   return { json, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
 }
 
+function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>): JsonObject {
+  return parameters === undefined ? { type: 'object', properties: {} } : objectSchema(parameters, `${at}.parameters`);
+}
+
 function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Losses): JsonObject {
-  if (tool.inputSchema !== undefined) {
-    if (tool.inputSchema['type'] !== 'object')
-      throw notConvertible(tool.at, 'The input_schema of a custom tool must be an object schema.');
-    return tool.inputSchema;
-  }
+  if (tool.inputSchema !== undefined) return objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
   if (target.options.lowerCustomTools !== true) {
     throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
   }
   losses.add('custom tool: freeform');
-  return { type: 'object', properties: { [LOWERED_INPUT]: { type: 'string' } }, required: [LOWERED_INPUT] };
-}
-
-function objectSchema(schema: JsonObject | undefined, at: string): JsonObject {
-  if (schema === undefined) return { type: 'object', properties: {} };
-  if (schema['type'] === undefined || schema['type'] === null) return { ...schema, type: 'object' };
-  if (schema['type'] !== 'object') throw notConvertible(at, 'The parameters of a tool must be an object schema.');
-  return schema;
+  return freeformSchema(tool.format);
 }
 
 /** `undefined` where nothing is to be said. Throws where the client requires a tool that the upstream cannot have. */

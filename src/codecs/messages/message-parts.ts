@@ -4,8 +4,9 @@ import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.
 import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
+import { wrapFreeform } from '../freeform-tools.ts';
 import { REDACTED } from './blocks.ts';
-import { isObjectText, LOWERED_INPUT } from './wire.ts';
+import { isObjectText } from './wire.ts';
 
 /** Between the parts of a summary (P6). */
 export const PART_BREAK = '\n\n';
@@ -40,7 +41,7 @@ export function attachedSignature(item: OutputItem, context: ResponseContext): s
 
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */
 export function wireInput(item: ToolCallItem): string {
-  if (item.flavour === 'custom') return JSON.stringify({ [LOWERED_INPUT]: item.input });
+  if (item.flavour === 'custom') return wrapFreeform(item.input);
   return item.input === '' ? '{}' : item.input;
 }
 

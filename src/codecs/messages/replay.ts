@@ -48,11 +48,26 @@ function opaqueEdits(request: CanonicalRequest, target: Target, losses: Losses):
       }
     });
     if (dropped > 0) losses.add('reasoning: opaque of another owner');
+    if (dropped > 0 && index === messages.length - 2 && answersCalls(messages.at(-1)) && requiresThinking(request, target)) {
+      edits.push({ path: ['thinking'], value: '{"type":"disabled"}' });
+      losses.add('reasoning budget');
+    }
     // A message without content is refused: one that held nothing else goes as a whole.
     if (dropped > 0 && dropped === content.length) edits.push({ path: ['messages', index], value: undefined });
     else edits.push(...own);
   });
   return edits;
+}
+
+/** Older models think by budget, and then refuse results of calls before which they did not think (semantics 9.3.3). */
+function requiresThinking(request: CanonicalRequest, target: Target): boolean {
+  const { thinking } = request.json;
+  return target.facts.thinking === 'budget' && isObject(thinking) && thinking['type'] === 'enabled';
+}
+
+function answersCalls(message: JsonValue | undefined): boolean {
+  const content = isObject(message) ? message['content'] : undefined;
+  return Array.isArray(content) && content.some((block: JsonValue) => isObject(block) && block['type'] === 'tool_result');
 }
 
 function opaqueMember(block: JsonValue): 'signature' | 'data' | undefined {

@@ -96,6 +96,9 @@ export class ConversationReader {
       case 'document':
         for (const part of documentParts(block, at)) items.push(itemOf(part, role, facts));
         return;
+      case 'search_result':
+        items.push({ kind: 'text', role, text: searchResultText(block, at), citations: [], ...facts });
+        return;
       case 'tool_use':
         items.push(this.#toolUse(block, place, facts));
         return;
@@ -112,8 +115,10 @@ export class ConversationReader {
         return;
       case 'thinking': {
         const thinking = mayText(block, 'thinking', `${at}.thinking`) ?? '';
-        const opaque = this.#opaque(mayText(block, 'signature', `${at}.signature`), undefined);
-        if (thinking === '' && opaque === undefined) return;
+        const signature = mayText(block, 'signature', `${at}.signature`) ?? '';
+        const opaque = this.#opaque(signature, undefined);
+        // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+        if (opaque === undefined && (thinking === '' || signature !== '')) return;
         const summary = thinking === '' ? {} : { summary: [thinking] };
         items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
         return;
@@ -123,6 +128,9 @@ export class ConversationReader {
         if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
         return;
       }
+      case 'container_upload':
+        items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
+        return;
       default:
         items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
     }
@@ -184,6 +192,8 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
         return [{ kind: 'media', media: imageOf(block, place) }];
       case 'document':
         return documentParts(block, place);
+      case 'search_result':
+        return [{ kind: 'text', text: searchResultText(block, place) }];
       default:
         return [{ kind: 'native', dialect: 'messages', body: block }];
     }
@@ -212,6 +222,15 @@ function sourceOf(source: JsonObject, at: string): MediaSource {
     default:
       throw invalid(`${at}.type`, `${at}.type is not a known source.`);
   }
+}
+
+/** What a client found, as text: other dialects have no block for it. */
+function searchResultText(block: JsonObject, at: string): string {
+  const heading = [mayText(block, 'title', `${at}.title`), mayText(block, 'source', `${at}.source`)];
+  const texts = resultParts(block['content'], `${at}.content`).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  return [heading.filter((line) => line !== undefined && line !== '').join('\n'), ...texts]
+    .filter((text) => text !== '')
+    .join('\n\n');
 }
 
 /** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. */

@@ -5,7 +5,8 @@ import type { Whole, WholeItem } from '../canonical/fold.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit, jsonSlicer } from '../json-text.ts';
-import { type BlockHost, readWholeBlock } from './blocks.ts';
+import type { BlockHost } from './block.ts';
+import { readWholeBlock } from './blocks.ts';
 import { saidError, wireStop } from './decode-events.ts';
 import {
   attachedSignature,
@@ -18,7 +19,7 @@ import {
   wireInput,
 } from './message-parts.ts';
 import { messageEdits } from './native-splice.ts';
-import { decodeStop, encodeStop, stopMembers } from './stop-reason.ts';
+import { decodeStop, encodeStop, endOfLast, stopMembers } from './stop-reason.ts';
 import { encodeUsage, UsageReader } from './usage.ts';
 import { isObjectText, malformed, mayString, needString } from './wire.ts';
 
@@ -57,7 +58,8 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   let calledTool = false;
   const slice = jsonSlicer(text);
   content.forEach((block: JsonValue, at) => {
-    const { kind } = readWholeBlock(block, () => slice(['content', at, 'input']), host, events);
+    const status = at === content.length - 1 ? endOfLast(stop.reason) : 'completed';
+    const { kind } = readWholeBlock(block, status, () => slice(['content', at, 'input']), host, events);
     calledTool ||= kind === 'tool';
   });
   const report = json['usage'];
@@ -68,11 +70,15 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   return events;
 }
 
-/** The body for a client. Throws `response_not_representable` for media and for calls without whole arguments (spec rule 11). */
+/**
+ * The body for a client. Throws the error of an answer that failed, and `response_not_representable` for media and for
+ * calls without whole arguments (spec rule 11).
+ */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === 'messages' && isObject(native.json)) {
     return editJson(native.text, messageEdits(native.json, [], context));
   }
+  if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   const content: JsonObject[] = [];
   const inputs: JsonEdit[] = [];
   const said = { toolUse: false, refusal: false };

@@ -1,7 +1,9 @@
 /** Stop reasons between the messages wire and canonical outcomes, in both directions. */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
+import type { ItemStatus } from '../canonical/item.ts';
 import type { IncompleteReason, Outcome } from '../canonical/outcome.ts';
+import { CUTTING_STOPS } from './wire.ts';
 
 export interface WireStop {
   readonly reason: string;
@@ -16,6 +18,11 @@ const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['pause_turn', 'pause'],
   ['compaction', 'compaction'],
 ]);
+
+/** How the last block of an answer ended that stopped for `reason`: a filter and a limit cut what was being said. */
+export function endOfLast(reason: string): ItemStatus {
+  return reason === 'refusal' || CUTTING_STOPS.has(reason) ? 'incomplete' : 'completed';
+}
 
 /** `calledTool`: the answer holds a client tool call, so a client of another dialect must answer it whatever the word says. */
 export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {
@@ -57,7 +64,7 @@ export interface Said {
 /**
  * The wire's stop for a finished answer. A call that was said always stops with `tool_use` unless the answer was cut (M1);
  * without one `tool_use` would leave the client waiting. A cut for a reason that this wire has no word for keeps the
- * upstream's own word, never that of a success.
+ * upstream's own word, never that of a success; a failed answer throws its error.
  */
 export function encodeStop(outcome: Outcome, said: Said): WireStop {
   if (outcome.status === 'completed') {
@@ -66,7 +73,7 @@ export function encodeStop(outcome: Outcome, said: Said): WireStop {
     if (outcome.stop === 'stopSequence') return { reason: 'stop_sequence', sequence: outcome.stopSequence };
     return { reason: 'end_turn' };
   }
-  if (outcome.status !== 'incomplete') return { reason: 'error' };
+  if (outcome.status !== 'incomplete') throw outcome.error;
   if (outcome.reason === 'other') {
     const word = outcome.native;
     return { reason: word === undefined || word === '' || SUCCESS_WORDS.has(word) ? 'other' : word };

@@ -17,9 +17,6 @@ export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as c
 /** The stop reasons that cut an answer anywhere, so that a block may be left open or its JSON unfinished. */
 export const CUTTING_STOPS: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded']);
 
-/** The only member of the input of a freeform custom tool that was lowered to a function. */
-export const LOWERED_INPUT = 'input';
-
 /** A needed object member of an upstream event. Throws GatewayError blaming the upstream. */
 export function needObject(parent: JsonObject, key: string, where: string): JsonObject {
   const value = parent[key];

@@ -8,27 +8,19 @@ import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonic
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
 import { readLogprobs } from '../logprobs.ts';
-import {
-  callHead,
-  finalInput,
-  inputMember,
-  joinRaw,
-  PARAGRAPH,
-  readAnnotation,
-  readCall,
-  readItem,
-  readPart,
-  readReasoning,
-} from './read-items.ts';
+import { readAnnotation } from './annotations.ts';
+import { callHead, inputMember, joinRaw, PARAGRAPH, readCall, readItem, readPart, readReasoning } from './read-items.ts';
 import {
   contradiction,
   finishedPart,
   headOf,
+  partHead,
+  partialOf,
   reasoningHead,
   type Slot,
-  spoken,
   type TextPart,
   textOf,
+  wholeDeltas,
   wholeHead,
 } from './slot.ts';
 import { listOf, malformed, wordOf } from './wire.ts';
@@ -178,19 +170,7 @@ export class Assembler {
       for (const part of slot.parts)
         if (part !== undefined && !part.ended) this.#endPart(slot, part, part.done, 'incomplete', events);
     } else if (slot.index !== undefined) {
-      events.push({ type: 'item.end', index: slot.index, item: this.#partial(slot), status: 'incomplete' });
-    }
-  }
-
-  /** Throws where a repetition of a finished item says something else than was said. */
-  checkRepeated(slot: Slot, repeated: JsonObject): void {
-    if (slot.type === 'message') {
-      const before = spoken(slot.item);
-      const again = spoken(repeated);
-      if (again !== '' && again !== before) throw contradiction(slot.type);
-    } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
-      const again = wordOf(repeated, inputMember(repeated));
-      if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
+      events.push({ type: 'item.end', index: slot.index, item: partialOf(slot, this.#context), status: 'incomplete' });
     }
   }
 
@@ -276,20 +256,6 @@ export class Assembler {
     events.push({ type: 'item.end', index: slot.index, item: ended, status });
   }
 
-  #partial(slot: Slot): OutputItem {
-    if (slot.type === 'reasoning') {
-      const raw = joinRaw(slot.raw);
-      const id = wordOf(slot.item, 'id');
-      return {
-        kind: 'reasoning',
-        ...(raw === '' ? {} : { raw }),
-        ...(slot.summary.length === 0 ? {} : { summary: [...slot.summary] }),
-        ...(id === undefined ? {} : { id }),
-      };
-    }
-    return readCall({ ...slot.item, status: 'incomplete', [inputMember(slot.item)]: slot.input }, this.#context);
-  }
-
   #startCall(slot: Slot, events: Events): void {
     const head = callHead(slot.item, this.#context);
     if (head === undefined) return;
@@ -305,27 +271,14 @@ export class Assembler {
   }
 
   #startPart(slot: Slot, kind: TextPart['kind'], events: Events): TextPart {
-    const id = wordOf(slot.item, 'id');
-    const phase = wordOf(slot.item, 'phase');
-    const facts = id === undefined ? {} : { id };
-    const head: ItemHead =
-      kind === 'refusal' ? { kind, ...facts } : { kind, role: 'assistant', ...(phase === undefined ? {} : { phase }), ...facts };
-    const index = this.#start(head, events);
+    const index = this.#start(partHead(slot, kind), events);
     return { index, kind, text: '', citations: [], logprobs: [], done: undefined, ended: false };
   }
 
   /** An item that was never streamed: its start, its content as one delta each, its end. */
   #whole(item: OutputItem, status: ItemStatus, events: Events): void {
     const index = this.#start(wholeHead(item), events);
-    if ((item.kind === 'text' || item.kind === 'refusal') && item.text !== '') {
-      const logprobs = item.kind === 'text' ? item.logprobs : undefined;
-      events.push({ type: 'item.delta', index, delta: textOf(item.text, logprobs) });
-    }
-    if (item.kind === 'text') {
-      for (const citation of item.citations) {
-        events.push({ type: 'item.delta', index, delta: { kind: 'citation', citation } });
-      }
-    }
+    for (const delta of wholeDeltas(item)) events.push({ type: 'item.delta', index, delta });
     events.push({ type: 'item.end', index, item, status });
   }
 

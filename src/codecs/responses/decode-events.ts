@@ -15,7 +15,7 @@ import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
-import { repeatedItems } from './repeated.ts';
+import { checkRepeated, repeatedItems } from './repeated.ts';
 import { malformed, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -145,43 +145,39 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   #child(name: string, json: JsonObject, slot: Slot, events: CanonicalEvent[]): void {
     const items = this.#items;
+    const said = meaningOf(name).text;
     // The order has checked that these are there where the event needs them.
+    const text = said === undefined ? '' : stringOf(json, said, name);
     const content = Number(json['content_index']);
     const summary = Number(json['summary_index']);
     switch (name) {
       case 'response.output_text.delta':
-        items.textDelta(slot, content, stringOf(json, 'delta', name), json['logprobs'], events);
-        break;
       case 'response.refusal.delta':
-        items.textDelta(slot, content, stringOf(json, 'delta', name), undefined, events);
+        items.textDelta(slot, content, text, json['logprobs'], events);
+        break;
+      case 'response.output_text.done':
+      case 'response.refusal.done':
+        items.textDone(slot, content, text, events);
         break;
       case 'response.reasoning_text.delta':
-        items.rawDelta(slot, content, stringOf(json, 'delta', name), events);
+        items.rawDelta(slot, content, text, events);
+        break;
+      case 'response.reasoning_text.done':
+        items.rawDone(slot, content, text, events);
         break;
       case 'response.reasoning_summary_text.delta':
-        items.summaryDelta(slot, summary, stringOf(json, 'delta', name), events);
+        items.summaryDelta(slot, summary, text, events);
+        break;
+      case 'response.reasoning_summary_text.done':
+        items.summaryDone(slot, summary, text, events);
         break;
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        items.inputDelta(slot, stringOf(json, 'delta', name), events);
-        break;
-      case 'response.output_text.done':
-        items.textDone(slot, content, stringOf(json, 'text', name), events);
-        break;
-      case 'response.refusal.done':
-        items.textDone(slot, content, stringOf(json, 'refusal', name), events);
-        break;
-      case 'response.reasoning_text.done':
-        items.rawDone(slot, content, stringOf(json, 'text', name), events);
-        break;
-      case 'response.reasoning_summary_text.done':
-        items.summaryDone(slot, summary, stringOf(json, 'text', name), events);
+        items.inputDelta(slot, text, events);
         break;
       case 'response.function_call_arguments.done':
-        items.inputDone(slot, stringOf(json, 'arguments', name), events);
-        break;
       case 'response.custom_tool_call_input.done':
-        items.inputDone(slot, stringOf(json, 'input', name), events);
+        items.inputDone(slot, text, events);
         break;
       case 'response.content_part.added':
         items.partAdded(slot, content, partOf(json, name), events);
@@ -213,7 +209,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const repeated = repeatedItems(output ?? [], items.slots);
     for (const { item, type, slot, position } of repeated.found) {
       if (slot?.closed === true) {
-        if (!isFailure) items.checkRepeated(slot, item);
+        if (!isFailure) checkRepeated(slot, item);
       } else {
         const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
         items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatus(item), events);

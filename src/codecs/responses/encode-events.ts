@@ -11,10 +11,12 @@ import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
+import { checkRepresentable } from './images.ts';
+import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
-import { checkRepresentable, ItemWriter } from './write-items.ts';
+import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
 
@@ -111,54 +113,48 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
     const { name, json } = native;
     if (!isObject(json)) return;
-    const end = events.find((event) => event.type === 'response.end');
     for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
+    const end = events.find((event) => event.type === 'response.end');
     const response = json['response'];
-    if (end !== undefined && !isObject(response)) {
+    if (end !== undefined) {
       // A bare `error` event is no ending that agents understand, nor is a terminal without its response.
-      this.#terminate(end.outcome);
+      if (isObject(response)) this.#spliceEnd(native.text, json, response, end.outcome);
+      else this.#terminate(end.outcome);
       return;
     }
     const edits = eventEdits(name, json, this.#context);
-    const inserted = end !== undefined && isObject(response) && this.#closeUnsaid(response, end.outcome);
-    let shown = name;
     if (isObject(response)) {
-      edits.push(...responseEdits(['response'], response, this.#context, end?.outcome));
-      if (end !== undefined) {
-        shown = `response.${end.outcome.status === 'cancelled' ? 'failed' : end.outcome.status}`;
-        if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
-        edits.push(...this.#backfill(response));
-      }
+      edits.push(...responseEdits(['response'], response, this.#context, undefined));
       this.#response = this.#shown(response);
     }
-    edits.push(...this.#number(json, inserted));
+    edits.push(...this.#number(json, false));
     const text = editJson(native.text, edits);
-    this.#out.push({ event: shown, data: text });
-    if (end !== undefined) this.ended = true;
-    else noteNative(this.#native, name, json, text);
+    this.#out.push({ event: name, data: text });
+    noteNative(this.#native, name, json, text);
+  }
+
+  /** The upstream's own terminal, behind the events that it owes. */
+  #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
+    const before = this.#sequence;
+    this.#begin();
+    const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
+    let edits = responseEdits(['response'], response, this.#context, outcome);
+    if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
+    let said = text;
+    if (owesItems(this.#native, response)) {
+      said = editJson(text, edits);
+      const output = settleItems(this.#native, said, outcome, this.#emit);
+      edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
+    }
+    edits.push(...this.#number(json, this.#sequence !== before));
+    this.#out.push({ event: shown, data: editJson(said, edits) });
+    this.ended = true;
   }
 
   #shown(response: JsonObject): JsonObject {
     const { responseId, model, request } = this.#context;
     const previous = request.previousResponseId;
     return { ...response, id: responseId, model, ...(previous === undefined ? {} : { previous_response_id: previous }) };
-  }
-
-  /** A terminal that lists nothing must not lose what was being said: open items end first (spec rule 8). True when any did. */
-  #closeUnsaid(response: JsonObject, outcome: Outcome): boolean {
-    if (listsOutput(response)) return false;
-    const open = [...this.#native.values()].filter((item) => item.final === undefined);
-    for (const item of open) closeItem(item, outcome.status === 'completed' ? 'completed' : 'incomplete', this.#emit);
-    return open.length > 0;
-  }
-
-  /** A terminal without its output gets the items that were streamed (known failure R17). */
-  #backfill(response: JsonObject): JsonEdit[] {
-    if (listsOutput(response)) return [];
-    const items = [...this.#native.values()].filter((item) => item.final !== undefined);
-    if (items.length === 0) return [];
-    items.sort((a, b) => a.outputIndex - b.outputIndex);
-    return [{ path: ['response', 'output'], value: `[${items.map((item) => item.final).join(',')}]` }];
   }
 
   /** Given numbers stay; an upstream without them gets them, and so does an event that comes after one of the gateway's own. */
@@ -170,8 +166,4 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
     return [{ path: ['sequence_number'], value: String(this.#sequence++) }];
   }
-}
-
-function listsOutput(response: JsonObject): boolean {
-  return Array.isArray(response['output']) && response['output'].length > 0;
 }

@@ -9,6 +9,7 @@ import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/re
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
+import { objectSchema } from '../tool-schema.ts';
 import { writeInput } from './write-input.ts';
 
 const PATH = '/responses';
@@ -24,6 +25,9 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   }
   if (request.conversation !== undefined) {
     throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
+  }
+  if (request.modalities?.some((modality) => modality !== 'text') === true) {
+    throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
   const names = nameTools(namesOf(request), RULE);
   const losses = new Set<string>();
@@ -95,18 +99,16 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObjec
     return [];
   }
   if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
   const identity = { name: names.toWire(tool.tool), ...given('description', tool.description) };
   if (tool.kind === 'custom' && tool.inputSchema === undefined)
     return [{ type: 'custom', ...identity, ...given('format', tool.format) }];
   if (tool.kind === 'custom') losses.add('custom tool with object schema');
-  const parameters = schemaOf(tool.kind === 'custom' ? tool.inputSchema : tool.parameters);
+  const schema = tool.kind === 'custom' ? tool.inputSchema : tool.parameters;
+  const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
+  // Vendors want an object schema, even an empty one.
+  const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
   return [{ type: 'function', ...identity, parameters, ...given('strict', tool.kind === 'function' ? tool.strict : undefined) }];
-}
-
-/** Vendors want an object schema, even an empty one. */
-function schemaOf(parameters: JsonObject | undefined): JsonObject {
-  if (parameters === undefined) return { type: 'object', properties: {} };
-  return Object.hasOwn(parameters, 'type') ? parameters : { type: 'object', ...parameters };
 }
 
 function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
@@ -121,17 +123,23 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
       return written.length === 0 ? undefined : choice.mode;
     case 'required':
       if (written.length > 0 || declared.length === 0) return choice.mode;
-      throw notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
+      throw unsatisfiable();
     case 'tool':
       return reference(choice.tool, choice.flavour);
     case 'allowed': {
-      if (choice.tools.length === 0) return choice.require ? 'required' : 'none';
+      // All that was allowed is another vendor's.
+      if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
+      if (choice.tools.length === 0) return 'none';
       const mode = choice.require ? 'required' : 'auto';
       return { type: 'allowed_tools', mode, tools: choice.tools.map((tool) => reference(tool, 'function')) };
     }
     case 'native':
       throw notConvertible('tool_choice', 'The chosen tool exists in another protocol only.');
   }
+}
+
+function unsatisfiable() {
+  return notConvertible('tool_choice', 'tool_choice requires a tool, and none of the tools exists in the selected protocol.');
 }
 
 function writeText(format: Format | undefined, verbosity: string | undefined): JsonObject | undefined {
@@ -169,6 +177,7 @@ function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
   if (request.seed !== undefined) losses.add('seed');
   if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
     losses.add('presence and frequency penalty');
+  if (request.logitBias !== undefined) losses.add('logit bias');
   if (request.stop !== undefined && request.stop.length > 0) losses.add('stop sequences');
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');

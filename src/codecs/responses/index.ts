@@ -1,5 +1,6 @@
 /** The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a WebSocket can carry them. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
+import { expandedStep, expandingDecoder } from '../parallel-wrapper.ts';
 import { decodeEvents } from './decode-events.ts';
 import { encodeEvents } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';
@@ -23,7 +24,7 @@ export const responsesUpstream: UpstreamCodec = {
   channelType: 'responses',
   losses: requestLosses,
   encodeRequest,
-  decodeEvents,
-  decodeResponse,
+  decodeEvents: (context) => expandingDecoder(decodeEvents(context), 'responses', context),
+  decodeResponse: (text, context) => expandedStep(decodeResponse(text, context), 'responses', context),
   decodeError,
 };

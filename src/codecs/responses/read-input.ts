@@ -10,7 +10,8 @@ import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
 import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
 import { optionalString, requiredString } from './members.ts';
-import { joinRaw, readAnnotation } from './read-items.ts';
+import { readAnnotation } from './annotations.ts';
+import { joinRaw } from './read-items.ts';
 import { ENVELOPE, OPAQUE_MEMBERS } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -235,6 +236,8 @@ function readReasoning(reader: InputReader, item: JsonObject, place: Place): Ite
   const contents = textsOf(item, 'content', place.at);
   const raw = joinRaw(contents.length === 0 ? [optionalString(item, 'text', place.at) ?? ''] : contents);
   const opaque = readOpaque(reader, item, place.at);
+  // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+  if (opaque === undefined && OPAQUE_MEMBERS.some((member) => stringIn(item, member))) return [];
   const reasoning: ReasoningItem = {
     kind: 'reasoning',
     ...(raw === '' ? {} : { raw }),
@@ -244,6 +247,10 @@ function readReasoning(reader: InputReader, item: JsonObject, place: Place): Ite
     ...place,
   };
   return [reasoning];
+}
+
+function stringIn(item: JsonObject, member: string): boolean {
+  return typeof item[member] === 'string' && item[member] !== '';
 }
 
 function textsOf(item: JsonObject, key: string, at: string): string[] {

@@ -2,11 +2,12 @@
  * Finished output items as canonical items: what `output_item.done`, the terminal event and a whole body repeat. Knows the
  * item shapes; does not know streams. Item types without a canonical reading become native items, whole.
  */
-import type { Citation, ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
+import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { DecodeContext } from '../codec.ts';
+import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
 import { parseDataUri } from '../media.ts';
 import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
@@ -64,25 +65,6 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
     ...(phase === undefined ? {} : { phase }),
     ...facts,
   };
-}
-
-/** A `url_citation` with whole positions, or a native citation. OpenAI counts characters as Python does: code points. */
-export function readAnnotation(annotation: JsonValue): Citation {
-  if (!isObject(annotation)) throw malformed('annotation');
-  const { url, title, start_index: start, end_index: end } = annotation;
-  if (annotation['type'] !== 'url_citation' || typeof url !== 'string')
-    return { kind: 'native', dialect: DIALECT, body: annotation };
-  const positioned = isPosition(start) && isPosition(end);
-  return {
-    kind: 'url',
-    url,
-    ...(typeof title === 'string' ? { title } : {}),
-    ...(positioned ? { start, end } : {}),
-  };
-}
-
-function isPosition(value: JsonValue | undefined): value is number {
-  return typeof value === 'number' && Number.isInteger(value) && value >= 0;
 }
 
 /** Texts of `content` or `summary` parts, in order. */

@@ -31,9 +31,20 @@ function readTool(value: JsonValue, at: string, namespace: string | undefined): 
     }
     default: {
       const name = value['name'];
-      return [{ kind: 'native', dialect: DIALECT, type, ...(typeof name === 'string' ? { name } : {}), body: value, at }];
+      const referenceAt = fileIn(value, at);
+      const named = typeof name === 'string' ? { name } : {};
+      const scoped = referenceAt === undefined ? {} : { referenceAt };
+      return [{ kind: 'native', dialect: DIALECT, type, ...named, body: value, ...scoped, at }];
     }
   }
+}
+
+/** The path of a private file in a built-in tool: the mask of the image tool, the files of a code container. */
+function fileIn(tool: JsonObject, at: string): string | undefined {
+  const { input_image_mask: mask, container } = tool;
+  if (isObject(mask) && typeof mask['file_id'] === 'string') return `${at}.input_image_mask.file_id`;
+  const files = isObject(container) ? container['file_ids'] : undefined;
+  return Array.isArray(files) && files.length > 0 ? `${at}.container.file_ids` : undefined;
 }
 
 function readFunction(tool: JsonObject, at: string, namespace: string | undefined): Tool {

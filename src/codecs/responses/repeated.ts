@@ -3,24 +3,32 @@
  * item type, so that no item borrows the identity of another (routers give new ids in the terminal, others leave items out).
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Slot } from './slot.ts';
-import { isKnownItem, malformed, stringOf, wordOf } from './wire.ts';
+import { finalInput, inputMember } from './read-items.ts';
+import { contradiction, type Slot } from './slot.ts';
+import { isKnownItem, listOf, malformed, stringOf, wordOf } from './wire.ts';
 
-export interface RepeatedItem {
+/** An item as it was streamed: as announced, then as finished. */
+export interface StreamedItem {
+  readonly outputIndex: number;
+  readonly type: string;
+  readonly item: JsonObject;
+}
+
+export interface RepeatedItem<Streamed extends StreamedItem> {
   readonly item: JsonObject;
   readonly type: string;
   readonly position: number;
   /** The item as it was streamed; undefined: it appears here for the first time. */
-  slot: Slot | undefined;
+  slot: Streamed | undefined;
 }
 
-export interface Repeated {
-  readonly found: readonly RepeatedItem[];
+export interface Repeated<Streamed extends StreamedItem> {
+  readonly found: readonly RepeatedItem<Streamed>[];
   /** An item with a canonical reading was streamed and is not repeated, though others are. */
   readonly isMissing: boolean;
 }
 
-type Rule = (entry: RepeatedItem, slot: Slot) => boolean;
+type Rule = (entry: RepeatedItem<StreamedItem>, slot: StreamedItem) => boolean;
 
 const RULES: readonly Rule[] = [
   (entry, slot) =>
@@ -29,8 +37,11 @@ const RULES: readonly Rule[] = [
   (entry, slot) => !otherCall(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
 ];
 
-export function repeatedItems(output: readonly JsonValue[], slots: ReadonlyMap<number, Slot>): Repeated {
-  const found = output.map((item, position): RepeatedItem => {
+export function repeatedItems<Streamed extends StreamedItem>(
+  output: readonly JsonValue[],
+  slots: ReadonlyMap<number, Streamed>,
+): Repeated<Streamed> {
+  const found = output.map((item, position): RepeatedItem<Streamed> => {
     if (!isObject(item)) throw malformed('response output');
     return { item, type: stringOf(item, 'type', 'response output'), position, slot: undefined };
   });
@@ -65,4 +76,21 @@ function otherCall(a: JsonObject, b: JsonObject): boolean {
 
 function contentOf(item: JsonObject): string {
   return JSON.stringify(item['content'] ?? item['arguments'] ?? item['input'] ?? item['result'] ?? item['summary'] ?? null);
+}
+
+/** Throws where a repetition of a finished item says something else than was said. */
+export function checkRepeated(slot: Slot, repeated: JsonObject): void {
+  if (slot.type === 'message') {
+    const again = spoken(repeated);
+    if (again !== '' && again !== spoken(slot.item)) throw contradiction(slot.type);
+  } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
+    const again = wordOf(repeated, inputMember(repeated));
+    if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
+  }
+}
+
+function spoken(message: JsonObject): string {
+  return listOf(message, 'content', 'message')
+    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
+    .join('');
 }

@@ -84,9 +84,10 @@ function readConversation(value: JsonValue | undefined): JsonValue | undefined {
   throw invalid('conversation', 'conversation must be an id or an object with an id.');
 }
 
+/** Semantics 6.1: text of the developer, first of all. */
 function readInstructions(reader: InputReader, value: JsonValue | undefined): Item[] {
   if (value === undefined || value === null) return [];
-  if (typeof value === 'string') return value === '' ? [] : [textItem(value, 'system', { at: 'instructions', turn: 0 })];
+  if (typeof value === 'string') return value === '' ? [] : [textItem(value, 'developer', { at: 'instructions', turn: 0 })];
   if (!Array.isArray(value)) throw invalid('instructions', 'instructions must be a string or an array of items.');
   return value.flatMap((item, index) => readInputItem(reader, item, ['instructions', index], index, 'developer'));
 }
@@ -182,7 +183,8 @@ function readFormat(text: JsonObject): Format | undefined {
 function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const reasoning = optionalObject(json, 'reasoning');
   if (reasoning === undefined) return undefined;
-  const effort = optionalString(reasoning, 'effort', 'reasoning');
+  const asked = optionalString(reasoning, 'effort', 'reasoning');
+  const effort = asked === 'minimum' ? 'minimal' : asked;
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;
   return { ...(effort === undefined ? {} : { effort }), ...(summary === undefined ? {} : { summary }) };

@@ -1,12 +1,13 @@
 /** One output item of an upstream stream while it is being said, and the canonical heads, deltas and ends made from it. */
 import { upstreamFault } from '../canonical/error.ts';
-import type { ItemHead } from '../canonical/event.ts';
+import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { Citation, Logprobs, OutputItem, TokenLogprob } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import { fitCitations } from '../citations.ts';
+import type { DecodeContext } from '../codec.ts';
 import { logprobsOf } from '../logprobs.ts';
-import type { readCall } from './read-items.ts';
-import { listOf, wordOf } from './wire.ts';
+import { inputMember, joinRaw, readCall } from './read-items.ts';
+import { wordOf } from './wire.ts';
 
 export interface TextPart {
   readonly index: number;
@@ -42,6 +43,14 @@ export function reasoningHead(slot: Slot): ItemHead {
   return { kind: 'reasoning', ...(id === undefined ? {} : { id }) };
 }
 
+export function partHead(slot: Slot, kind: TextPart['kind']): ItemHead {
+  const id = wordOf(slot.item, 'id');
+  const facts = id === undefined ? {} : { id };
+  if (kind === 'refusal') return { kind, ...facts };
+  const phase = wordOf(slot.item, 'phase');
+  return { kind, role: 'assistant', ...(phase === undefined ? {} : { phase }), ...facts };
+}
+
 export function headOf(call: ReturnType<typeof readCall>) {
   const { flavour, callId, tool, id } = call;
   return { flavour, callId, tool, ...(id === undefined ? {} : { id }) };
@@ -64,6 +73,32 @@ export function wholeHead(item: OutputItem): ItemHead {
   }
 }
 
+/** What a whole item says, as deltas: text once, then its citations. Other kinds need none, their end says all. */
+export function wholeDeltas(item: OutputItem): ItemDelta[] {
+  if (item.kind !== 'text' && item.kind !== 'refusal') return [];
+  const logprobs = item.kind === 'text' ? item.logprobs : undefined;
+  const citations = item.kind === 'text' ? item.citations : [];
+  return [
+    ...(item.text === '' ? [] : [textOf(item.text, logprobs)]),
+    ...citations.map((citation) => ({ kind: 'citation', citation }) as const),
+  ];
+}
+
+/** The reasoning or the call of an answer that was cut, as it stands. */
+export function partialOf(slot: Slot, context: DecodeContext): OutputItem {
+  if (slot.type !== 'reasoning') {
+    return readCall({ ...slot.item, status: 'incomplete', [inputMember(slot.item)]: slot.input }, context);
+  }
+  const raw = joinRaw(slot.raw);
+  const id = wordOf(slot.item, 'id');
+  return {
+    kind: 'reasoning',
+    ...(raw === '' ? {} : { raw }),
+    ...(slot.summary.length === 0 ? {} : { summary: [...slot.summary] }),
+    ...(id === undefined ? {} : { id }),
+  };
+}
+
 /** The end of a part: its last form where there is one, with what only the stream said. */
 export function finishedPart(slot: Slot, part: TextPart, said: OutputItem | undefined): OutputItem {
   const id = wordOf(slot.item, 'id');
@@ -82,12 +117,6 @@ export function finishedPart(slot: Slot, part: TextPart, said: OutputItem | unde
     ...(phase === undefined ? {} : { phase }),
     ...facts,
   };
-}
-
-export function spoken(message: JsonObject): string {
-  return listOf(message, 'content', 'message')
-    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
-    .join('');
 }
 
 export function contradiction(type: string) {

@@ -75,6 +75,21 @@ export function placeOf(item: ToldItem, part: ToldPart): JsonObject {
   return { ...place, content_index: item.content.indexOf(part) };
 }
 
+/** Begins a part of an item. `form`: as it is shown at its beginning. */
+export function addPart(item: ToldItem, type: PartType, emit: Emit, form?: JsonObject): ToldPart {
+  const part = tellPart(type);
+  (type === 'summary_text' ? item.summary : item.content).push(part);
+  const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
+  emit(name, { ...placeOf(item, part), part: form ?? partObject(part) });
+  return part;
+}
+
+export function annotate(item: ToldItem, part: ToldPart, annotation: JsonObject, emit: Emit): void {
+  const place = placeOf(item, part);
+  emit('response.output_text.annotation.added', { ...place, annotation_index: part.annotations.length, annotation });
+  part.annotations.push(annotation);
+}
+
 /** Says that a part is finished as it stands. */
 export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
   if (part.isClosed) return;
@@ -200,11 +215,11 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   }
 }
 
-function isPartType(type: unknown): type is PartType {
+export function isPartType(type: unknown): type is PartType {
   return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
 }
 
-function withoutOpaque(item: JsonObject): JsonObject {
+export function withoutOpaque(item: JsonObject): JsonObject {
   if (item['type'] !== 'reasoning') return item;
   return Object.fromEntries(Object.entries(item).filter(([key]) => !(OPAQUE_MEMBERS as readonly string[]).includes(key)));
 }

@@ -3,6 +3,7 @@
  * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
  * id belongs to it. Private file ids were checked by the dispatcher before.
  */
+import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type {
   Item,
@@ -18,7 +19,8 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
-import { dataUri } from '../media.ts';
+import { refuseForeignMedia } from '../foreign-media.ts';
+import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
 export interface InputWriter {
@@ -53,7 +55,7 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     }
     open.content.push(part);
   };
-  for (const item of items) {
+  for (const item of withAnsweredCalls(items, (feature) => writer.losses.add(feature))) {
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':
@@ -103,6 +105,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
     case 'reasoning':
       return writeReasoning(item, writer);
     case 'native':
+      refuseForeignMedia(item);
       return undefined;
   }
 }
@@ -129,15 +132,18 @@ function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonO
   return [];
 }
 
-/** Raw text stays raw, a summary goes only with the opaque value that it belongs to, under that value's own id. */
+/** Raw text stays raw, a summary goes only with its opaque value, under that value's own id; another owner's item is left out whole. */
 function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
   const { opaque } = item;
   const { target } = writer;
   const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
-  if (opaque !== undefined && !isOurs) writer.losses.add('reasoning: opaque of another owner');
+  if (opaque !== undefined && !isOurs) {
+    writer.losses.add('reasoning: opaque of another owner');
+    return undefined;
+  }
   const summary = isOurs ? (item.summary ?? []).map((text) => ({ type: 'summary_text', text })) : [];
   const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
-  if (opaque === undefined || !isOurs) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
+  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary, ...content };
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
@@ -149,10 +155,10 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   };
 }
 
-/** Encrypted reasoning must be followed by what it led to (known failure R23): one that is not goes. */
+/** Reasoning must be followed by what it led to (known failure R23): one that is not goes. */
 function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   return input.filter((item, index) => {
-    if (item['type'] !== 'reasoning' || item['encrypted_content'] === undefined) return true;
+    if (item['type'] !== 'reasoning') return true;
     const next = input.slice(index + 1).find((later) => later['type'] !== 'reasoning');
     if (next === undefined) return false;
     return next['role'] === 'assistant' || next['type'] === 'function_call' || next['type'] === 'custom_tool_call';
@@ -193,11 +199,10 @@ function imagePart(media: Media): JsonObject {
 }
 
 function filePart(media: Media, writer: InputWriter): JsonObject {
-  const filename = media.filename === undefined ? {} : { filename: media.filename };
   const { source } = media;
   switch (source.from) {
     case 'inline':
-      return { type: 'input_file', ...filename, file_data: dataUri(source) };
+      return { type: 'input_file', filename: media.filename ?? filenameOf(source.mime), file_data: dataUri(source) };
     case 'url':
       return { type: 'input_file', file_url: source.url };
     case 'reference':

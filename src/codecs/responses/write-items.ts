@@ -7,42 +7,22 @@
  * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
  * the message or image): `request.ts` gives it back to its item.
  */
-import { notRepresentable } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
-import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
+import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
-import { spanOf } from '../citations.ts';
 import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
-import {
-  closeItem,
-  closePart,
-  type Emit,
-  type PartType,
-  partObject,
-  placeOf,
-  type ToldItem,
-  type ToldPart,
-  tellItem,
-  tellPart,
-} from './told.ts';
-import { ID_PREFIX, IMAGE_FACTS, type KnownItemType } from './wire.ts';
+import { writeCitation, writeCitations } from './annotations.ts';
+import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
+import { addPart, annotate, closeItem, closePart, type Emit, type ToldItem, type ToldPart, tellItem } from './told.ts';
+import { ID_PREFIX, type KnownItemType } from './wire.ts';
 
 /** One canonical item while it is open. */
 interface Handle {
   readonly head: ItemHead;
   item: ToldItem | undefined;
   part: ToldPart | undefined;
-}
-
-/** Throws `response_not_representable` for what the dialect cannot say. Called before anything of a step is written. */
-export function checkRepresentable(item: OutputItem): void {
-  if (item.kind !== 'media') return;
-  const { media } = item;
-  if (media.type !== 'image')
-    throw notRepresentable(`The answer holds ${media.type} content, which the responses protocol cannot carry.`);
-  if (media.source.from !== 'inline') throw notRepresentable('The answer holds an image without its content.');
 }
 
 export class ItemWriter {
@@ -106,7 +86,7 @@ export class ItemWriter {
         const annotation = writeCitation(delta.citation);
         if (annotation === undefined) return;
         const { item, part } = this.#openText(handle);
-        this.#annotate(item, part, annotation);
+        annotate(item, part, annotation, this.#emit);
         return;
       }
       case 'raw':
@@ -153,14 +133,6 @@ export class ItemWriter {
     return item;
   }
 
-  #addPart(item: ToldItem, type: PartType): ToldPart {
-    const part = tellPart(type);
-    (type === 'summary_text' ? item.summary : item.content).push(part);
-    const name = type === 'summary_text' ? 'response.reasoning_summary_part.added' : 'response.content_part.added';
-    this.#emit(name, { ...placeOf(item, part), part: partObject(part) });
-    return part;
-  }
-
   #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
     part.text += text;
     const place = { item_id: item.id, output_index: item.outputIndex };
@@ -198,14 +170,8 @@ export class ItemWriter {
     }
     this.#run.open += 1;
     handle.item = this.#run.item;
-    handle.part = this.#addPart(handle.item, handle.head.kind === 'refusal' ? 'refusal' : 'output_text');
+    handle.part = addPart(handle.item, handle.head.kind === 'refusal' ? 'refusal' : 'output_text', this.#emit);
     return { item: handle.item, part: handle.part };
-  }
-
-  #annotate(item: ToldItem, part: ToldPart, annotation: JsonObject): void {
-    const place = placeOf(item, part);
-    this.#emit('response.output_text.annotation.added', { ...place, annotation_index: part.annotations.length, annotation });
-    part.annotations.push(annotation);
   }
 
   #endText(handle: Handle, text: string, whole: TextItem | undefined, status: ItemStatus): void {
@@ -215,7 +181,8 @@ export class ItemWriter {
       if (text.length > part.text.length) this.#say(item, part, text.slice(part.text.length), part.text === '' ? logprobs : []);
       const annotations = writeCitations(whole?.citations ?? []);
       const known = new Set(part.annotations.map((annotation) => JSON.stringify(annotation)));
-      for (const annotation of annotations) if (!known.has(JSON.stringify(annotation))) this.#annotate(item, part, annotation);
+      for (const annotation of annotations)
+        if (!known.has(JSON.stringify(annotation))) annotate(item, part, annotation, this.#emit);
       part.annotations = annotations;
       part.logprobs = logprobs;
       closePart(item, part, this.#emit);
@@ -254,7 +221,7 @@ export class ItemWriter {
     const parts = type === 'summary_text' ? item.summary : item.content;
     for (let missing = parts.length; missing <= index; missing += 1) {
       if (type === 'summary_text') for (const part of parts) closePart(item, part, this.#emit);
-      this.#addPart(item, type);
+      addPart(item, type, this.#emit);
     }
     const part = parts[index];
     if (part === undefined) return;
@@ -308,18 +275,10 @@ export class ItemWriter {
 
   #writeImage(whole: MediaItem): void {
     checkRepresentable(whole);
-    const { media } = whole;
-    if (media.source.from !== 'inline') return;
     this.#endRun();
-    const reported = media.reported ?? {};
-    const facts = Object.fromEntries(IMAGE_FACTS.flatMap((key) => (reported[key] === undefined ? [] : [[key, reported[key]]])));
     const item = this.#add('image_generation_call', { status: 'in_progress' });
-    const place = { item_id: item.id, output_index: item.outputIndex };
-    this.#emit('response.image_generation_call.in_progress', place);
-    this.#emit('response.image_generation_call.generating', place);
-    this.#emit('response.image_generation_call.completed', place);
-    const final = { ...item.announced, status: 'completed', ...facts, result: media.source.data };
-    this.#finishAs(item, final);
+    sayImageProgress(item, this.#emit);
+    this.#finishAs(item, finishedImage(item, whole.media));
     if (whole.opaque !== undefined) this.#carry(whole.opaque, item.id);
   }
 
@@ -340,21 +299,4 @@ export class ItemWriter {
     item.sealed = this.#context.seal(itemId === undefined ? opaque : { ...opaque, itemId });
     closeItem(item, 'completed', this.#emit);
   }
-}
-
-function writeCitations(citations: readonly Citation[]): JsonObject[] {
-  const annotations: JsonObject[] = [];
-  for (const citation of citations) {
-    const annotation = writeCitation(citation);
-    if (annotation !== undefined) annotations.push(annotation);
-  }
-  return annotations;
-}
-
-/** Undefined for what this dialect cannot say: no position, or another dialect's own citation. */
-function writeCitation(citation: Citation): JsonObject | undefined {
-  if (citation.kind === 'native') return citation.dialect === 'responses' ? citation.body : undefined;
-  const span = spanOf(citation);
-  if (span === undefined) return undefined;
-  return { type: 'url_citation', end_index: span.end, start_index: span.start, title: citation.title ?? '', url: citation.url };
 }

@@ -155,13 +155,17 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       'Send one JSON object of type `response.create` with the fields of the POST body; `stream` is implied. One answer at a time, 128 turns a connection by default.',
       'The connection remembers its responses whatever `store` says, so `previous_response_id` always works on it. That memory ends with the connection.',
       'The header `OpenAI-Beta: responses_websockets=2026-02-04` makes a v1 connection, which ends a turn with `response.done` and may send `response.append`. Everything else is v2, which ends it with `response.completed`.',
+      'A message may be as large as a POST body; a larger one is answered with `request_too_large` and ends the connection with the close code 1009.',
       'A request without the upgrade gets 426.',
     ],
     responses: [{ status: 101, text: 'The connection is a WebSocket.' }],
     events: [
       ...RESPONSE_EVENTS,
       { name: 'response.done', text: 'The ending on v1 connections.' },
-      { name: 'error', text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused.' },
+      {
+        name: 'error',
+        text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. Its codes are those of POST, and `invalid_websocket_event`, `websocket_busy` (an answer is being made), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`.',
+      },
     ],
     errors: [
       'unauthorized',

@@ -11,6 +11,7 @@ import type { UpstreamRequest } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { editJson, type JsonEdit } from '../../codecs/json-text.ts';
 import type { Channel } from '../config/config.ts';
+import { isListHeader, joinList } from './header-lists.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';
 import { UpstreamCall, type UpstreamHead } from './upstream-call.ts';
 
@@ -157,7 +158,7 @@ function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOpti
   Object.assign(headers, options.traceHeaders ?? passedOn(options.clientHeaders), outgoing.headers, credentials(channel));
   for (const [name, value] of channel.options.headers) {
     if (value === null) delete headers[name];
-    else headers[name] = value;
+    else headers[name] = isListHeader(name) ? joinList(headers[name], value) : value;
   }
   return headers;
 }

@@ -4,9 +4,10 @@ import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } 
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { parseJsonBody, readBody, receiveBody } from '../body.ts';
 import type { Call } from '../gateway.ts';
+import type { Place } from '../key-slots.ts';
 
 /** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
-export async function receiveImageRequest(call: Call, operation: ImageOperation): Promise<ImageRequest> {
+export async function receiveImageRequest(call: Call, operation: ImageOperation, place: Place): Promise<ImageRequest> {
   const { request, response, config, gateway } = call;
   const { jsonBytes, multipartBytes, bodyMs } = config.limits;
   const contentType = request.headers['content-type'];
@@ -17,12 +18,19 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation)
       throw new GatewayError('unsupported_media_type', `This endpoint takes ${wanted}.`);
     }
     const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
-    const { text, json } = parseJsonBody(await readBody(request, response, limits, gateway.clock));
+    const bytes = await readBody(request, response, limits, gateway.clock);
+    place.weighs(bytes.length);
+    const { text, json } = parseJsonBody(bytes);
     return readImageJson(operation, text, json);
   }
   const reader = createMultipartReader(boundary, { maxBytes: multipartBytes });
   const limits = { maxBytes: multipartBytes, timeoutMs: bodyMs };
-  await receiveBody(request, response, limits, gateway.clock, (chunk) => reader.push(chunk));
+  let size = 0;
+  await receiveBody(request, response, limits, gateway.clock, (chunk) => {
+    size += chunk.length;
+    reader.push(chunk);
+  });
+  place.weighs(size);
   return readImageForm(reader.end());
 }
 

@@ -31,8 +31,8 @@ const MAX_AT_ONCE = 4;
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
   const { gateway, config } = call;
   const principal = await identify(call);
-  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.multipartBytes);
-  const request = await receiveImageRequest(call, operation);
+  const place = gateway.keySlots.enter(call, principal.key.id, config.limits.multipartBytes);
+  const request = await receiveImageRequest(call, operation, place);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
@@ -68,6 +68,7 @@ async function serveWhole(call: Call, request: ImageRequest, runs: readonly Pict
     const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
     const [only] = runs;
     const headers = runs.length === 1 && only !== undefined ? only.headers : {};
+    await Promise.all(runs.map((run) => run.settleFirst()));
     new Waiting(call.response).answer({ status: 200, body, headers });
     for (const run of runs) run.said();
   } finally {
@@ -102,6 +103,7 @@ async function serveStream(call: Call, request: ImageRequest, channels: readonly
   await run.draw();
   const { answer } = run;
   try {
+    await run.settleFirst();
     await committed.end(
       answer === undefined
         ? failureFrames(run.failure)

@@ -11,7 +11,6 @@ import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
 import { checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
-import { parseJsonBody, readBody } from '../body.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
@@ -25,6 +24,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { Meter } from '../meter.ts';
+import { receiveJson } from '../receive-json.ts';
 import { carriesOpaque, needOf } from '../text/need.ts';
 import type { Asked } from '../text/serve-text.ts';
 
@@ -71,9 +71,11 @@ async function forward(call: Call, asked: Asked): Promise<void> {
       taken.succeeded();
       meter.took(taken.channel, wireModel(taken.channel, request.model), taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+      const ending = { status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) };
+      await meter.settleFirst(() => ending);
       new Waiting(call.response).answer({ status: 200, body: taken.answer.text, headers });
       meter.words();
-      await meter.settle({ status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) });
+      await meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });
@@ -92,10 +94,9 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
 }
 
 async function receive(call: Call): Promise<Asked> {
-  const { gateway, config } = call;
+  const { gateway } = call;
   const principal = await identify(call);
-  const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
-  const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  const { text, json } = await receiveJson(call, principal);
   refuseStream(json);
   const past = await findPrevious(gateway, principal, json);
   return recall({ gateway, principal, text, json, past });

@@ -13,7 +13,6 @@ import {
 } from '../../codecs/embeddings/index.ts';
 import { checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
-import { parseJsonBody, readBody } from '../body.ts';
 import { callUpstream } from '../dispatch/call-upstream.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { dispatch, type Target } from '../dispatch/dispatch.ts';
@@ -23,13 +22,12 @@ import { isClientGone, toGatewayError } from '../errors.ts';
 import { Waiting } from '../exchange.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { Meter } from '../meter.ts';
+import { receiveJson } from '../receive-json.ts';
 
 export const embeddings: Handler = async (call) => {
   const { gateway, config } = call;
   const principal = await identify(call);
-  gateway.keySlots.enter(principal.key.id, call.request, call.response, config.limits.key, config.limits.jsonBytes);
-  const limits = { maxBytes: config.limits.jsonBytes, timeoutMs: config.limits.bodyMs };
-  const { text, json } = parseJsonBody(await readBody(call.request, call.response, limits, gateway.clock));
+  const { text, json } = await receiveJson(call, principal);
   const request = readEmbeddingRequest(text, json);
   call.notes.model = request.model;
   const model = checkModel(config, principal, request.model);
@@ -66,9 +64,11 @@ export const embeddings: Handler = async (call) => {
       taken.succeeded();
       meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+      const ending = { status: 200, usage: taken.answer.usage ?? estimated(request) };
+      await meter.settleFirst(() => ending);
       new Waiting(call.response).answer({ status: 200, body: taken.answer.body, headers });
       meter.words();
-      await meter.settle({ status: 200, usage: taken.answer.usage ?? estimated(request) });
+      await meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });

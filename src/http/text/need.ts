@@ -1,7 +1,7 @@
 /** What a text request needs of the Channel that serves it. */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { Item } from '../../codecs/canonical/item.ts';
+import type { Item, Media } from '../../codecs/canonical/item.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Model } from '../config/config.ts';
@@ -15,7 +15,7 @@ export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass
       `The model ${model.name} is a model for ${model.kind}: this endpoint does not serve it.`,
     );
   }
-  const referenceAt = firstReference(request.items);
+  const referenceAt = firstReference(request);
   const bound = boundTo(codecs, request);
   return {
     model: request.model,
@@ -38,18 +38,25 @@ function boundTo(
 }
 
 /** The path of the first file that is given by a private id. */
-function firstReference(items: readonly Item[]): string | undefined {
+function firstReference({ items, tools }: CanonicalRequest): string | undefined {
   for (const item of items) {
-    const media =
-      item.kind === 'media'
-        ? [item.media]
-        : item.kind === 'toolResult'
-          ? item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []))
-          : [];
-    const found = media.find(({ source }) => source.from === 'reference');
-    if (found !== undefined) return found.at ?? item.at ?? '';
+    const found = referenceIn(item);
+    if (found !== undefined) return found;
   }
+  for (const tool of tools) if (tool.kind === 'native' && tool.referenceAt !== undefined) return tool.referenceAt;
   return undefined;
+}
+
+function referenceIn(item: Item): string | undefined {
+  if (item.kind === 'native') return item.referenceAt;
+  const found = mediaOf(item).find(({ source }) => source.from === 'reference');
+  return found === undefined ? undefined : (found.at ?? item.at ?? '');
+}
+
+function mediaOf(item: Item): readonly Media[] {
+  if (item.kind === 'media') return [item.media];
+  if (item.kind !== 'toolResult') return [];
+  return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
 export function carriesOpaque(request: CanonicalRequest): boolean {

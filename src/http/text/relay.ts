@@ -17,6 +17,8 @@ export interface RelayWatch {
   onWords(): void;
   /** What must be done before the words in hand may go out. */
   beforeWords?(): Promise<void> | undefined;
+  /** What must be done before the last words may go out. `told` is the failure that they say. */
+  beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
@@ -46,6 +48,8 @@ export async function relay(
       if (words.length > 0) {
         const pending = watch.beforeWords?.();
         if (pending !== undefined) await pending;
+        const ending = voice.over ? watch.beforeEnd?.(told) : undefined;
+        if (ending !== undefined) await ending;
         const full = writer.write(words);
         watch.onWords();
         if (full !== undefined) {

@@ -2,7 +2,7 @@
 import { formatUsd } from '../../store/money.ts';
 import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
-import { report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { oneLine, report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
 const PAGE = 1000;
@@ -62,7 +62,9 @@ function line(row: RequestLogRow): string {
     errorCode === undefined ? channelId : `${channelId}!${errorCode}`,
   );
   const what = row.errorCode === undefined ? row.status : `${row.status} ${row.errorCode}`;
-  return `${at} ${row.requestId} ${row.endpoint} ${row.model} ${row.httpStatus ?? ''} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`;
+  return oneLine(
+    `${at} ${row.requestId} ${row.endpoint} ${row.model} ${row.httpStatus ?? ''} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`,
+  );
 }
 
 function detail(row: RequestLogRow): string {
@@ -71,6 +73,6 @@ function detail(row: RequestLogRow): string {
       `  ${new Date(startedAtMs).toISOString()} ${channelId} ${upstreamModel} ${durationMs}ms ${upstreamStatus ?? ''} ${errorCode ?? 'ok'} ${errorText ?? ''}`,
   );
   return [line(row), ...attempts, ...(row.errorText === undefined ? [] : [`  ${row.errorText}`])]
-    .map((text) => text.trimEnd())
+    .map((text) => oneLine(text.trimEnd()))
     .join('\n');
 }

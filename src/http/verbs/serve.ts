@@ -11,6 +11,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfigError } from '../config/config-error.ts';
 import { parseConfig } from '../config/parse.ts';
+import { changedAtStartOnly } from '../config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
 import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
 import type { Gateway } from '../gateway.ts';
@@ -20,7 +21,7 @@ import { createLogger } from '../logs.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary, isWorker, leavePrimary, runWorkers, type Signal, workerPost } from '../workers.ts';
+import { answerPrimary, isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -73,17 +74,21 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
+  let atStart: Config | undefined;
   const source = new FileConfig(path, options.load, {
     onAccepted(config) {
       metrics?.configReload(true);
       log.info({ path, revision: config.revision }, 'configuration reloaded');
+      const keys = atStart === undefined ? [] : changedAtStartOnly(atStart, config);
+      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: what they say now waits for a restart');
     },
     onRefused(error) {
       metrics?.configReload(false);
       refused(error);
     },
   });
-  log.level = source.current().log.level;
+  atStart = source.current();
+  log.level = atStart.log.level;
   source.startWatching();
   if (options.workers > 1 && !isWorker) {
     const { operations } = source.current();
@@ -91,6 +96,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     const { workers: count, clock, onSignal } = options;
     return await runWorkers({ count, operations, clock, log, onSignal });
   }
+  const orphaned = primaryGone();
   const store = await options.openStore(source.current(), problemsTo(log));
   try {
     const running = await start(options, source, store, log);
@@ -98,7 +104,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
     const { host } = source.current().listen;
     const greeting = `Mizu listens on http://${host}:${running.port}`;
-    return await untilStopped(options, { running, log, greeting, reload: () => source.reload() });
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
   } finally {
     source.close();
     await store.close();
@@ -158,13 +164,15 @@ interface Serving {
   readonly log: Logger;
   readonly greeting: string;
   readonly reload: () => void;
+  /** Settled when the process that hands out connections has died. */
+  readonly orphaned?: Promise<void>;
 }
 
 /**
  * Resolves with the exit code. A rejection that nobody caught is one request's: it is logged and the others go on. An exception that
  * nobody caught leaves a state that nobody knows: what is open may finish, then a supervisor starts a new process.
  */
-async function untilStopped(options: ServeOptions, { running, log, greeting, reload }: Serving): Promise<number> {
+async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
     let stopping = false;
     const stop = (code: number): void => {
@@ -176,6 +184,10 @@ async function untilStopped(options: ServeOptions, { running, log, greeting, rel
       log.error({ err: error, kind }, 'nobody caught this');
       if (kind === 'exception') stop(1);
     });
+    orphaned?.then(() => {
+      log.error('the primary process ended: what is open may finish');
+      stop(1);
+    }, reject);
     options.onSignal((signal) => {
       if (signal === 'renew') log.warn('only a gateway with --workers can renew them');
       else if (signal === 'reload') reload();

@@ -45,16 +45,26 @@ export function textOption(context: VerbContext, name: string): string | undefin
   return typeof value === 'string' ? value : undefined;
 }
 
+/** What would move a terminal's cursor, end its line or turn its words around; line ends apart, which a report has of its own. */
+const COMMANDS = /[\p{Cc}\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** One line of a report that may hold words of clients and upstreams: what commands a terminal is spelled as JSON spells it. */
+export function oneLine(text: string): string {
+  return text.replace(COMMANDS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+}
+
 /** Prints JSON with `--json`, otherwise the text; bigints become strings. */
 export function report(context: VerbContext, value: unknown, text: string): void {
   const replacer = (_key: string, member: unknown): unknown => (typeof member === 'bigint' ? member.toString() : member);
-  context.print(context.json ? JSON.stringify(value, replacer) : text);
+  // Texts of several lines are made of lines and cells that went through `oneLine` where anybody else has a say in them.
+  context.print((context.json ? JSON.stringify(value, replacer) : text).split('\n').map(oneLine).join('\n'));
 }
 
 /** Columns, padded; the first row is the head. */
 export function table(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? '').length)));
-  return rows
+  const lines = rows.map((row) => row.map(oneLine));
+  const widths = (lines[0] ?? []).map((_, column) => lines.reduce((most, row) => Math.max(most, (row[column] ?? '').length), 0));
+  return lines
     .map((row) =>
       row
         .map((cell, column) => cell.padEnd(widths[column] ?? 0))

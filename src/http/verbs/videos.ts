@@ -4,7 +4,7 @@
  */
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
-import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, oneLine, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const videos: Verb = async (context) => {
   switch (context.args[0]) {
@@ -51,7 +51,8 @@ async function resolve(context: VerbContext): Promise<number> {
   const url = textOption(context, 'succeeded');
   const failed = textOption(context, 'failed');
   if ((url === undefined) === (failed === undefined)) throw new UsageError('give --succeeded URL or --failed MESSAGE');
-  if (url !== undefined && !URL.canParse(url)) throw new UsageError('--succeeded needs the URL of the result');
+  if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError('--succeeded needs the HTTP(S) URL of the result');
   const verdict =
     url === undefined
       ? ({
@@ -99,5 +100,5 @@ function describe(task: VideoTask): string {
   if (task.state === 'unknown') lines.push(`  reason    ${task.reason}`);
   if (task.state === 'succeeded') lines.push(`  output    ${task.outputUrl}`);
   if (task.state === 'failed') lines.push(`  error     ${task.error.code}: ${task.error.message}`);
-  return lines.join('\n');
+  return lines.map(oneLine).join('\n');
 }

@@ -13,6 +13,7 @@ import { clientIp } from '../client-ip.ts';
 import { clientGone, encodeGenericError, retryAfterSeconds, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { matchRoute, pathOfTarget } from '../route-table.ts';
+import { ClientSocket } from './client-socket.ts';
 import { Session } from './session.ts';
 
 export interface ResponsesSockets {
@@ -42,6 +43,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     closeTimeout: CLOSE_TIMEOUT_MS,
     // It costs more processor time and memory than the bytes are worth on a connection that talks JSON for an hour.
     perMessageDeflate: false,
+    WebSocket: ClientSocket,
   };
   const server = new WebSocketServer(options);
   const sessions = new Set<Session>();
@@ -57,13 +59,22 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   };
 
   const admit = async (request: IncomingMessage, ip: string): Promise<string> => {
-    if (draining) throw new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
+    refuseWhileDraining();
     const { key } = await authenticate(request, ip, gateway.store.keys, gateway.clock.now());
+    return key.id;
+  };
+
+  /** What others did while this key was looked up counts: nothing waits between here and the session. */
+  const checkRoom = (keyId: string): void => {
+    refuseWhileDraining();
     const most = gateway.config.current().websocket.perKey;
-    if (most !== undefined && (perKey.get(key.id) ?? 0) >= most) {
+    if (most !== undefined && (perKey.get(keyId) ?? 0) >= most) {
       throw new GatewayError('rate_limited', 'Too many open connections of this API key.', { retryAfterMs: 1000 });
     }
-    return key.id;
+  };
+
+  const refuseWhileDraining = (): void => {
+    if (draining) throw new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
   };
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {
@@ -110,6 +121,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         const ip = clientIp(request.socket.remoteAddress, request.headers, trustedProxies);
         const keyId = await admit(request, ip);
         if (!(socket instanceof Socket) || socket.destroyed) throw clientGone();
+        checkRoom(keyId);
         socket.off('error', onBroken);
         open(request, socket, head, keyId, ip);
       } catch (thrown) {

@@ -1,39 +1,30 @@
 /**
- * One WebSocket of a responses client (spec, "GET /v1/responses"): turn after turn through the same pipeline as POST, one at a time.
- * Holds what the connection may continue from, and nothing longer than the connection. Reads on while a turn is answered. Knows no
- * upstream and no money.
+ * One WebSocket of a responses client (spec, "GET /v1/responses"): one turn at a time, each like a POST of its own, until its count or
+ * its time is over. Reads on while a turn is answered. Knows no upstream and no money.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import type { RawData, WebSocket } from 'ws';
+import type { RawData } from 'ws';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { type JsonObject, parseJson, isObject } from '../../codecs/canonical/json.ts';
-import type { ClientCodec, Frame } from '../../codecs/codec.ts';
-import { editJson } from '../../codecs/json-text.ts';
-import type { Principal } from '../../store/keys.ts';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
-import { identify } from '../authenticate.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
-import { Committed, type Reply } from '../exchange.ts';
 import type { Asking, Gateway } from '../gateway.ts';
-import { atClientPath } from '../history/client-path.ts';
-import { ownerOf } from '../history/owner-of.ts';
-import type { PastTurn } from '../history/past-turn.ts';
-import { previousIdOf, previousResponseNotFound, recall } from '../history/recall.ts';
-import type { Answered } from '../history/remembering.ts';
 import { logRefusal } from '../refusal-log.ts';
-import { answerText, type Asked } from '../text/serve-text.ts';
-import { type ClientEvent, invalidEvent, readClientEvent } from './client-event.ts';
-import { errorText, eventText, type Spelling } from './event-text.ts';
+import { invalidEvent, readClientEvent } from './client-event.ts';
+import type { ClientSocket } from './client-socket.ts';
+import { Continuation } from './continuation.ts';
+import { errorText } from './event-text.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Outlet } from './outlet.ts';
+import { answerTurn, type TurnEvent } from './turn.ts';
 import { announcedVersion, type Version } from './version.ts';
-import { warmUp } from './warm-up.ts';
 
 export interface SessionOptions {
   readonly gateway: Gateway;
   readonly codec: ClientCodec;
-  readonly ws: WebSocket;
+  readonly ws: ClientSocket;
   readonly socket: Socket;
   /** The upgrade: its headers say who asks, for every turn anew. */
   readonly request: IncomingMessage;
@@ -44,29 +35,17 @@ export interface SessionOptions {
   readonly onClosed: () => void;
 }
 
-/** What the next turn may continue from. */
-interface Retained {
-  readonly id: string;
-  readonly turn: PastTurn;
-  /** The create without its input, for `response.append`; kept for clients that may send one. */
-  readonly controls: Buffer | undefined;
-}
-
-type TurnEvent = ClientEvent & { readonly kind: 'create' | 'append' };
-
-const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
-const MAX_HISTORY_ITEMS = 4096;
 const MISSED_PINGS = 2;
 const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008, failed: 1011 } as const;
 
 export class Session {
   readonly #options: SessionOptions;
   readonly #outlet: Outlet;
+  readonly #continuation: Continuation;
   readonly #openedAt: number;
   #state: SessionState = 'idle';
   #version: Version;
   #turns = 0;
-  #retained: Retained | undefined;
   #turn: AbortController | undefined;
   #queued: { readonly event: TurnEvent; readonly streamId: string | undefined } | undefined;
   #lastTurnAt: number;
@@ -76,6 +55,7 @@ export class Session {
     const { gateway, ws, socket, request } = options;
     this.#options = options;
     this.#outlet = new Outlet(ws, socket, gateway.clock, gateway.config.current().writeStallMs);
+    this.#continuation = new Continuation(gateway);
     this.#version = announcedVersion(request.headers);
     this.#openedAt = gateway.clock.monotonic();
     this.#lastTurnAt = this.#openedAt;
@@ -84,6 +64,11 @@ export class Session {
     ws.on('pong', () => {
       this.#missedPings = 0;
     });
+    ws.onTooLarge = () => {
+      const { messageBytes } = gateway.config.current().websocket;
+      const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
+      this.#outlet.say(errorText(error));
+    };
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
   }
@@ -123,7 +108,7 @@ export class Session {
       { client_request_id: clientRequestId, version: this.#version, turns: this.#turns, code },
       'websocket closed',
     );
-    this.#retained = undefined;
+    this.#continuation.forget();
     this.#outlet.close();
     this.#turn?.abort(clientGone());
     this.#options.onClosed();
@@ -175,7 +160,7 @@ export class Session {
 
   /** One turn from its authentication to its settled end. Never rejects. */
   async #run(event: TurnEvent, streamId: string | undefined): Promise<void> {
-    const { gateway, ws } = this.#options;
+    const { gateway, codec, ws } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
     const call = this.#asking(turn.signal);
@@ -183,7 +168,16 @@ export class Session {
     gateway.metrics.requestStarted(call.route);
     let failure: GatewayError | undefined;
     try {
-      await this.#answer(call, event, { isV1: this.#version === 'v1', streamId });
+      await answerTurn({
+        call,
+        codec,
+        event,
+        version: this.#version,
+        streamId,
+        outlet: this.#outlet,
+        continuation: this.#continuation,
+        onEnding: () => this.#move('said'),
+      });
     } catch (thrown) {
       failure = toGatewayError(thrown);
       if (failure.code === 'internal_error') {
@@ -207,87 +201,6 @@ export class Session {
       if (failure?.code === 'unauthorized') ws.close(CLOSE.policy, 'unauthorized');
       else if (this.#state === 'leaving') ws.close(CLOSE.goingAway, 'shutting down');
     }
-  }
-
-  async #answer(call: Asking, event: TurnEvent, spelling: Spelling): Promise<void> {
-    const { gateway, codec } = this.#options;
-    const principal = await identify(call);
-    const body = event.kind === 'create' ? event : this.#continued(event.input);
-    const past = await this.#find(principal, body.json);
-    this.#checkSize(call, past, body);
-    const { text, json } = body;
-    const onTurn = (turn: PastTurn, answered: Answered): void => this.#retain(turn, answered, text);
-    const asked: Asked = { ...recall({ gateway, principal, text, json, past, onTurn }), stream: true };
-    if (event.envelope['generate'] === false) {
-      const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {
-        throw atClientPath(thrown, asked.own);
-      });
-      await this.#outlet.writer().write(frames.map((frame) => eventText(frame, spelling)));
-      return;
-    }
-    const reply: Reply = {
-      answer: ({ body: whole }) => this.#outlet.say(typeof whole === 'string' ? whole : Buffer.from(whole).toString()),
-      commit: () => new Committed(this.#outlet.writer(), (frame) => this.#spell(frame, spelling)),
-    };
-    await answerText(call, codec, asked, reply);
-  }
-
-  #spell(frame: Frame, spelling: Spelling): string {
-    if (ENDINGS.has(frame.event ?? '')) this.#move('said');
-    return eventText(frame, spelling);
-  }
-
-  /** The last create with new input, for the one client that continues so. */
-  #continued(input: string): { readonly text: string; readonly json: JsonObject } {
-    const { id, controls } = this.#retained ?? {};
-    if (id === undefined || controls === undefined) {
-      throw new GatewayError('previous_response_not_found', 'There is no response on this connection to append to.', {
-        param: 'previous_response_id',
-      });
-    }
-    const text = editJson(controls.toString(), [
-      { path: ['previous_response_id'], value: JSON.stringify(id) },
-      { path: ['input'], value: input },
-    ]);
-    const json = parseJson(text);
-    if (!isObject(json)) throw new Error('a create is an object');
-    return { text, json };
-  }
-
-  async #find(principal: Principal, json: JsonObject): Promise<PastTurn | undefined> {
-    const id = previousIdOf(json);
-    if (id === undefined) return undefined;
-    if (this.#retained?.id === id) return this.#retained.turn;
-    const past = await this.#options.gateway.memory.find(id, ownerOf(principal));
-    if (past === undefined) throw previousResponseNotFound(id);
-    return past;
-  }
-
-  #checkSize(
-    call: Asking,
-    past: PastTurn | undefined,
-    { text, json }: { readonly text: string; readonly json: JsonObject },
-  ): void {
-    if (past === undefined) return;
-    const { input } = json;
-    const items = Array.isArray(input) ? input.length : 1;
-    if (past.totalItems + items <= MAX_HISTORY_ITEMS && past.totalBytes + text.length <= call.config.history.entryBytes) return;
-    throw new GatewayError(
-      'websocket_history_limit_exceeded',
-      'The conversation is too large to be continued on this connection.',
-    );
-  }
-
-  /** An answer that was cut leaves what could be continued before; one too large to be continued leaves nothing. */
-  #retain(turn: PastTurn, { responseId: id, status }: Answered, text: string): void {
-    if (status !== 'completed' || this.#state === 'closed') return;
-    const { entryBytes } = this.#options.gateway.config.current().history;
-    if (turn.totalItems > MAX_HISTORY_ITEMS || turn.totalBytes > entryBytes) {
-      this.#retained = undefined;
-      return;
-    }
-    const controls = this.#version === 'v2' ? undefined : controlsOf(text);
-    this.#retained = { id, turn, controls };
   }
 
   #asking(gone: AbortSignal): Asking {
@@ -315,17 +228,6 @@ function limitReached(): GatewayError {
   return new GatewayError(
     'websocket_connection_limit_reached',
     'Responses websocket connection limit reached. Create a new websocket connection to continue.',
-  );
-}
-
-function controlsOf(text: string): Buffer {
-  return Buffer.from(
-    editJson(text, [
-      { path: ['input'], value: undefined },
-      { path: ['previous_response_id'], value: undefined },
-      // A warm-up is followed by a question.
-      { path: ['generate'], value: undefined },
-    ]),
   );
 }
 

@@ -5,18 +5,6 @@ import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-lo
 import type { SpendRow } from '../spend-windows.ts';
 import { listed, listOf } from './listed.ts';
 
-const ATTEMPT = listed<AttemptEntry>({
-  channelId: 'plain',
-  channelType: 'plain',
-  upstreamModel: 'plain',
-  startedAtMs: 'plain',
-  durationMs: 'plain',
-  upstreamStatus: 'plain',
-  upstreamRequestId: 'plain',
-  errorCode: 'plain',
-  errorText: 'plain',
-});
-
 const USAGE = listed<BillableUsage>({
   input: 'plain',
   cachedInput: 'plain',
@@ -31,6 +19,19 @@ const USAGE = listed<BillableUsage>({
   videos: 'plain',
   meters: 'plain',
   serviceTier: 'plain',
+});
+
+const ATTEMPT = listed<AttemptEntry>({
+  channelId: 'plain',
+  channelType: 'plain',
+  upstreamModel: 'plain',
+  startedAtMs: 'plain',
+  durationMs: 'plain',
+  upstreamStatus: 'plain',
+  upstreamRequestId: 'plain',
+  errorCode: 'plain',
+  errorText: 'plain',
+  usage: USAGE,
 });
 
 const LINE = listed<ChargeLine>({

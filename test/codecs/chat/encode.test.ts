@@ -187,6 +187,14 @@ describe('chat streams of a chat upstream', () => {
     ]);
   });
 
+  it('keep the upstream’s own word for the end, also behind calls: only conversions say tool_calls for it', () => {
+    const call = { tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] };
+    const { steps } = decode([chunk(call), chunk({}, 'stop')]);
+    assert.match(encode(steps).at(-2) ?? '', /"finish_reason":"stop"/);
+    const converted = encode(steps.map(({ events }) => ({ events })));
+    assert.match(converted.at(-2) ?? '', /"finish_reason":"tool_calls"/);
+  });
+
   it('merge repeated finish chunks and give usage a chunk of its own', () => {
     const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame(finish)]);
     const frames = encode(steps, responseContext({ request: asking }));

@@ -56,6 +56,19 @@ describe('chat requests', () => {
     ]);
   });
 
+  it('leave out a reasoning item whose envelope cannot be opened, its words included', () => {
+    const words = { id: 'rs_1', format: 'openai-responses-v1', index: 0 };
+    const reasoning_details = [
+      { type: 'reasoning.summary', summary: 'HIDDEN', ...words },
+      { type: 'reasoning.encrypted', data: 'mz2.!broken', ...words },
+      { type: 'reasoning.summary', summary: 'kept', id: 'rs_2', index: 1 },
+    ];
+    const message = { role: 'assistant', content: 'a', reasoning: 'HIDDENkept', reasoning_details };
+    const text = { kind: 'text', role: 'assistant', text: 'a', citations: [] };
+    assert.deepEqual(itemsOf(message), [{ kind: 'reasoning', summary: ['kept'] }, text]);
+    assert.deepEqual(itemsOf({ ...message, reasoning_details: reasoning_details.slice(0, 2) }), [text]);
+  });
+
   it('read assistant turns, tool results and the custom flavour', () => {
     const calls = [
       { id: 'a', type: 'function', function: { name: 'f', arguments: '' } },

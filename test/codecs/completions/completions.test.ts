@@ -7,6 +7,7 @@ import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Frame, ResponseContext } from '../../../src/codecs/codec.ts';
+import { chatUpstream } from '../../../src/codecs/chat/index.ts';
 import { completionsClient } from '../../../src/codecs/completions/index.ts';
 import { type ClientState, checkClientFrame } from '../../../src/codecs/completions/lifecycle.ts';
 
@@ -55,6 +56,21 @@ const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', 
 const call: OutputItem = { kind: 'toolCall', flavour: 'function', callId: 'a', tool: { name: 'f' }, input: '{}' };
 
 describe('legacy completions requests', () => {
+  it('reach a chat upstream with every control that both have', () => {
+    const controls = { temperature: 0.5, top_p: 0.25, seed: 4, presence_penalty: 0.1, frequency_penalty: 0.2, user: 'u' };
+    const body = { model: 'm', prompt: 'hi', max_tokens: 9, stop: ['x'], logit_bias: { '5': -100 }, ...controls };
+    const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'up' };
+    const target = { owner, options: {}, facts: {}, withoutOpaque: false, mint: (prefix: string) => prefix };
+    assert.deepEqual(JSON.parse(chatUpstream.encodeRequest(requestOf(body), target).body), {
+      model: 'up',
+      messages: [{ role: 'user', content: 'hi' }],
+      max_completion_tokens: 9,
+      stop: ['x'],
+      logit_bias: { '5': -100 },
+      ...controls,
+    });
+  });
+
   it('are one user text', () => {
     for (const prompt of ['hi', ['hi']]) {
       const request = requestOf({ model: 'm', prompt, n: 1, stop: ['\n'], max_tokens: 5, logprobs: null, suffix: null });

@@ -194,8 +194,8 @@ test('arguments that arrive by path are built whole, and refused when they are n
   assert.equal(item.opaque?.value, 'S');
 
   const malformed = gatewayError('upstream_error', { reason: 'malformed_event' });
-  for (const jsonPath of ['list', '$.', '$.a[5]', '$', '$.a[']) {
-    assert.throws(() => decodeStream([start, piece([{ jsonPath, stringValue: 'x' }]), STOP]), malformed, jsonPath);
+  for (const jsonPath of ['list', '$.', '$.a[5]', '$', '$.a[', `$${'.a'.repeat(50_000)}`, `$["${'a'.repeat(20_000_000)}"]`]) {
+    assert.throws(() => decodeStream([start, piece([{ jsonPath, stringValue: 'x' }]), STOP]), malformed, jsonPath.slice(0, 20));
   }
   const illegal = gatewayError('upstream_error', { reason: 'illegal_lifecycle' });
   assert.throws(() => decodeStream([start, chunkOf([{ text: 'x' }]), STOP]), illegal);

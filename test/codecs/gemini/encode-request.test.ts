@@ -164,7 +164,7 @@ test('G18 T8: arguments may be nothing, null or a string that holds an object; a
   }
 });
 
-test('G1: the first unsigned call of each step of the current turn is marked as foreign, earlier turns are not', () => {
+test('G1: the first unsigned call of each step is marked as foreign, and stays so when the conversation goes on', () => {
   const step = (id: string, opaque?: Opaque): Item[] => [
     call(id, 'f', '{}', opaque === undefined ? {} : { opaque }),
     call(`${id}b`, 'f', '{}'),
@@ -175,20 +175,23 @@ test('G1: the first unsigned call of each step of the current turn is marked as 
   const signatures = (contents(items) as { parts: { thoughtSignature?: string; functionCall?: unknown }[] }[]).flatMap(
     (content) => content.parts.filter((part) => part.functionCall !== undefined).map((part) => part.thoughtSignature),
   );
-  assert.deepEqual(signatures, [undefined, undefined, 'S', undefined, SKIP, undefined]);
+  assert.deepEqual(signatures, [SKIP, undefined, 'S', undefined, SKIP, undefined]);
 });
 
 test('G3 G4 S2: a value of another owner is never sent, and after a refusal none is', () => {
   const scoped: Opaque = { owner: { ...OWNER, scope: 'https://elsewhere.example' }, value: 'ELSEWHERE' };
   const raw: Opaque = { owner: { client: 'messages' }, value: 'RAW' };
-  const items = [user('q'), model('a', scoped), { kind: 'reasoning', opaque: raw } as Item, model('b', other), user('c')];
+  const thought: Item = { kind: 'reasoning', summary: ['HIDDEN'], opaque: raw };
+  const items = [user('q'), model('a', scoped), thought, model('b', other), user('c')];
   const body = JSON.stringify(contents(items));
   assert.doesNotMatch(body, /ELSEWHERE|RAW|FOREIGN|thoughtSignature/);
+  assert.doesNotMatch(body, /HIDDEN|"thought"/, 'the words of a dropped value go with it');
   assert.ok(losses({ items }).includes('reasoning: opaque of another owner'));
 
   const own = [user('q'), call('c', 'f', '{}', { opaque: mine('SECRET') }), result('c', 'r')];
-  const second = JSON.stringify(contents(own, { withoutOpaque: true }));
-  assert.doesNotMatch(second, /SECRET/);
+  const thinking: Item = { kind: 'reasoning', summary: ['HIDDEN'], opaque: mine('SECRET', 'thought') };
+  const second = JSON.stringify(contents([thinking, ...own], { withoutOpaque: true }));
+  assert.doesNotMatch(second, /SECRET|HIDDEN/);
   assert.ok(second.includes(SKIP));
 });
 
@@ -318,7 +321,7 @@ test('G8 G12: tools are declared under legal unique names with lowered parameter
   }
   assert.throws(
     () => bodyOf({ tools: [tool('bad', { type: 'string' })] }),
-    gatewayError('invalid_request', { param: 'tools[0].parameters' }),
+    gatewayError('unsupported_conversion', { param: 'tools[0].parameters' }),
   );
 });
 

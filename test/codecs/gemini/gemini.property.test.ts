@@ -125,12 +125,11 @@ test('every text of the user and every answered call arrives, in order', () => {
         }
       }
       const wanted = made.items.flatMap((one) =>
-        one.kind === 'text' && one.role === 'user' && one.text !== '' ? [one.text] : [],
+        // A lone space may also be the turn that the protocol wants before a model speaks.
+        one.kind === 'text' && one.role === 'user' && one.text !== '' && one.text !== ' ' ? [one.text] : [],
       );
-      assert.deepEqual(
-        said.filter((text) => !text.startsWith('<system_message>') && !(text === ' ' && !wanted.includes(' '))),
-        wanted,
-      );
+      const heard = said.filter((text) => !text.startsWith('<system_message>') && text !== ' ');
+      assert.deepEqual(heard, wanted);
       const inputs = made.items.flatMap((one) => (one.kind === 'toolCall' ? [JSON.stringify(JSON.parse(one.input))] : []));
       let at = -1;
       for (const call of calls) {

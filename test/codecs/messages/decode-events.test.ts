@@ -215,6 +215,9 @@ test('a freeform custom tool that was lowered comes back as its text', () => {
   const [cut] = fold(stream(['{"input":"a\\n', 'b\\'], 'max_tokens').events).items;
   assert.equal(cut?.item.kind === 'toolCall' && cut.item.input, 'a\nb');
   assert.equal(cut?.status, 'incomplete');
+  const megabytes = 'x'.repeat(20_000_000);
+  const [long] = fold(stream([`{"input":"${megabytes}`], 'max_tokens').events).items;
+  assert.ok(long?.item.kind === 'toolCall' && long.item.input === megabytes);
 });
 
 test('an error answer: what clients may read, and the rest for the log', () => {

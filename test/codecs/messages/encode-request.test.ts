@@ -104,7 +104,7 @@ test('custom tools: object schema and JSON arguments, else refused or lowered', 
   const body = encodeFor({ tools: [custom({ inputSchema: schema })], items: items('{"x":1}') });
   assert.deepEqual(body['tools'], [{ name: 'c', input_schema: schema }]);
   refused({ tools: [custom({ inputSchema: schema })], items: items('free') }, 'call a');
-  refused({ tools: [custom({ inputSchema: { type: 'array' } })], items: hi }, 'tools[0]');
+  refused({ tools: [custom({ inputSchema: { type: 'array' } })], items: hi }, 'tools[0].input_schema');
   refused({ tools: [custom({})], items: hi }, 'tools[0]');
   const lowered = encodeFor({ tools: [custom({})], items: items('free') }, { options: { lowerCustomTools: true } });
   assert.match(JSON.stringify(lowered), /"input":\{"input":"free"\}/);

@@ -28,7 +28,7 @@ test('blocks of every kind become items with their path and turn', () => {
           { type: 'text', text: '' },
           { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
           { type: 'document', title: 'T', source: { type: 'text', media_type: 'text/plain', data: 'D' } },
-          { type: 'search_result', source: 's', title: 't', content: [] },
+          { type: 'container_upload', file_id: 'f' },
         ],
       },
       { role: 'assistant', content: [{ type: 'tool_use', id: 'c', name: 'f', input: { '2': 1.0, '1': { b: 1 } } }] },
@@ -54,6 +54,21 @@ test('blocks of every kind become items with their path and turn', () => {
   );
   assert.deepEqual(reasoning, { budget: 5000, summary: 'auto' });
   assert.equal(userId, 'u');
+});
+
+test('a search result of the client is text for other dialects, alone and in a tool result', () => {
+  const found = { type: 'search_result', source: 'https://e.x', title: 'T', content: [{ type: 'text', text: 'body' }] };
+  const { items } = decodeBody({
+    model: 'm',
+    messages: [
+      { role: 'user', content: [found] },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ ...found, title: undefined }] }] },
+    ],
+  });
+  assert.equal(items[0]?.kind === 'text' ? items[0].text : '', 'T\nhttps://e.x\n\nbody');
+  const result = items[2];
+  assert.deepEqual(result?.kind === 'toolResult' ? result.content : [], [{ kind: 'text', text: 'https://e.x\n\nbody' }]);
 });
 
 test('the input of a call keeps its exact text', () => {

@@ -3,34 +3,17 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import { responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { decodeAll, decodeContext, framesOf, refusalOf } from './support.ts';
+import { casesOf, decodeAll, decodeContext, framesOf, refusalOf } from './support.ts';
 
 const CREATED =
   '{"type":"response.created","response":{"id":"r","object":"response","model":"m","status":"in_progress","output":[]}}';
 
-interface Case {
-  readonly title: string;
-  readonly upstream: readonly string[];
-  readonly canonical: readonly string[] | undefined;
-  readonly refused: string | undefined;
-}
-
-function casesOf(text: string): Case[] {
-  return text
-    .split(/^## /m)
-    .slice(1)
-    .map((section) => {
-      const block = (name: string) => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\\n\`\`\``).exec(section)?.[1]?.split('\n');
-      const upstream = (block('upstream') ?? []).map((line) => (line === '…' ? CREATED : line));
-      return { title: section.split('\n', 1)[0] ?? '', upstream, canonical: block('canonical'), refused: block('refused')?.[0] };
-    });
-}
-
-for (const { title, upstream, canonical, refused } of casesOf(
-  readFileSync(new URL('./decode-events.cases.md', import.meta.url), 'utf8'),
-)) {
+for (const { title, block } of casesOf(readFileSync(new URL('./decode-events.cases.md', import.meta.url), 'utf8'))) {
+  const upstream = block('upstream').map((line) => (line === '…' ? CREATED : line));
+  const canonical = block('canonical');
+  const [refused] = block('refused');
   test(`decodeEvents: ${title}`, () => {
-    if (canonical === undefined) {
+    if (refused !== undefined) {
       const error = refusalOf(() => decodeAll(framesOf(...upstream)));
       assert.equal(error.code, 'upstream_error');
       assert.equal(error.details.reason, refused);

@@ -108,6 +108,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
     },
     { kind: 'text', role: 'assistant', text: '', citations: [], turn: 2 },
     { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: '', turn: 2 },
+    { kind: 'toolCall', flavour: 'function', callId: 'c2', tool: { name: 'f.x' }, input: '{"a": 1}', turn: 2 },
     { kind: 'toolResult', flavour: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
     {
       kind: 'toolResult',
@@ -147,6 +148,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
         ],
       },
       { type: 'function_call', call_id: 'c1', name: 'f_x', arguments: '{}' },
+      { type: 'function_call', call_id: 'c2', name: 'f_x', arguments: '{"a": 1}' },
       { type: 'function_call_output', call_id: 'c1', output: 'Error: r' },
       {
         type: 'function_call_output',

@@ -44,7 +44,7 @@ test('decodeRequest: input as a string, as strings, as easy and typed messages',
 
 test('decodeRequest: instructions stand before the input, marked by their path', () => {
   const text = decode({ model: 'm', instructions: 'be', input: 'hi' }).items[0];
-  assert.deepEqual(text, { kind: 'text', role: 'system', text: 'be', citations: [], at: 'instructions', turn: 0 });
+  assert.deepEqual(text, { kind: 'text', role: 'developer', text: 'be', citations: [], at: 'instructions', turn: 0 });
   const list = decode({ model: 'm', instructions: ['a', { content: 'b' }, { role: 'system', content: 'c' }], input: 'hi' }).items;
   assert.deepEqual(
     list.map((item) => [item.kind === 'text' ? item.role : '', item.at, item.turn]),
@@ -127,7 +127,7 @@ test('decodeRequest: reasoning keeps raw, summary and opaque apart; envelopes op
     value: 'gAAAA',
     itemId: 'rs_2',
   });
-  assert.equal(items[2]?.kind === 'reasoning' && items[2].opaque, undefined);
+  assert.equal(items.length, 2, 'an envelope that does not open takes its item along');
 });
 
 test('decodeRequest: tools, namespaces, tools that items bring; names complete themselves', () => {

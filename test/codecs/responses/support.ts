@@ -117,3 +117,14 @@ export function terminalOf(frames: readonly Frame[]): JsonObject {
   if (!isObject(response)) throw new Error('the last event carries no response');
   return response;
 }
+
+/** The sections of a document of cases, and the lines of the fenced blocks in each. */
+export function casesOf(text: string): { readonly title: string; readonly block: (name: string) => string[] }[] {
+  return text
+    .split(/^## /m)
+    .slice(1)
+    .map((section) => ({
+      title: section.split('\n', 1)[0] ?? '',
+      block: (name) => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\\n\`\`\``).exec(section)?.[1]?.split('\n') ?? [],
+    }));
+}

@@ -97,7 +97,7 @@ test('a channel’s concurrency limit queues, and a full queue goes to the next 
   await Promise.all([slow.close(), next.close()]);
 });
 
-test('what leaves: the channel’s credential, the protocol’s headers, what the operator listed, and nothing else', async () => {
+test('X12: what leaves: the channel’s credential, the protocol’s headers, what the operator listed, and nothing else', async () => {
   const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
   const options = {
     auth: 'bearer',
@@ -115,6 +115,10 @@ test('what leaves: the channel’s credential, the protocol’s headers, what th
     headers: {
       'x-trace': 't',
       'x-secret': 's',
+      'x-forwarded-for': '203.0.113.7',
+      forwarded: 'for=203.0.113.7',
+      via: '1.1 inner',
+      'x-real-ip': '203.0.113.7',
       cookie: 'c',
       'anthropic-version': '2026-10-21',
       'anthropic-beta': 'b-1',
@@ -161,7 +165,20 @@ test('betas of a messages client are kept, and the one that its files need is ad
   await upstream.close();
 });
 
-test('a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
+test('betas of the Channel join those of the client and of the request', async () => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  const options = { headers: { 'anthropic-beta': 'b-2,c-1' } };
+  await using gateway = await testGateway({ channels: [channel(upstream.url, { options })], models: MODELS });
+  await gateway.post('/v1/messages', ask({}), { headers: { 'anthropic-beta': 'b-1, b-2' } });
+  await gateway.post('/v1/messages', ask({}));
+  assert.deepEqual(
+    upstream.requests.map(({ headers }) => headers.get('anthropic-beta')),
+    ['b-1, b-2,c-1', 'b-2,c-1'],
+  );
+  await upstream.close();
+});
+
+test('X8: a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
   for (const stream of [true, false]) {
     const upstream = await fakeUpstream(({ socket }) => {
       if (stream) openStream(socket);

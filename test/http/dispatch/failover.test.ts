@@ -60,7 +60,7 @@ const FAULTS: Record<string, FakeAnswer> = {
 
 for (const [name, fault] of Object.entries(FAULTS)) {
   for (const stream of [true, false]) {
-    test(`${name}: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
+    test(`E7, F1, F6, F9, F14: ${name}: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
       const sick = await fakeUpstream(fault);
       const well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
       await using gateway = await testGateway({
@@ -82,7 +82,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
       await Promise.all([sick.close(), well.close()]);
     });
 
-    test(`${name}: alone it is the documented error (${stream ? 'stream' : 'whole'})`, async () => {
+    test(`F1, F6, F9, F14: ${name}: alone it is the documented error (${stream ? 'stream' : 'whole'})`, async () => {
       const sick = await fakeUpstream(fault);
       await using gateway = await testGateway({ channels: [channel(sick.url)], models: MODELS });
       const response = await gateway.post('/v1/messages', ask({ stream }));
@@ -97,7 +97,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
   }
 }
 
-test('after the commit point there is no other channel: the failure is words of the stream', async () => {
+test('F2: after the commit point there is no other channel: the failure is words of the stream', async () => {
   const sick = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     startMessage(stream);
@@ -117,7 +117,7 @@ test('after the commit point there is no other channel: the failure is words of 
   await Promise.all([sick.close(), well.close()]);
 });
 
-test('a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
+test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
   const sick = await fakeUpstream(({ socket }) => {
     openStream(socket);
     setTimeout(() => void socket.destroy(), 150);
@@ -153,7 +153,7 @@ test('a failure after the early 200 takes its form in the stream', async () => {
   await sick.close();
 });
 
-test('silence: first data, then idle; comments count for neither', async () => {
+test('F4: silence: first data, then idle; comments count for neither', async () => {
   const silent = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     const timer = setInterval(() => stream.raw(': still here\n\n'), 10);
@@ -175,7 +175,7 @@ test('silence: first data, then idle; comments count for neither', async () => {
   await Promise.all([silent.close(), stalled.close()]);
 });
 
-test('Retry-After that is short is waited for when no other channel is left', async () => {
+test('F9: Retry-After that is short is waited for when no other channel is left', async () => {
   let calls = 0;
   const busy = await fakeUpstream((request) => {
     calls += 1;
@@ -189,7 +189,7 @@ test('Retry-After that is short is waited for when no other channel is left', as
   await busy.close();
 });
 
-test('a client that leaves during the wait ends the retries', async () => {
+test('X11, F16: a client that leaves during the wait ends the retries', async () => {
   const busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
   await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
   const abort = new AbortController();
@@ -204,7 +204,7 @@ test('a client that leaves during the wait ends the retries', async () => {
   await busy.close();
 });
 
-test('the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
+test('F10: the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
   const refusal = jsonAnswer(
     400,
     error('invalid_request_error', 'max_tokens: too large, see https://vendor.example/docs sk-ant-abcdefghijk'),
@@ -222,7 +222,7 @@ test('the same deterministic refusal of all passes as itself, without what ident
   await Promise.all([first.close(), second.close()]);
 });
 
-test('a kept connection that the upstream closed is no failure', async () => {
+test('F13: a kept connection that the upstream closed is no failure', async () => {
   let calls = 0;
   const upstream = await fakeUpstream((request) => {
     calls += 1;

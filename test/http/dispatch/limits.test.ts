@@ -117,7 +117,7 @@ test('the budget is a fifth of the load', () => {
   assert.ok(budget.spend('b'), 'each Channel has its own');
 });
 
-test('a client that leaves during the backoff ends it', async (t) => {
+test('X11: a client that leaves during the backoff ends it', async (t) => {
   const sick = await fakeUpstream(failure(503));
   t.after(() => sick.close());
   await using gateway = await testGateway({ channels: [channel(sick.url, { options: { retries: 5 } })], models: MODELS });

@@ -22,7 +22,7 @@ async function tlsUpstream(t: { after(fn: () => void): void }, cert: string, key
   return `https://127.0.0.1:${port}`;
 }
 
-test('an authority of one’s own is trusted for its Channel only', async (t) => {
+test('F14: an authority of one’s own is trusted for its Channel only', async (t) => {
   const url = await tlsUpstream(t, GOOD_CERT, GOOD_KEY);
   await using gateway = await testGateway({ channels: [channel(url, { options: { ca: CA } })], models: MODELS });
   assert.match(await (await gateway.post('/v1/messages', ask())).text(), /over TLS/);
@@ -32,7 +32,7 @@ test('an authority of one’s own is trusted for its Channel only', async (t) =>
   assert.match(gateway.store.settled.at(-1)?.errorText ?? '', /UNABLE_TO_VERIFY_LEAF_SIGNATURE|self.signed/i);
 });
 
-test('an expired certificate: 502 for the client, its reason for the operator, and the next Channel where there is one', async (t) => {
+test('F14: an expired certificate: 502 for the client, its reason for the operator, and the next Channel where there is one', async (t) => {
   const url = await tlsUpstream(t, EXPIRED_CERT, EXPIRED_KEY);
   const expired = channel(url, { id: 'expired', options: { ca: CA } });
   await using gateway = await testGateway({ channels: [expired], models: MODELS });
@@ -47,7 +47,7 @@ test('an expired certificate: 502 for the client, its reason for the operator, a
   assert.match(await (await gateway.post('/v1/messages', ask())).text(), /over TLS/);
 });
 
-test('an address where nobody is, and a name that does not exist', async () => {
+test('F14: an address where nobody is, and a name that does not exist', async () => {
   for (const url of ['http://127.0.0.1:1', 'http://no-such-host.invalid']) {
     await using gateway = await testGateway({ channels: [channel(url)], models: MODELS });
     const response = await gateway.post('/v1/messages', ask({ stream: true }));

@@ -92,7 +92,7 @@ function terminalOf(text: string): ResponseBody {
   return JSON.parse(data).response;
 }
 
-test('an unknown, a foreign and an expired id read the same', async () => {
+test('F37: an unknown, a foreign and an expired id read the same', async () => {
   const clock = createFakeClock();
   await using gateway = await testGateway(configOf(), { clock });
   gateway.store.addKey('sk-mizu-other', { id: 'key_other' });
@@ -116,7 +116,7 @@ test('an unknown, a foreign and an expired id read the same', async () => {
   assert.deepEqual(await refused(gateway, body), expected(id));
 });
 
-test('store false is not kept, and a failed answer is not; conversation with a previous id is refused', async () => {
+test('F37: store false is not kept, and a failed answer is not; conversation with a previous id is refused', async () => {
   await using gateway = await testGateway(configOf());
   const unstored = await create(gateway, { model: 'messages', input: 'hi', store: false });
   assert.equal(

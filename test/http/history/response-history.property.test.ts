@@ -34,7 +34,7 @@ function textOf(turn: PastTurn): string {
   return withHistory('{}', itemTexts([]), turn);
 }
 
-test('bytes are exact, bounds hold, what is found is whole and its owner’s (history bounds)', () => {
+test('F37: bytes are exact, bounds hold, what is found is whole and its owner’s (history bounds)', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
       const clock = createFakeClock();
@@ -80,7 +80,7 @@ test('bytes are exact, bounds hold, what is found is whole and its owner’s (hi
   );
 });
 
-test('exactly 30 minutes from creation, and use does not make it longer', () => {
+test('F34, F37: exactly 30 minutes from creation, and use does not make it longer', () => {
   const clock = createFakeClock();
   const history = new ResponseHistory(clock, () => LIMITS);
   const turn = pastTurn({ parent: undefined, input: itemTexts(['1']), output: itemTexts(['2']) });
@@ -119,7 +119,7 @@ test('N turns cost what was said once, not N times (R24, linear memory)', () => 
   assert.equal(history.bytes, 100 * (200 + TURN_BYTES));
 });
 
-test('room is made by the branch that was not used for longest, and only by it', () => {
+test('F37: room is made by the branch that was not used for longest, and only by it', () => {
   const history = new ResponseHistory(createFakeClock(), () => ({ entryBytes: 4_000, keyBytes: 9_000, totalBytes: 9_000 }));
   const turnOf = (size: number, parent?: PastTurn) =>
     pastTurn({ parent, input: itemTexts([`"${'x'.repeat(size)}"`]), output: itemTexts([]) });

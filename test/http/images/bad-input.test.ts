@@ -107,7 +107,7 @@ const FORMS: readonly (readonly [string, readonly (readonly [string, string | Bl
   ['5000 parts', [...text, ...Array.from({ length: 4998 }, (_, index) => [`f${index}`, 'x'] as const)], 'body'],
 ];
 for (const [name, parts, param] of FORMS) {
-  test(`form with ${name}: 400 names ${param}`, async () => refused(await place.form(parts), { param }));
+  test(`F24: form with ${name}: 400 names ${param}`, async () => refused(await place.form(parts), { param }));
 }
 
 const PART = 'content-disposition: form-data; name="prompt"\r\n\r\nx\r\n';
@@ -133,7 +133,7 @@ const RAW: readonly (readonly [string, string, string])[] = [
   ],
 ];
 for (const [name, contentType, body] of RAW) {
-  test(`form with ${name}: 400 names body`, async () => {
+  test(`F24: form with ${name}: 400 names body`, async () => {
     const response = await fetch(`${place.gateway.url}/v1/images/edits`, {
       method: 'POST',
       headers: { authorization: `Bearer ${KEY}`, 'content-type': contentType },
@@ -143,7 +143,7 @@ for (const [name, contentType, body] of RAW) {
   });
 }
 
-test('a part named __proto__ is a field like any other, and nobody’s prototype', async () => {
+test('F22, F24: a part named __proto__ is a field like any other, and nobody’s prototype', async () => {
   const response = await place.form([...text, ['image', blob()], ['__proto__', 'x'], ['constructor', 'y']]);
   assert.equal(response.status, 400, 'the simulated upstream knows no such field');
   const names = place.sim.requests[0]?.parts.map(({ name }) => name);
@@ -166,7 +166,7 @@ test('form where only JSON is taken: 415', async () => {
   }
 });
 
-test('a form over the limit is 413, and the connection says so while it is still being sent', async () => {
+test('F24: a form over the limit is 413, and the connection says so while it is still being sent', async () => {
   const { port } = new URL(place.gateway.url);
   const socket = connect(Number(port), '127.0.0.1');
   const chunks: Buffer[] = [];

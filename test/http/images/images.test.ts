@@ -378,7 +378,7 @@ test('no fallback for other refusals, and none for a broken connection', async (
   }
 });
 
-test('I12 links of an upstream are passed on and never opened', async () => {
+test('V3, F25: I12 links of an upstream are passed on and never opened', async () => {
   const url = `${place.sim.url}/secret.png`;
   place.sim.enqueue({
     raw: { headers: { 'content-type': 'application/json' }, body: JSON.stringify({ created: 1, data: [{ url }] }) },

@@ -64,7 +64,7 @@ test('a comment at once, then one after each 15 s; the picture ends it', async (
   await upstream.close();
 });
 
-test('neither our comments nor the upstream’s extend its time: error event, [DONE]', async () => {
+test('F4: neither our comments nor the upstream’s extend its time: error event, [DONE]', async () => {
   const clock = createFakeClock();
   const upstream = await fakeUpstream(() => undefined);
   await using gateway = await testGateway(file(upstream.url), { clock });
@@ -92,7 +92,7 @@ test('neither our comments nor the upstream’s extend its time: error event, [D
 });
 
 for (const stream of [false, true]) {
-  test(`a client that leaves cancels its upstream at once, ${stream ? 'with' : 'without'} a stream`, async () => {
+  test(`F16: a client that leaves cancels its upstream at once, ${stream ? 'with' : 'without'} a stream`, async () => {
     const upstream = await fakeUpstream(() => undefined);
     await using gateway = await testGateway(file(upstream.url));
     const abort = new AbortController();

@@ -35,7 +35,7 @@ const charge = (output: number): bigint => 3n * 5_000n + BigInt(output) * 25_000
 /** `max_tokens` 50 and an input of one token, as admission estimates them. */
 const ESTIMATE = 1n * 5_000n + 50n * 25_000n;
 
-test('64 clients, charges within their estimates: at most one charge below zero, every answer paid once', async (t) => {
+test('F28: 64 clients, charges within their estimates: at most one charge below zero, every answer paid once', async (t) => {
   const gateway = await moneyGateway(t);
   gateway.simulator.enqueue(reply(40));
   const funds = 20n * charge(40) + 7n;
@@ -53,7 +53,7 @@ test('64 clients, charges within their estimates: at most one charge below zero,
   t.diagnostic(`${answered} answers for a balance of 20, ${left} nano-dollars left`);
 });
 
-test('64 clients, charges above their estimates: below zero by no more than one charge and the excess of those in flight', async (t) => {
+test('F28: 64 clients, charges above their estimates: below zero by no more than one charge and the excess of those in flight', async (t) => {
   const gateway = await moneyGateway(t);
   gateway.simulator.enqueue(reply(400));
   const funds = 10n * ESTIMATE;
@@ -67,7 +67,7 @@ test('64 clients, charges above their estimates: below zero by no more than one 
   assert.ok(left >= -(charge(400) + inFlight * (charge(400) - ESTIMATE)), `${left} nano-dollars are left`);
 });
 
-test('64 clients on one limit of a key: the same bound for each window', async (t) => {
+test('F28, F35: 64 clients on one limit of a key: the same bound for each window', async (t) => {
   for (const window of ['total', 'hourly', 'daily'] as const) {
     await t.test(window, async (tt) => {
       const gateway = await moneyGateway(tt);

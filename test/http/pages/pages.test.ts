@@ -122,7 +122,7 @@ test('HEAD says what GET would, without the body; other methods are refused', ()
   }
 });
 
-test('nothing else is a page: no traversal, no encoded path, no plain asset name, no template', () => {
+test('F19: nothing else is a page: no traversal, no encoded path, no plain asset name, no template', () => {
   const wrong = [
     '/assets/../home.html',
     '/assets/%2e%2e/package.json',
@@ -142,7 +142,7 @@ test('nothing else is a page: no traversal, no encoded path, no plain asset name
   for (const path of wrong) assert.equal(sample.respond('GET', path, {}), undefined, path);
 });
 
-test('the base URL comes from the configuration alone: a Host header changes no byte', () => {
+test('V5: the base URL comes from the configuration alone: a Host header changes no byte', () => {
   const headers: IncomingHttpHeaders = {
     host: 'evil.example',
     'x-forwarded-host': 'evil.example',
@@ -176,7 +176,7 @@ test('an unfit base URL is refused at start, with the name of the setting', () =
   for (const url of ['http://127.0.0.1:8080', 'https://[::1]:8443/', 'https://a.b/c/d_e']) pagesOf(EMPTY, url);
 });
 
-test('a hostile model name stays text, and is not offered for pasting', () => {
+test('V11: a hostile model name stays text, and is not offered for pasting', () => {
   const html = text(pagesOf(HOSTILE), '/');
   assert.ok(!html.includes('<img'));
   assert.equal(html.match(/<script/g)?.length, 1);

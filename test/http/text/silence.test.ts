@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { PassThrough } from 'node:stream';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
-import type { DecodeContext } from '../../../src/codecs/codec.ts';
+import type { DecodeContext, Frame } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { verbatimNames } from '../../../src/codecs/tool-names.ts';
 import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
@@ -12,6 +12,7 @@ import { readBody } from '../../../src/streams/body-source.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, openStream, startMessage } from '../../support/fake-upstream.ts';
+import { responseContext } from '../../support/wire.ts';
 import { ask, channel, eventually, KEY, MODELS, testGateway } from '../../support/test-gateway.ts';
 
 const FINISHED = {
@@ -40,43 +41,45 @@ const FINISHED = {
   ],
 } as const;
 
+const READ_TURNS = 20;
+
+/** What an upstream of this type would be read with, on a clock that the test moves. */
+function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'chat_completion', idleMs: number) {
+  const codec = codecs.upstream(type);
+  const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
+  const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
+  assert.ok(codec !== undefined && request !== undefined);
+  const context: DecodeContext = {
+    owner: { channelType: type, scope: 's', model: 'm' },
+    request,
+    toolNames: verbatimNames,
+    options: {},
+    mint: (prefix: string) => `${prefix}1`,
+  };
+  const body = new PassThrough();
+  const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
+  const limits = { clock, maxEventBytes: 100_000, maxBytes: 1 << 30, timers };
+  const source = new AnswerStream(readBody(body), codec.decodeEvents(context), limits);
+  const steps: Step[] = [];
+  const read = async (): Promise<void> => {
+    for (let turn = 0; turn < READ_TURNS && !source.ended; turn++) {
+      source.take(steps);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  };
+  const write = (chunk: object): void => void body.write(`data: ${JSON.stringify(chunk)}\n\n`);
+  return { body, source, steps, read, write };
+}
+
 for (const [type, chunks] of Object.entries(FINISHED)) {
   for (const finished of [true, false]) {
     test(`${type}: five seconds of silence ${finished ? 'after the finish are a good end' : 'before it are none'}`, async () => {
       const clock = createFakeClock();
-      const body = new PassThrough();
-      const codec = codecs.upstream(type === 'gemini' ? 'gemini' : 'chat_completion');
-      assert.ok(codec);
-      const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
-      const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
-      assert.ok(request);
-      const owner = {
-        channelType: type === 'gemini' ? ('gemini' as const) : ('chat_completion' as const),
-        scope: 's',
-        model: 'm',
-      };
-      const context: DecodeContext = {
-        owner,
-        request,
-        toolNames: verbatimNames,
-        options: {},
-        mint: (prefix: string) => `${prefix}1`,
-      };
       // After the finish the Channel's own limit, shorter here, makes no failure of an answer that is whole.
-      const idleMs = finished ? 2_500 : 60_000;
-      const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
-      const source = new AnswerStream(readBody(body), codec.decodeEvents(context), {
-        clock,
-        maxEventBytes: 100_000,
-        maxBytes: 1 << 30,
-        timers,
-      });
-      for (const chunk of finished ? chunks : chunks.slice(0, 1)) body.write(`data: ${JSON.stringify(chunk)}\n\n`);
-      const steps: Step[] = [];
-      for (let turn = 0; turn < 20; turn++) {
-        source.take(steps);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+      const kind = type === 'gemini' ? 'gemini' : 'chat_completion';
+      const { body, source, steps, read, write } = answerOn(clock, kind, finished ? 2_500 : 60_000);
+      for (const chunk of finished ? chunks : chunks.slice(0, 1)) write(chunk);
+      await read();
       clock.advance(3_000);
       if (finished) body.write(': a comment is no word\n\n');
       await new Promise((resolve) => setImmediate(resolve));
@@ -85,10 +88,7 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
       source.take(steps);
       assert.ok(!source.ended, 'not before five seconds');
       clock.advance(1);
-      for (let turn = 0; turn < 5 && !source.ended; turn++) {
-        source.take(steps);
-        await new Promise((resolve) => setImmediate(resolve));
-      }
+      await read();
       assert.equal(source.ended, finished);
       const outcome = steps.flatMap(({ events }) => events).find((event) => event.type === 'response.end');
       assert.equal(outcome?.outcome.status, finished ? 'completed' : undefined);
@@ -98,7 +98,48 @@ for (const [type, chunks] of Object.entries(FINISHED)) {
   }
 }
 
-test('silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
+test('E10: an upstream that talks is not silent, though the client hears nothing of it for longer than idle_ms', async () => {
+  const clock = createFakeClock();
+  const { source, steps, read, write } = answerOn(clock, 'chat_completion', 1_000);
+  const call = (index: number, piece: object): object => ({
+    id: 'c',
+    object: 'chat.completion.chunk',
+    created: 1,
+    model: 'm',
+    choices: [{ index: 0, delta: { tool_calls: [{ index, ...piece }] }, finish_reason: null }],
+  });
+  const heard: Frame[] = [];
+  const client = codecs.client('messages');
+  assert.ok(client !== undefined);
+  const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'm' };
+  const encoder = client.encodeEvents(responseContext(client, owner));
+  const hear = (): number => {
+    const before = heard.length;
+    for (const step of steps.splice(0)) encoder.push(step, heard);
+    return heard.length - before;
+  };
+  const open = (id: string): object => ({ id, type: 'function', function: { name: 'f', arguments: '' } });
+  write(call(0, open('a')));
+  write(call(1, open('b')));
+  await read();
+  assert.ok(hear() > 0, 'the first call is said');
+  for (let piece = 0; piece < 5; piece++) {
+    clock.advance(900);
+    write(call(1, { function: { arguments: ' ' } }));
+    await read();
+    assert.equal(hear(), 0, 'the second call waits for the first');
+    assert.ok(!source.ended);
+  }
+  write({ ...FINISHED.chat_completion[1], choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] });
+  await read();
+  clock.advance(5_000);
+  await read();
+  assert.ok(source.ended);
+  const end = steps.flatMap(({ events }) => events).at(-1);
+  assert.equal(end?.type === 'response.end' ? end.outcome.status : end?.type, 'completed');
+});
+
+test('F4: silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     const timer = setInterval(() => stream.raw(': PROCESSING\n\n'), 20);
@@ -130,7 +171,7 @@ test('silence in the middle: the failure is said in the stream after idle_ms', a
   assert.equal(gateway.store.settled[0]?.status, 'error');
 });
 
-test('a client that stops reading is let go after write_stall_ms, with its upstream', async (t) => {
+test('X7: a client that stops reading is let go after write_stall_ms, with its upstream', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     startMessage(stream);

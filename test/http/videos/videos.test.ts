@@ -23,7 +23,7 @@ test('a task is accepted with 202 and Location, made upstream once, and its pric
   assert.deepEqual(verified.differences, []);
 });
 
-test('the same key and body answer the same 202 again and hold nothing twice, also at once and after a restart', async (t) => {
+test('F29: the same key and body answer the same 202 again and hold nothing twice, also at once and after a restart', async (t) => {
   const gateway = await VideoGateway.start(t);
   const all = await Promise.all(Array.from({ length: 20 }, () => gateway.create(BODY, 'same')));
   assert.equal(new Set(all.map(({ body }) => JSON.stringify(body))).size, 1);
@@ -38,6 +38,18 @@ test('the same key and body answer the same 202 again and hold nothing twice, al
   await gateway.begin();
   assert.deepEqual((await gateway.create(BODY, 'same')).body, all[0]?.body);
   await gateway.until(all[0]?.body.id, 'succeeded');
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+});
+
+test('what was accepted stays so, whatever the key may by now: its 202 comes again, and only new work is refused', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const first = await gateway.create(BODY, 'before');
+  const [key] = (await gateway.store.keys.list()).filter(({ name }) => name === 'alice');
+  assert.equal((await gateway.store.keys.change(key?.id ?? '', { models: ['hailuo'] }, { id: 'narrow', by: 'test' })).ok, true);
+  assert.deepEqual(await gateway.create(BODY, 'before').then(({ status, body }) => [status, body]), [202, first.body]);
+  assert.equal((await gateway.create({ ...BODY, duration: 6 }, 'before')).body.error.code, 'idempotency_key_reused');
+  assert.equal((await gateway.create(BODY, 'after')).body.error.code, 'model_not_allowed');
+  await gateway.until(first.body.id, 'succeeded');
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
 });
 
@@ -62,7 +74,7 @@ test('a refused submission refunds; an unreachable upstream took nothing', async
   assert.equal(await gateway.balance('alice'), 5n * USD);
 });
 
-test('a lost answer leaves the task unknown: the hold stays and it is never submitted again', async (t) => {
+test('F30: a lost answer leaves the task unknown: the hold stays and it is never submitted again', async (t) => {
   const gateway = await VideoGateway.start(t);
   gateway.simulator.enqueue({ faults: [{ type: 'cut', at: 0 }] });
   const { body } = await gateway.create(BODY, 'lost');
@@ -96,7 +108,7 @@ test('cancel after submission has begun is 409, also when it is over', async (t)
   assert.deepEqual([late.status, late.body.error.code], [409, 'video_submission_started']);
 });
 
-test("a foreign task is as unknown as one that never was, and a list shows one's own", async (t) => {
+test("F37: a foreign task is as unknown as one that never was, and a list shows one's own", async (t) => {
   const gateway = await VideoGateway.start(t);
   const ids: string[] = [];
   for (let index = 0; index < 5; index++)
@@ -215,7 +227,7 @@ test('a balance that is too low is refused before anything is sent', async (t) =
   assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 402]);
 });
 
-test('a replica serves no video endpoint', async (t) => {
+test('F32: a replica serves no video endpoint', async (t) => {
   const gateway = await VideoGateway.start(t, {}, 'replica');
   for (const [method, path] of [
     ['POST', '/v1/videos'],
@@ -246,6 +258,8 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
   assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
+    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
   assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');

@@ -167,16 +167,20 @@ const CASES: readonly { readonly name: string; readonly send: readonly Buffer[];
   { name: 'UTF-8 that ends early', send: [frame(OP.text, Buffer.from([0x22, 0xe2, 0x82]))], answer: ['close:1007'] },
   { name: 'a surrogate in UTF-8', send: [frame(OP.text, Buffer.from([0xed, 0xa0, 0x80]))], answer: ['close:1007'] },
   { name: 'a binary message', send: [frame(OP.binary, WARM)], answer: ['text:invalid_websocket_event', 'close:1000'] },
-  { name: 'W4: a message over the bound', send: [frame(OP.text, Buffer.alloc(4097, 0x20))], answer: ['close:1009'] },
+  {
+    name: 'W4: a message over the bound',
+    send: [frame(OP.text, Buffer.alloc(4097, 0x20))],
+    answer: ['text:request_too_large', 'close:1009'],
+  },
   {
     name: 'W4: fragments over the bound together',
     send: [frame(OP.text, Buffer.alloc(4000, 0x20), { fin: false }), frame(OP.more, Buffer.alloc(97, 0x20))],
-    answer: ['close:1009'],
+    answer: ['text:request_too_large', 'close:1009'],
   },
   {
     name: 'a length that no message has',
     send: [Buffer.from([0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0, 1, 2, 3, 4])],
-    answer: ['close:1009'],
+    answer: ['text:request_too_large', 'close:1009'],
   },
   { name: 'a close without a code', send: [closeFrame()], answer: ['close:1005'] },
   { name: 'close codes of applications', send: [closeFrame(3000, 'bye')], answer: ['close:3000'] },
@@ -195,19 +199,19 @@ const gateway = await testGateway(CONFIG);
 test.after(async () => await gateway[Symbol.asyncDispose]());
 
 for (const { name, send, answer } of CASES) {
-  test(`frames: ${name}`, async () => {
+  test(`F26: frames: ${name}`, async () => {
     const expected = answer.map((line) => (line === 'close:1005' ? 'close:none' : line));
     assert.deepEqual(await converse(gateway, send, answer.length - 1), expected);
   });
 }
 
-test('frames: a message in thousands of pieces is refused', async () => {
+test('F26: frames: a message in thousands of pieces is refused', async () => {
   const pieces = [frame(OP.text, '', { fin: false })];
   for (let index = 0; index < 2_000; index++) pieces.push(frame(OP.more, '', { fin: false }));
   assert.deepEqual(await converse(gateway, [Buffer.concat(pieces)], 1), ['close:1008']);
 });
 
-test('frames: a client that only pings and never reads is let go', async () => {
+test('F17, F26: frames: a client that only pings and never reads is let go', async () => {
   const socket = await open(gateway);
   socket.pause();
   socket.on('error', () => undefined);

@@ -134,7 +134,7 @@ function codeOf(event: ServerEvent | undefined): string | undefined {
   return event?.type === 'error' ? (event['error'] as { code: string }).code : undefined;
 }
 
-test('a session does what its model says', async () => {
+test('F45: a session does what its model says', async () => {
   const turns = fc
     .tuple(
       fc.constantFrom('answer' as const, 'answer' as const, 'warm-up' as const, 'incomplete' as const, 'failed' as const),

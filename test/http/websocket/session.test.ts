@@ -145,9 +145,61 @@ for (const model of UPSTREAMS) {
     const gone = await later.turn(create({ model, previous_response_id: responseOf(second.at(-1)).id }));
     assert.deepEqual(errorOf(gone[0]), { status: 400, code: 'previous_response_not_found', param: 'previous_response_id' });
     const rows = gateway.store.settled.map(({ status, errorCode }) => errorCode ?? status);
-    assert.deepEqual(rows, ['success', 'success', 'previous_response_not_found'], 'W9: a row for each turn');
+    assert.deepEqual(rows, ['success', 'success', 'previous_response_not_found']);
   });
 }
+
+for (const model of UPSTREAMS) {
+  test(`W13: what is said twice reaches ${model} twice, within one input and over turns`, async () => {
+    await using gateway = await testGateway(configOf());
+    const client = await connect(gateway);
+    const again = { type: 'message', role: 'user', content: 'once more' };
+    const marked = { ...again, id: 'msg_1' };
+    const calls = ['call_1', 'call_2'].flatMap((call_id) => [
+      { type: 'function_call', call_id, name: 'look', arguments: '{"at":"door"}' },
+      { type: 'function_call_output', call_id, output: 'still closed' },
+    ]);
+    const input = [again, again, marked, marked, ...calls];
+    simulator.enqueue(say('one'), say('two'));
+    const first = responseOf((await client.turn(create({ model, store: false, input }))).at(-1));
+    const sent = () => simulator.requests.at(-1)?.text ?? '';
+    const count = (piece: string) => sent().split(piece).length - 1;
+    assert.deepEqual([count('once more'), count('still closed')], [4, 2], sent());
+    await client.turn(create({ model, store: false, previous_response_id: first.id, input: [again, marked] }));
+    assert.deepEqual([count('once more'), count('still closed')], [6, 2], sent());
+  });
+}
+
+test('W9: each turn has a row, an exchange, a charge and an outcome of its own', async () => {
+  await using gateway = await testGateway(configOf());
+  const client = await connect(gateway);
+  simulator.enqueue(say('one'));
+  await client.turn(create());
+  simulator.enqueue({ ...say('a b c d e f'), faults: [{ type: 'cut', at: 5 }] });
+  await client.turn(create());
+  await client.turn(create({ model: 'nothing' }));
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'two' }], usage: { input: 30, output: 7 } } });
+  await client.turn(create({ model: 'responses' }));
+  client.ws.close();
+  await client.closed;
+  await eventually(() => gateway.store.settled.length === 4);
+  const { settled } = gateway.store;
+  const rows = settled.map(({ model, status, errorCode, attempts, usage }) => [
+    model,
+    errorCode ?? status,
+    attempts.length,
+    usage?.input,
+    usage?.output,
+  ]);
+  assert.deepEqual(rows, [
+    ['messages', 'success', 1, 10, 5],
+    ['messages', 'upstream_error', 1, 10, 1],
+    ['nothing', 'model_not_found', 0, undefined, undefined],
+    ['responses', 'success', 1, 30, 7],
+  ]);
+  assert.ok(settled.every(({ clientGone }) => clientGone === undefined));
+  for (const id of ['exchangeId', 'requestId'] as const) assert.equal(new Set(settled.map((row) => row[id])).size, 4, id);
+});
 
 test('W2: a warm-up is answered without an upstream, a charge or a row, and can be continued', async () => {
   await using gateway = await testGateway(configOf());
@@ -219,7 +271,7 @@ test('v2 takes no append; a client that says nothing of itself becomes v1 by sen
   assert.equal((await other.turn({ type: 'response.append', input: 'x' })).at(-1)?.type, 'response.done');
 });
 
-test('bad messages are answered and the connection goes on', async () => {
+test('F26: bad messages are answered and the connection goes on', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   const bad: [object | string | Buffer, string | null][] = [
@@ -254,7 +306,7 @@ test('bad messages are answered and the connection goes on', async () => {
   assert.equal(nested.at(-1)?.type, 'response.completed');
 });
 
-test('one at a time: a second create is refused, the first goes on; the lane is echoed', async () => {
+test('F26: one at a time: a second create is refused, the first goes on; the lane is echoed', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   simulator.enqueue(slow('one two three four five'));
@@ -268,7 +320,7 @@ test('one at a time: a second create is refused, the first goes on; the lane is 
   assert.ok(client.events.filter(({ type }) => type !== 'error').every((event) => event['stream_id'] === 'lane-1'));
 });
 
-test('a create sent right after the ending waits for the books of the turn before', async () => {
+test('with durability strict each turn is in the books before its ending is said', async () => {
   await using gateway = await testGateway(configOf());
   const settle = gateway.store.settlements.settle.bind(gateway.store.settlements);
   Object.assign(gateway.store.settlements, {
@@ -279,8 +331,10 @@ test('a create sent right after the ending waits for the books of the turn befor
   });
   gateway.configure(configOf({ ledger: { durability: 'strict' } }));
   const client = await connect(gateway);
-  for (let turn = 0; turn < 3; turn++) assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
-  assert.equal(gateway.store.settled.length, 2);
+  for (let turn = 1; turn <= 3; turn++) {
+    assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+    assert.equal(gateway.store.settled.length, turn);
+  }
 });
 
 test('W11: after the last turn the next is refused before any work, and the connection closes', async () => {
@@ -298,7 +352,7 @@ test('W11: after the last turn the next is refused before any work, and the conn
   assert.equal(simulator.requests.length, asked);
 });
 
-test('128 turns are the default', async () => {
+test('F26: 128 turns are the default', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   for (let turn = 0; turn < 128; turn++) {
@@ -355,9 +409,63 @@ test('W6: an upstream that dies in mid-turn ends in response.failed, a refused o
   assert.deepEqual(errorOf(refused[0]), { status: 502, code: 'upstream_error', param: null });
   gateway.running.gateway.dispatcher.health.keepOnly(new Set());
   const again = await client.turn(create({ store: false, previous_response_id: good.id }));
-  assert.equal(again.at(-1)?.type, 'response.completed', 'W12: a failed turn changes nothing that can be continued');
+  assert.equal(again.at(-1)?.type, 'response.completed');
   const failedId = responseOf(broken.at(-1)).id;
   assert.equal(errorOf((await client.turn(create({ previous_response_id: failedId })))[0]).code, 'previous_response_not_found');
+});
+
+test('W12: a turn that failed, was cut or was cancelled behind a whole tool call leaves nothing that is continued', async () => {
+  await using gateway = await testGateway(configOf());
+  const client = await connect(gateway, { headers: V1 });
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+  const good = responseOf((await client.turn(create({ store: false, tools, input: 'the good turn' }))).at(-1));
+  const called = [
+    { type: 'tool' as const, name: 'look', arguments: '{"at":"vanished"}' },
+    { type: 'text' as const, text: 'a b c d e f g h' },
+  ];
+  const next = create({ store: false, tools, previous_response_id: good.id, input: 'a vanished turn' });
+  const ways: [string, () => Promise<ServerEvent | undefined>][] = [
+    [
+      'response.failed',
+      async () => {
+        simulator.enqueue({ reply: { pieces: called }, faults: [{ type: 'no-terminal' }] });
+        return (await client.turn(next)).at(-1);
+      },
+    ],
+    [
+      'response.incomplete',
+      async () => {
+        simulator.enqueue({ reply: { pieces: called, finish: 'length' } });
+        return (await client.turn(next)).at(-1);
+      },
+    ],
+    [
+      'response.failed',
+      async () => {
+        simulator.enqueue({ reply: { pieces: called }, pace: { ms: 20 } });
+        client.send(next);
+        await client.next(({ type }) => type === 'response.output_text.delta');
+        client.send({ type: 'response.cancel' });
+        return await client.next(({ type }) => type === 'response.failed');
+      },
+    ],
+  ];
+  for (const [ending, lose] of ways) {
+    const last = await lose();
+    assert.equal(last?.type, ending);
+    assert.ok(
+      responseOf(last).output.some(({ type }) => type === 'function_call'),
+      'the call had been said whole',
+    );
+  }
+  for (const event of [
+    create({ store: false, tools, previous_response_id: good.id, input: 'by id' }),
+    { type: 'response.append', input: 'appended' },
+  ]) {
+    assert.equal((await client.turn(event)).at(-1)?.type, 'response.done');
+    const sent = simulator.requests.at(-1)?.text ?? '';
+    assert.ok(sent.includes('the good turn') && !sent.includes('vanished'), sent);
+  }
 });
 
 test('W8: a create without a previous id is a new conversation', async () => {
@@ -379,7 +487,7 @@ test('W7: after the connection is gone an unknown id is refused before any upstr
   assert.equal(simulator.requests.length, 1);
 });
 
-test('money and keys are looked at anew in every turn', async () => {
+test('F26: money and keys are looked at anew in every turn', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);
   await client.turn(create());
@@ -464,7 +572,7 @@ test('a conversation over its bound is refused by name and the connection goes o
   assert.equal((await client.turn(create({ input: 'z', previous_response_id: first.id }))).at(-1)?.type, 'response.completed');
 });
 
-test('a reader that takes nothing stops the upstream and is let go after the write stall', async () => {
+test('F17: a reader that takes nothing stops the upstream and is let go after the write stall', async () => {
   await using gateway = await testGateway(configOf({ timeouts: { write_stall_ms: 300 } }));
   const client = await connect(gateway);
   const words = Array.from({ length: 400 }, () => 'w'.repeat(64 * 1024));

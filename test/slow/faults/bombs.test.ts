@@ -6,6 +6,7 @@ import { parseJson } from '../../../src/codecs/canonical/json.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseJsonBody } from '../../../src/http/body.ts';
 import { estimateInput } from '../../../src/http/estimate.ts';
+import { figure } from '../../support/figures.ts';
 import { decodeBytes, bytesOf, ownerOf, targetOf, decodeContext } from '../../support/wire.ts';
 import { nested, requestBombs } from './support/bombs.ts';
 
@@ -13,8 +14,11 @@ import { nested, requestBombs } from './support/bombs.ts';
 const COUNT = 20_000;
 const BOUND_MS = 3_000;
 
+let worst = 0;
+let count = 0;
+
 for (const { name, dialect, body } of requestBombs(COUNT)) {
-  test(`${dialect}: ${name}`, () => {
+  test(`F22, F23: ${dialect}: ${name}`, (t) => {
     const client = codecs.client(dialect);
     assert.ok(client !== undefined);
     const started = performance.now();
@@ -32,10 +36,13 @@ for (const { name, dialect, body } of requestBombs(COUNT)) {
     }
     const ms = performance.now() - started;
     assert.ok(ms < BOUND_MS, `took ${Math.round(ms)} ms`);
+    worst = Math.max(worst, ms);
+    count += 1;
+    figure(t, `bodies of ${COUNT} elements for every upstream: how many, the slowest`, `${count}, ${Math.round(worst)} ms`);
   });
 }
 
-test('a body that is nested is refused at a depth that no recursion minds', () => {
+test('F22: a body that is nested is refused at a depth that no recursion minds', () => {
   for (const kind of ['object', 'array'] as const) {
     assert.throws(() => parseJsonBody(Buffer.from(nested(100_000, kind))), /nested deeper/);
     assert.ok(parseJsonBody(Buffer.from(nested(400, kind))).json);
@@ -66,7 +73,7 @@ const answers: Readonly<Record<string, readonly string[]>> = {
 };
 
 for (const [type, texts] of Object.entries(answers)) {
-  test(`${type}: answers nested ${DEEP} deep are read, or refused as the upstream's fault, for every client`, () => {
+  test(`F7: ${type}: answers nested ${DEEP} deep are read, or refused as the upstream's fault, for every client`, () => {
     for (const upstream of [...codecs.textTypes].flatMap((name) => (name === type ? [codecs.upstream(name)] : []))) {
       assert.ok(upstream !== undefined);
       for (const text of texts) {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
+import { figure } from '../../support/figures.ts';
 import { eventually, KEY } from '../../support/test-gateway.ts';
 import { bodyOf, CLIENTS, type Client, chunk, GOOD, PATHS, rig, type Rig, STREAM_HEAD, TYPES } from './support/rig.ts';
 
@@ -61,7 +62,7 @@ const PHASES: Readonly<Record<string, (socket: Socket, type: (typeof TYPES)[numb
 
 for (const how of ['reset', 'close'] as const) {
   for (const [phase, play] of Object.entries(PHASES)) {
-    test(`a client that leaves (${how}) ${phase}: the upstream is let go within a second, settled once`, async () => {
+    test(`F16: a client that leaves (${how}) ${phase}: the upstream is let go within a second, settled once`, async (t) => {
       await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
       r.answer = ({ socket, body, path }) => {
         const type = TYPES.find((name) => path.includes(name) || body.includes(`"${name}"`)) ?? 'gemini';
@@ -81,14 +82,16 @@ for (const how of ['reset', 'close'] as const) {
       }
       const left = performance.now();
       await eventually(() => r.upstream.sockets.size === 0, 'every upstream connection is closed');
-      assert.ok(performance.now() - left < 1000);
+      const ms = performance.now() - left;
+      assert.ok(ms < 1000);
+      figure(t, `clients that leave (${how}) ${phase}: until the upstream is let go`, `${Math.round(ms)} ms`);
       await r.quiet(asked);
       for (const row of r.gateway.store.settled) assert.equal(row.clientGone, true);
     });
   }
 }
 
-test('1000 clients that leave: what the process holds returns to where it was', async () => {
+test('F16: 1000 clients that leave: what the process holds returns to where it was', async (t) => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = ({ socket }) =>
     void socket.write(
@@ -115,10 +118,16 @@ test('1000 clients that leave: what the process holds returns to where it was', 
   const sockets = openSockets();
   for (let asked = 300; asked <= 1200; asked += 100) await round(100, asked);
   await eventually(() => openSockets() <= sockets, 'no socket is left');
-  assert.ok(process.memoryUsage().heapUsed - before < 64 * 1024 * 1024, 'no heap by the exchange');
+  const grown = process.memoryUsage().heapUsed - before;
+  assert.ok(grown < 64 * 1024 * 1024, 'no heap by the exchange');
+  figure(
+    t,
+    '1000 clients that leave in mid-stream: sockets, timers and reservations left; heap with what the test keeps',
+    `0; ${Math.round(grown / 1e6)} MB`,
+  );
 });
 
-test('a reader that takes nothing: the upstream waits, memory is bounded, the stall ends it', async () => {
+test('F17: a reader that takes nothing: the upstream waits, memory is bounded, the stall ends it', async (t) => {
   await using r = await rig({
     limits: { answer_bytes: 64 << 20 },
     timeouts: { first_data_ms: 60_000, idle_ms: 60_000, write_stall_ms: 700 },
@@ -147,10 +156,15 @@ test('a reader that takes nothing: the upstream waits, memory is bounded, the st
   await r.quiet(1);
   assert.ok(written < 30 * 1024 * 1024, `the upstream was held back (${written} bytes were taken)`);
   assert.equal(r.gateway.store.settled[0]?.clientGone, true);
+  figure(
+    t,
+    'a reader that takes nothing of 50 MB: what left the upstream, kernel buffers included',
+    `${Math.round(written / 1e6)} MB`,
+  );
   socket.destroy();
 });
 
-test('a client that closes its half has left, as for every Node server: the upstream is let go, settled once', async () => {
+test('F18: a client that closes its half has left, as for every Node server: the upstream is let go, settled once', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = () => undefined;
   const socket = connect({ port: portOf(r), host: '127.0.0.1', allowHalfOpen: true });
@@ -197,7 +211,7 @@ test('one key may hold so many exchanges and so many bytes, and no more; another
   await r.quiet(5);
 });
 
-test('pipelined requests are answered in order, each once, and none inside another', async () => {
+test('F19: pipelined requests are answered in order, each once, and none inside another', async () => {
   await using r = await rig();
   let n = 0;
   r.answer = ({ socket }) => {
@@ -223,7 +237,7 @@ test('pipelined requests are answered in order, each once, and none inside anoth
   await r.quiet(20);
 });
 
-test('garbage behind a request whose stream is running is never answered inside that stream', async () => {
+test('F19: garbage behind a request whose stream is running is never answered inside that stream', async () => {
   await using r = await rig({ timeouts: { first_data_ms: 60_000, idle_ms: 60_000 } });
   r.answer = ({ socket }) =>
     void socket.write(
@@ -275,7 +289,7 @@ const SHAPES: Readonly<Record<string, string>> = {
 };
 
 for (const [name, bytes] of Object.entries(SHAPES)) {
-  test(`smuggling and floods: ${name}: one 4xx, and the connection closes`, async () => {
+  test(`F20: smuggling and floods: ${name}: one 4xx, and the connection closes`, async () => {
     await using r = await rig();
     const text = await raw(r, Buffer.from(bytes, 'latin1'), 4000);
     const codes = statuses(text);
@@ -287,7 +301,7 @@ for (const [name, bytes] of Object.entries(SHAPES)) {
   });
 }
 
-test('trailers, hop-by-hop lists and odd targets change nothing', async () => {
+test('F19, F20: trailers, hop-by-hop lists and odd targets change nothing', async () => {
   await using r = await rig();
   const body = JSON.stringify(bodyOf('messages', 'messages', false));
   r.answer = ({ socket }) => void socket.write('HTTP/1.1 400 X\r\ncontent-length: 2\r\n\r\n{}');
@@ -327,7 +341,7 @@ test('trailers, hop-by-hop lists and odd targets change nothing', async () => {
   }
 });
 
-test('slow-loris: headers that drip are cut, bodies that drip are answered 408; others are served meanwhile', async () => {
+test('F18: slow-loris: headers that drip are cut, bodies that drip are answered 408; others are served meanwhile', async (t) => {
   await using r = await rig({ limits: { body_ms: 400 } });
   r.answer = ({ socket }) =>
     void socket.write(`${STREAM_HEAD}${GOOD.messages.map((frame) => chunk(frame).toString()).join('')}0\r\n\r\n`);
@@ -344,7 +358,9 @@ test('slow-loris: headers that drip are cut, bodies that drip are answered 408; 
   const started = performance.now();
   const response = await r.gateway.post(PATHS.messages, bodyOf('messages', 'messages', true));
   assert.match(await response.text(), /message_stop/);
-  assert.ok(performance.now() - started < 2000, 'others are served');
+  const ms = performance.now() - started;
+  assert.ok(ms < 2000, 'others are served');
+  figure(t, 'a stream beside 300 dripping headers and 100 dripping bodies', `${Math.round(ms)} ms`);
   await eventually(() => texts.every((text) => text.startsWith('HTTP/1.1 408')), 'slow bodies are told');
   // The header limit is 20 seconds, looked at every 5.
   await Promise.all(dripping.map(async (socket) => socket.closed || (await once(socket, 'close'))));

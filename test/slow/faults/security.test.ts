@@ -15,7 +15,7 @@ const fine = ({ socket, path, body }: { socket: { write(text: string): unknown }
   socket.write(`${STREAM_HEAD}${GOOD[type].map((frame) => chunk(frame).toString()).join('')}0\r\n\r\n`);
 };
 
-test('SSRF: no member, header or link of a client makes the gateway open a connection', async () => {
+test('F25, V1, V2, V3, V4: SSRF: no member, header or link of a client makes the gateway open a connection', async () => {
   await using r = await rig();
   r.answer = fine;
   let visits = 0;
@@ -119,7 +119,7 @@ test('SSRF: no member, header or link of a client makes the gateway open a conne
   trap.close();
 });
 
-test('prototype pollution: such keys are data at every level, and nobody becomes anything', async () => {
+test('F22: prototype pollution: such keys are data at every level, and nobody becomes anything', async () => {
   await using r = await rig();
   r.answer = fine;
   const before = Object.getOwnPropertyNames(Object.prototype).sort();
@@ -155,7 +155,7 @@ test('prototype pollution: such keys are data at every level, and nobody becomes
   assert.ok(!('price' in Object.prototype) && config.models.size <= 1);
 });
 
-test('canary: no secret in logs, answers, errors or metrics, whatever fails', async () => {
+test('F10, F42, V8, V12: canary: no secret in logs, answers, errors or metrics, whatever fails', async () => {
   await using r = await rig();
   const canary = 'CANARY-7f3a9';
   r.answer = ({ socket }) => {
@@ -208,7 +208,7 @@ test('canary: no secret in logs, answers, errors or metrics, whatever fails', as
   assert.doesNotMatch(await (await fetch(`${r.gateway.url}/readyz`)).text(), /sk-|http|127/);
 });
 
-test('headers and log lines cannot be injected into', async () => {
+test('F20: headers and log lines cannot be injected into', async () => {
   await using r = await rig();
   r.answer = fine;
   for (const value of ['2023-06-01', 'x'.repeat(10_000), 'caf\u00e9', 'a\tb']) {
@@ -225,7 +225,7 @@ test('headers and log lines cannot be injected into', async () => {
   for (const line of r.gateway.logLines) assert.equal(line.trimEnd().split('\n').length, 1);
 });
 
-test('label cardinality: 2000 names of models, paths and keys add no metric line', async () => {
+test('F43: label cardinality: 2000 names of models, paths and keys add no metric line', async () => {
   await using r = await rig();
   const before = (await r.gateway.running.gateway.metrics.registry.metrics()).split('\n').length;
   for (let n = 0; n < 2000; n += 100) {
@@ -243,7 +243,7 @@ test('label cardinality: 2000 names of models, paths and keys add no metric line
   assert.ok(after - before < 80, `${before} lines, then ${after}`);
 });
 
-test('one tenant cannot shut a Channel for the others by what it sends', async () => {
+test('F15: one tenant cannot shut a Channel for the others by what it sends', async () => {
   await using r = await rig({ health: { failures: 5, refused_cooldown_ms: 60_000 } });
   r.answer = fine;
   for (let n = 0; n < 20; n++) {
@@ -274,7 +274,7 @@ test('one tenant cannot shut a Channel for the others by what it sends', async (
   assert.equal(after.status, 200, after.text);
 });
 
-test('envelopes: every flipped bit, cut, extension and foreign account opens to nothing', () => {
+test('V7: envelopes: every flipped bit, cut, extension and foreign account opens to nothing', () => {
   const secret = { id: 1, bytes: new Uint8Array(32).fill(7) };
   const envelopes = createEnvelopes({ current: () => secret, byId: (id) => (id === 1 ? secret : undefined) });
   const opaque = {
@@ -304,7 +304,7 @@ test('envelopes: every flipped bit, cut, extension and foreign account opens to 
     assert.equal(envelopes.open(odd, 'acct_1'), undefined, odd.slice(0, 20));
 });
 
-test('sanitise: a megabyte of anything takes no long turn of the event loop', () => {
+test('F23: sanitise: a megabyte of anything takes no long turn of the event loop', () => {
   const pieces = [
     'a',
     'a-',
@@ -335,7 +335,7 @@ test('sanitise: a megabyte of anything takes no long turn of the event loop', ()
   }
 });
 
-test('hash flooding: keys that collide as numbers or by length cost no more than others', () => {
+test('F22: hash flooding: keys that collide as numbers or by length cost no more than others', () => {
   const time = (keys: readonly string[]): number => {
     const text = `{${keys.map((key) => `"${key}":1`).join()}}`;
     const started = performance.now();
@@ -348,7 +348,7 @@ test('hash flooding: keys that collide as numbers or by length cost no more than
   assert.ok(numeric < plain * 20 + 500, `${Math.round(plain)} ms, ${Math.round(numeric)} ms`);
 });
 
-test('keys: a refusal takes as long for a key that is nearly right as for one that is not', async () => {
+test('F21: keys: a refusal takes as long for a key that is nearly right as for one that is not', async () => {
   await using gateway = await testGateway({ channels: [], models: {} });
   const time = async (key: string): Promise<number> => {
     const started = performance.now();
@@ -368,7 +368,7 @@ test('keys: a refusal takes as long for a key that is nearly right as for one th
   assert.ok(Math.abs(median(a) - median(b)) < 1, `${median(a)} and ${median(b)} ms: the digest is looked up, never the key`);
 });
 
-test('runtime dependencies are at or above the versions that closed their holes', () => {
+test('F46, V14: runtime dependencies are at or above the versions that closed their holes', () => {
   const lock = JSON.parse(readFileSync(new URL('../../../package-lock.json', import.meta.url), 'utf8')) as {
     packages: Record<
       string,

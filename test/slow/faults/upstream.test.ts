@@ -7,6 +7,7 @@ import assert from 'node:assert/strict';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { figure } from '../../support/figures.ts';
 import { CLIENTS, chunk, endingOf, exchange, GOOD, rig, STREAM_HEAD, TYPES, type Type, WHOLE } from './support/rig.ts';
 
 interface Fault {
@@ -42,7 +43,7 @@ function sayAll(socket: Socket, type: Type, stream: boolean): void {
 
 function status(code: number, headers = '', body = '{"error":{"message":"no","type":"x","code":"y"}}'): Fault {
   return {
-    name: `status ${code} ${headers.trim()}`,
+    name: `F9: status ${code} ${headers.trim()}`,
     expect: 'failure',
     play: (socket) =>
       void socket.write(`${head(code, `content-type: application/json\r\ncontent-length: ${body.length}\r\n${headers}`)}${body}`),
@@ -71,22 +72,22 @@ function repeat(socket: Socket, ms: number, say: () => void): void {
 }
 
 const FAULTS: readonly Fault[] = [
-  { name: 'everything is fine', expect: 'success', mayCost: true, play: sayAll },
-  { name: 'refuses: reset at once', expect: 'failure', play: (socket) => void socket.resetAndDestroy() },
-  { name: 'closes without a word', expect: 'failure', play: (socket) => void socket.end() },
-  { name: 'closes inside the status line', expect: 'failure', play: (socket) => void socket.end('HTTP/1.1 20') },
-  { name: 'stalls before headers', expect: 'failure', play: () => undefined },
-  { name: 'stalls inside headers', expect: 'failure', play: (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-ty') },
-  { name: 'stalls after headers', expect: 'failure', play: (socket) => void socket.write(STREAM_HEAD) },
+  { name: 'F45: everything is fine', expect: 'success', mayCost: true, play: sayAll },
+  { name: 'F1: refuses: reset at once', expect: 'failure', play: (socket) => void socket.resetAndDestroy() },
+  { name: 'F1: closes without a word', expect: 'failure', play: (socket) => void socket.end() },
+  { name: 'F1: closes inside the status line', expect: 'failure', play: (socket) => void socket.end('HTTP/1.1 20') },
+  { name: 'F4: stalls before headers', expect: 'failure', play: () => undefined },
+  { name: 'F4: stalls inside headers', expect: 'failure', play: (socket) => void socket.write('HTTP/1.1 200 OK\r\ncontent-ty') },
+  { name: 'F4: stalls after headers', expect: 'failure', play: (socket) => void socket.write(STREAM_HEAD) },
   {
-    name: 'stalls before its end',
+    name: 'F4: stalls before its end',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
     play: (socket, type) => begin(socket, type, type === 'gemini' ? 1 : 3),
   },
   {
-    name: 'stalls in mid-event',
+    name: 'F4: stalls in mid-event',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -96,13 +97,13 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'stalls inside a JSON body',
+    name: 'F4: stalls inside a JSON body',
     expect: 'failure',
     only: 'whole',
     play: (socket, type) => void socket.write(JSON_HEAD(WHOLE[type]) + WHOLE[type].slice(0, 40)),
   },
   {
-    name: 'resets in mid-stream',
+    name: 'F2: resets in mid-stream',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -112,7 +113,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'half-closes in mid-stream',
+    name: 'F2, F5: half-closes in mid-stream',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -123,7 +124,7 @@ const FAULTS: readonly Fault[] = [
   },
   ...['data: {"a":"\u00e9', 'data: {', 'data:', 'event: x', 'data: {}\r'].map(
     (tail): Fault => ({
-      name: `resets after ${JSON.stringify(tail)}`,
+      name: `F2: resets after ${JSON.stringify(tail)}`,
       expect: 'failure',
       only: 'stream',
       mayCost: true,
@@ -135,7 +136,7 @@ const FAULTS: readonly Fault[] = [
     }),
   ),
   {
-    name: 'clean end without a terminal',
+    name: 'F3, V16: clean end without a terminal',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -145,7 +146,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: '[DONE] without a finish',
+    name: 'F3: [DONE] without a finish',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -154,28 +155,28 @@ const FAULTS: readonly Fault[] = [
       socket.write(`${chunk('data: [DONE]\n\n').toString()}0\r\n\r\n`);
     },
   },
-  { name: 'an empty stream', expect: 'failure', play: (socket) => void socket.write(`${STREAM_HEAD}0\r\n\r\n`) },
-  { name: 'an empty body', expect: 'failure', play: (socket) => void socket.write(JSON_HEAD('')) },
-  { name: 'an empty object', expect: 'failure', play: (socket) => void socket.write(`${JSON_HEAD('{}')}{}`) },
-  { name: 'a JSON null', expect: 'failure', play: (socket) => void socket.write(`${JSON_HEAD('null')}null`) },
+  { name: 'F3: an empty stream', expect: 'failure', play: (socket) => void socket.write(`${STREAM_HEAD}0\r\n\r\n`) },
+  { name: 'F6: an empty body', expect: 'failure', play: (socket) => void socket.write(JSON_HEAD('')) },
+  { name: 'F6: an empty object', expect: 'failure', play: (socket) => void socket.write(`${JSON_HEAD('{}')}{}`) },
+  { name: 'F6: a JSON null', expect: 'failure', play: (socket) => void socket.write(`${JSON_HEAD('null')}null`) },
   {
-    name: 'truncated JSON',
+    name: 'F6: truncated JSON',
     expect: 'failure',
     only: 'whole',
     play: (socket, type) => void socket.write(JSON_HEAD(WHOLE[type].slice(0, -9)) + WHOLE[type].slice(0, -9)),
   },
   {
-    name: 'HTML with 200',
+    name: 'F6: HTML with 200',
     expect: 'failure',
     play: (socket) => void socket.write(`${head(200, 'content-type: text/html\r\ncontent-length: 15\r\n')}<html>no</html>`),
   },
   {
-    name: 'HTML as an event stream',
+    name: 'F6: HTML as an event stream',
     expect: 'failure',
     play: (socket) => void socket.write(`${STREAM_HEAD}${chunk('<html>no</html>\n')}0\r\n\r\n`),
   },
   {
-    name: 'binary garbage',
+    name: 'F6: binary garbage',
     expect: 'failure',
     play: (socket) =>
       void socket.write(
@@ -186,9 +187,9 @@ const FAULTS: readonly Fault[] = [
         ]),
       ),
   },
-  { name: 'no HTTP at all', expect: 'failure', play: (socket) => void socket.write('SSH-2.0-OpenSSH_9.9\r\n') },
+  { name: 'F6: no HTTP at all', expect: 'failure', play: (socket) => void socket.write('SSH-2.0-OpenSSH_9.9\r\n') },
   {
-    name: 'a malformed event',
+    name: 'F6: a malformed event',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -198,7 +199,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an error event',
+    name: 'F6: an error event',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -211,7 +212,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an early 200 with an error',
+    name: 'F6: an early 200 with an error',
     expect: 'failure',
     play: (socket) => {
       const text = '{"error":{"message":"quota","code":429,"type":"insufficient_quota"}}';
@@ -219,26 +220,26 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'a stream that is only an error',
+    name: 'F6: a stream that is only an error',
     expect: 'failure',
     play: (socket) => void socket.write(`${STREAM_HEAD}${chunk('data: {"error":{"message":"quota","code":429}}\n\n')}0\r\n\r\n`),
   },
   {
-    name: 'JSON where a stream was asked',
+    name: 'F6: JSON where a stream was asked',
     expect: 'success',
     only: 'stream',
     mayCost: true,
     play: (socket, type) => void socket.write(JSON_HEAD(WHOLE[type]) + WHOLE[type]),
   },
   {
-    name: 'a stream where JSON was asked',
+    name: 'F6: a stream where JSON was asked',
     expect: 'success',
     only: 'whole',
     mayCost: true,
     play: (socket, type) => sayAll(socket, type, true),
   },
   {
-    name: 'a stream of another content type',
+    name: 'F6: a stream of another content type',
     expect: 'success',
     only: 'stream',
     mayCost: true,
@@ -249,7 +250,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'all events in one packet with CR line ends',
+    name: 'F6: all events in one packet with CR line ends',
     expect: 'success',
     only: 'stream',
     mayCost: true,
@@ -257,7 +258,7 @@ const FAULTS: readonly Fault[] = [
       void socket.write(`${STREAM_HEAD}${chunk(`\ufeff${GOOD[type].join('').replaceAll('\n', '\r')}`)}0\r\n\r\n`),
   },
   {
-    name: 'one byte a packet',
+    name: 'F6: one byte a packet',
     expect: 'success',
     only: 'stream',
     mayCost: true,
@@ -269,7 +270,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'gzip unasked',
+    name: 'F8: gzip unasked',
     expect: 'failure',
     play(socket, type, stream) {
       const body = gzipSync(stream ? GOOD[type].join('') : WHOLE[type]);
@@ -287,7 +288,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'brotli under a wrong name',
+    name: 'F8: brotli under a wrong name',
     expect: 'failure',
     play(socket, type, stream) {
       const body = brotliCompressSync(stream ? GOOD[type].join('') : WHOLE[type]);
@@ -305,7 +306,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'endless comments before data',
+    name: 'F4: endless comments before data',
     expect: 'failure',
     play(socket) {
       socket.write(STREAM_HEAD);
@@ -313,7 +314,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'endless comments after data',
+    name: 'F4: endless comments after data',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -323,7 +324,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an event that is too large',
+    name: 'F7: an event that is too large',
     expect: 'failure',
     play(socket) {
       socket.write(STREAM_HEAD);
@@ -332,7 +333,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an event for ever without a line end',
+    name: 'F7: an event for ever without a line end',
     expect: 'failure',
     only: 'stream',
     mayCost: true,
@@ -342,7 +343,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'comments for ever without pause',
+    name: 'F4: comments for ever without pause',
     expect: 'failure',
     play(socket) {
       socket.write(STREAM_HEAD);
@@ -350,7 +351,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'a JSON body for ever',
+    name: 'F7: a JSON body for ever',
     expect: 'failure',
     play(socket) {
       socket.write(head(200, 'content-type: application/json\r\ntransfer-encoding: chunked\r\n'));
@@ -358,7 +359,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an error body for ever',
+    name: 'F7: an error body for ever',
     expect: 'failure',
     play(socket) {
       socket.write(head(500, 'content-type: text/plain\r\ntransfer-encoding: chunked\r\n'));
@@ -366,18 +367,18 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an error body that stalls',
+    name: 'F7: an error body that stalls',
     expect: 'failure',
     play: (socket) => void socket.write(`${head(500, 'content-type: text/plain\r\ncontent-length: 500\r\n')}half`),
   },
   {
-    name: 'a flood of 1xx',
+    name: 'F9: a flood of 1xx',
     expect: 'failure',
     play: (socket) =>
       forever(socket, Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\n'.repeat(1000)), 8 * 1024 * 1024),
   },
   {
-    name: 'one 103, then the answer',
+    name: 'F9: one 103, then the answer',
     expect: 'success',
     mayCost: true,
     play(socket, type, stream) {
@@ -386,32 +387,32 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'an upgrade that nobody asked for',
+    name: 'F9: an upgrade that nobody asked for',
     expect: 'failure',
     play: (socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n'),
   },
   {
-    name: 'headers that are too large',
+    name: 'F7: headers that are too large',
     expect: 'failure',
     play: (socket) => void socket.write(head(200, `x: ${'y'.repeat(200_000)}\r\n`)),
   },
   {
-    name: 'two lengths that differ',
+    name: 'F20: two lengths that differ',
     expect: 'failure',
     play: (socket) =>
       void socket.write(`${head(200, 'content-type: application/json\r\ncontent-length: 2\r\ncontent-length: 3\r\n')}{}`),
   },
   {
-    name: 'a length and chunks',
+    name: 'F20: a length and chunks',
     expect: 'failure',
     play: (socket) =>
       void socket.write(
         `${head(200, 'content-type: application/json\r\ncontent-length: 2\r\ntransfer-encoding: chunked\r\n')}2\r\n{}\r\n0\r\n\r\n`,
       ),
   },
-  { name: 'a chunk size that is none', expect: 'failure', play: (socket) => void socket.write(`${STREAM_HEAD}zz\r\n`) },
+  { name: 'F6: a chunk size that is none', expect: 'failure', play: (socket) => void socket.write(`${STREAM_HEAD}zz\r\n`) },
   {
-    name: 'terminal twice',
+    name: 'F11: terminal twice',
     expect: 'either',
     only: 'stream',
     mayCost: true,
@@ -422,7 +423,7 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'data after the terminal',
+    name: 'F11: data after the terminal',
     expect: 'success',
     only: 'stream',
     mayCost: true,
@@ -435,14 +436,14 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'all said, but never closed',
+    name: 'F3: all said, but never closed',
     expect: 'success',
     only: 'stream',
     mayCost: true,
     play: (socket, type) => begin(socket, type, 0),
   },
   {
-    name: 'all said, then comments for ever',
+    name: 'F4: all said, then comments for ever',
     expect: 'success',
     only: 'stream',
     mayCost: true,
@@ -452,18 +453,18 @@ const FAULTS: readonly Fault[] = [
     },
   },
   {
-    name: 'a redirect into the network',
+    name: 'F9, F25: a redirect into the network',
     expect: 'failure',
     play: (socket) => void socket.write(`${head(302, 'location: http://169.254.169.254/latest/\r\ncontent-length: 0\r\n')}`),
   },
   {
-    name: 'a redirect to itself',
+    name: 'F9: a redirect to itself',
     expect: 'failure',
     play: (socket) => void socket.write(`${head(307, 'location: /\r\ncontent-length: 0\r\n')}`),
   },
   ...[204, 205, 206, 300, 304].map(
     (code): Fault => ({
-      name: `status ${code}`,
+      name: `F9: status ${code}`,
       expect: 'failure',
       play: (socket) => void socket.write(head(code, code === 206 || code === 300 ? 'content-length: 0\r\n' : '')),
     }),
@@ -477,7 +478,7 @@ const FAULTS: readonly Fault[] = [
   status(503, 'retry-after: Fri, 31 Dec 9999 23:59:59 GMT\r\n'),
   status(400, '', '['.repeat(5000)),
   status(400, '', 'x'.repeat(1_000_000)),
-  { name: 'status 999', expect: 'failure', play: (socket) => void socket.write(head(999, 'content-length: 0\r\n')) },
+  { name: 'F9: status 999', expect: 'failure', play: (socket) => void socket.write(head(999, 'content-length: 0\r\n')) },
 ];
 
 const SECRETS = /sk-upstream|127\.0\.0\.1|localhost|169\.254/;
@@ -533,6 +534,11 @@ for (const type of TYPES) {
           assert.equal(wallet - r.gateway.store.walletNanos, BigInt(rows.length) * 17_000n, 'charged what was reported');
       });
     }
+    figure(
+      t,
+      `upstream faults of ${type}, exchanges: each settled once, no success after a failure`,
+      `${FAULTS.length}, ${asked}`,
+    );
     const { eventually } = await import('../../support/test-gateway.ts');
     await eventually(() => r.upstream.sockets.size <= 40, `connections are let go (${r.upstream.sockets.size})`);
   });

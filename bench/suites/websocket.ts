@@ -1,0 +1,126 @@
+/**
+ * The responses endpoint on WebSockets: a turn beside the same turn over SSE, what a connection costs that says nothing, and a long
+ * conversation that is continued turn by turn.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CLIENT_PATHS, requestBody } from '../fixtures.ts';
+import { type Gateway, modelOf, startGateway } from '../harness/gateway.ts';
+import { Load, processorMicros, residentBytes, startHarness } from '../harness/processes.ts';
+import { median, type Row, spread } from '../harness/statistics.ts';
+
+const UPSTREAMS = ['responses', 'chat', 'messages'] as const;
+const SHAPES = [
+  { shape: 'full-flow', count: 400, concurrency: 8 },
+  { shape: 'paced', count: 200, concurrency: 32 },
+] as const;
+const CONNECTIONS = 1_000;
+const TURNS = [10, 25, 50, 100] as const;
+/** Conversations a measurement, so that it is long enough to measure. */
+const CONVERSATIONS = 4;
+
+export async function websocket(rounds: number): Promise<Row[]> {
+  const upstream = await startHarness('upstream.ts');
+  const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`);
+  const [http, sockets] = [await Load.start(), await Load.start('socket-load.ts')];
+  try {
+    const memory = await idleConnections(gateway, sockets);
+    return [...(await turns(gateway, http, sockets, rounds)), memory, ...(await conversations(gateway, sockets, rounds))];
+  } finally {
+    await Promise.all([http.stop(), sockets.stop(), gateway.stop(), upstream.stop()]);
+  }
+}
+
+const urlOf = (gateway: Gateway): string => gateway.url.replace('http', 'ws') + CLIENT_PATHS.responses;
+const headersOf = (gateway: Gateway): Record<string, string> => ({ authorization: `Bearer ${gateway.key}` });
+
+async function turns(gateway: Gateway, http: Load, sockets: Load, rounds: number): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const dialect of UPSTREAMS) {
+    for (const { shape, count, concurrency } of SHAPES) {
+      const body = requestBody('responses', modelOf(dialect, shape), true);
+      const job = { headers: headersOf(gateway), body, mustHold: '"type":"response.completed"', count, concurrency };
+      const run = {
+        sse: () => http.run({ ...job, url: gateway.url + CLIENT_PATHS.responses }),
+        socket: () => sockets.run({ ...job, url: urlOf(gateway) }),
+      };
+      const micros = { sse: [] as number[], socket: [] as number[] };
+      for (let round = 0; round <= rounds; round++) {
+        for (const name of round % 2 === 0 ? (['sse', 'socket'] as const) : (['socket', 'sse'] as const)) {
+          const before = processorMicros(gateway.pid);
+          await run[name]();
+          // The first round warms both.
+          if (round > 0) micros[name].push((processorMicros(gateway.pid) - before) / count);
+        }
+      }
+      const ratios = micros.socket.map((value, round) => value / (micros.sse[round] ?? Number.NaN));
+      rows.push({
+        suite: 'websocket',
+        name: `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`,
+        unit: 'µs of processor time a turn',
+        floor: median(micros.sse),
+        subject: median(micros.socket),
+        ratio: median(ratios),
+        spread: spread(ratios),
+        goal: 1.2,
+      });
+    }
+  }
+  return rows;
+}
+
+async function idleConnections(gateway: Gateway, sockets: Load): Promise<Row> {
+  const job = { url: urlOf(gateway), headers: headersOf(gateway), body: '{}', mustHold: '', count: 0, concurrency: 0 };
+  // Buffers and code that the first connections make are not what a connection costs.
+  const first = await Load.start('socket-load.ts');
+  await first.run({ ...job, hold: 100 });
+  await first.stop();
+  await sleep(1_500);
+  const before = residentBytes(gateway.pid);
+  await sockets.run({ ...job, hold: CONNECTIONS });
+  await sleep(1_500);
+  return {
+    suite: 'websocket',
+    name: `${CONNECTIONS} idle connections`,
+    unit: 'KiB a connection (resident)',
+    subject: (residentBytes(gateway.pid) - before) / CONNECTIONS / 1024,
+    goal: 25,
+    goalIs: 'subject',
+  };
+}
+
+/** The last row is the exponent that fits best; 1 is linear. */
+async function conversations(gateway: Gateway, sockets: Load, rounds: number): Promise<Row[]> {
+  const body = requestBody('responses', modelOf('messages', 'full-flow'), true);
+  const points: { readonly at: number; readonly micros: number }[] = [];
+  for (const at of TURNS) {
+    const job = { url: urlOf(gateway), headers: headersOf(gateway), body, mustHold: '"type":"response.completed"' };
+    const measured: number[] = [];
+    for (let round = 0; round <= rounds; round++) {
+      const before = processorMicros(gateway.pid);
+      await sockets.run({ ...job, count: at * CONVERSATIONS, concurrency: 1, conversation: at });
+      if (round > 0) measured.push((processorMicros(gateway.pid) - before) / CONVERSATIONS);
+    }
+    points.push({ at, micros: median(measured) });
+  }
+  const series = 'turns of one conversation over WebSocket';
+  const rows: Row[] = points.map(({ at, micros }) => ({
+    suite: 'websocket',
+    name: `${series}: ${at}`,
+    unit: 'µs of processor time in all',
+    subject: micros,
+    series,
+    at,
+  }));
+  const [first, last] = [points[0], points.at(-1)];
+  if (first === undefined || last === undefined) return rows;
+  const exponent = Math.log(last.micros / first.micros) / Math.log(last.at / first.at);
+  rows.push({
+    suite: 'websocket',
+    name: `${series}: exponent`,
+    unit: '1 is linear',
+    subject: exponent,
+    goal: 1.15,
+    goalIs: 'subject',
+  });
+  return rows;
+}

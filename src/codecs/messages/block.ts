@@ -1,0 +1,27 @@
+/** What one content block of an answer is to those who read answers: a whole body or a stream of events. */
+import type { CanonicalEvent } from '../canonical/event.ts';
+import type { ItemStatus } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import type { DecodeContext } from '../codec.ts';
+import type { BlockKind } from './lifecycle.ts';
+
+export interface Block {
+  readonly kind: BlockKind;
+  start(out: CanonicalEvent[]): void;
+  /** `delta` fits the kind already. */
+  delta(delta: JsonObject, out: CanonicalEvent[]): void;
+  /**
+   * Ends a block that has stopped: `incomplete` where the answer was cut in it. False, and nothing said, when its JSON is unfinished:
+   * only `cut` may then close it.
+   */
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean;
+  /** Closes a block that may not have stopped as incomplete. */
+  cut(out: CanonicalEvent[]): void;
+}
+
+/** What blocks need of their answer. */
+export interface BlockHost {
+  readonly context: DecodeContext;
+  /** The next canonical item index; called when an item begins. */
+  nextIndex(): number;
+}

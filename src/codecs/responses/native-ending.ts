@@ -1,0 +1,75 @@
+/**
+ * The items of an upstream's terminal event against what its client has read. An item that stands only there, or of which only
+ * a beginning was streamed, gets its missing events first: agents build their answer from item events alone (design, decisions).
+ * Announced items that only the vendor can read end as it ended them, with the terminal if need be.
+ */
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Outcome } from '../canonical/outcome.ts';
+import { sliceElements } from '../json-text.ts';
+import { repeatedItems } from './repeated.ts';
+import { announceItem, sayItem } from './say-item.ts';
+import { closeItem, type Emit, type ToldItem } from './told.ts';
+import { isKnownItem } from './wire.ts';
+
+/** An item as the client read it, for the comparison with those of the terminal. */
+interface Streamed {
+  readonly outputIndex: number;
+  readonly type: string;
+  readonly item: JsonObject;
+  readonly told: ToldItem;
+}
+
+/** True when the terminal's `response` says more of its items than was streamed, or less. */
+export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObject): boolean {
+  const output = Array.isArray(response['output']) ? response['output'] : [];
+  const isSame = (item: JsonValue, index: number) => isObject(item) && told.get(index)?.type === item['type'];
+  if (output.length !== told.size || !output.every(isSame)) return true;
+  return [...told.values()].some((item) => item.final === undefined && isKnownItem(item.type));
+}
+
+/**
+ * Says what is missing and returns the JSON text that `response.output` must have instead of its own, undefined where its own
+ * is right. `text` is the terminal event as the client will read it. What a failure leaves out of its output is kept
+ * (spec rule 8).
+ */
+export function settleItems(told: Map<number, ToldItem>, text: string, outcome: Outcome, emit: Emit): string | undefined {
+  const listed = sliceElements(text, ['response', 'output']) ?? [];
+  const streamed = new Map([...told].map(([index, item]) => [index, streamedOf(item)]));
+  const { found } = repeatedItems(
+    listed.map((item) => parseJson(item)),
+    streamed,
+  );
+  const matched = new Map(found.flatMap((entry) => (entry.slot === undefined ? [] : [[entry.slot.told, entry] as const])));
+  const isCut = outcome.status !== 'completed';
+  const finals = new Map<number, string | undefined>();
+  for (const item of [...told.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
+    const entry = matched.get(item);
+    if (item.final === undefined) {
+      if (entry === undefined) closeItem(item, isCut ? 'incomplete' : 'completed', emit);
+      else if (isKnownItem(item.type)) sayItem(item, entry.item, listed[entry.position] ?? 'null', emit);
+    }
+    finals.set(item.outputIndex, entry === undefined ? item.final : listed[entry.position]);
+  }
+  for (const entry of found) {
+    if (entry.slot !== undefined) continue;
+    const item = announceItem(unusedIndex(told, entry.position), entry.item, emit);
+    told.set(item.outputIndex, item);
+    sayItem(item, entry.item, listed[entry.position] ?? 'null', emit);
+    finals.set(item.outputIndex, item.final);
+  }
+  const isComplete = listed.length === finals.size || (listed.length > 0 && !isCut);
+  if (isComplete) return undefined;
+  const inOrder = [...finals].sort(([a], [b]) => a - b).flatMap(([, final]) => (final === undefined ? [] : [final]));
+  return `[${inOrder.join(',')}]`;
+}
+
+function streamedOf(told: ToldItem): Streamed {
+  const final = told.final === undefined ? undefined : parseJson(told.final);
+  return { outputIndex: told.outputIndex, type: told.type, item: isObject(final) ? final : told.announced, told };
+}
+
+function unusedIndex(told: ReadonlyMap<number, ToldItem>, position: number): number {
+  let index = position;
+  while (told.has(index)) index += 1;
+  return index;
+}

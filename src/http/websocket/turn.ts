@@ -1,0 +1,79 @@
+/**
+ * One turn of a WebSocket: who asks is asked anew, what it continues is found, and from there on it is a request like any other, told in
+ * messages. Knows no order of turns; that is the session's.
+ */
+import type { ClientCodec, Frame } from '../../codecs/codec.ts';
+import type { Principal } from '../../store/keys.ts';
+import { identify } from '../authenticate.ts';
+import { Committed, type Reply } from '../exchange.ts';
+import type { Asking } from '../gateway.ts';
+import { atClientPath } from '../history/client-path.ts';
+import type { PastTurn } from '../history/past-turn.ts';
+import { recall } from '../history/recall.ts';
+import type { Answered } from '../history/remembering.ts';
+import { answerText, type Asked } from '../text/serve-text.ts';
+import type { ClientEvent } from './client-event.ts';
+import type { Continuation } from './continuation.ts';
+import { eventText, type Spelling } from './event-text.ts';
+import type { Outlet } from './outlet.ts';
+import type { Version } from './version.ts';
+import { warmUp } from './warm-up.ts';
+
+/** What makes a turn. */
+export type TurnEvent = ClientEvent & { readonly kind: 'create' | 'append' };
+
+export interface TurnOptions {
+  readonly call: Asking;
+  readonly codec: ClientCodec;
+  readonly event: TurnEvent;
+  readonly version: Version;
+  /** The lane that the client named. */
+  readonly streamId: string | undefined;
+  readonly outlet: Outlet;
+  readonly continuation: Continuation;
+  /** The ending is about to be said: the client may send its next turn before this one is over. */
+  readonly onEnding: () => void;
+}
+
+const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
+
+/** Throws what happened before anything was said. Resolves when the turn is settled. */
+export async function answerTurn(options: TurnOptions): Promise<void> {
+  const { call, event } = options;
+  const principal = await identify(call);
+  const size = event.kind === 'create' ? event.text.length : event.input.length;
+  const place = call.gateway.keySlots.take(principal.key.id, size, call.config.limits.key);
+  try {
+    await answerFor(principal, options);
+  } finally {
+    place.release();
+  }
+}
+
+async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
+  const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
+  const { gateway } = call;
+  const spelling: Spelling = { isV1: version === 'v1', streamId };
+  const { text, json } = event.kind === 'create' ? event : continuation.append(event.input);
+  const past = await continuation.find(principal, { text, json });
+  const onTurn = (turn: PastTurn, answered: Answered): void => {
+    if (!call.gone.aborted) continuation.retain(turn, answered, text, version !== 'v2');
+  };
+  const asked: Asked = { ...recall({ gateway, principal, text, json, past, onTurn }), stream: true };
+  if (event.envelope['generate'] === false) {
+    const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {
+      throw atClientPath(thrown, asked.own);
+    });
+    await outlet.writer().write(frames.map((frame) => eventText(frame, spelling)));
+    return;
+  }
+  const spell = (frame: Frame): string => {
+    if (ENDINGS.has(frame.event ?? '')) onEnding();
+    return eventText(frame, spelling);
+  };
+  const reply: Reply = {
+    answer: ({ body }) => outlet.say(typeof body === 'string' ? body : Buffer.from(body).toString()),
+    commit: () => new Committed(outlet.writer(), spell),
+  };
+  await answerText(call, codec, asked, reply);
+}

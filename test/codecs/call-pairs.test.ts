@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Item } from '../../src/codecs/canonical/item.ts';
+import { withAnsweredCalls } from '../../src/codecs/call-pairs.ts';
+
+const user = (text: string): Item => ({ kind: 'text', role: 'user', text, citations: [] });
+const said = (text: string): Item => ({ kind: 'text', role: 'assistant', text, citations: [] });
+const thought = (text: string): Item => ({ kind: 'reasoning', raw: text });
+const call = (callId: string): Item => ({ kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' });
+const result = (callId: string, text = `of ${callId}`): Item => ({
+  kind: 'toolResult',
+  flavour: 'function',
+  callId,
+  content: [{ kind: 'text', text }],
+  isError: false,
+});
+
+/** A short spelling of items: what they are, in order. */
+function settled(...items: Item[]): { readonly items: string[]; readonly lost: string[] } {
+  const lost: string[] = [];
+  const kept = withAnsweredCalls(items, (feature) => lost.push(feature));
+  return { items: kept.map(spell), lost };
+}
+
+function spell(item: Item): string {
+  switch (item.kind) {
+    case 'text':
+      return item.text;
+    case 'toolCall':
+      return `call ${item.callId}`;
+    case 'toolResult':
+      return item.content.map((part) => (part.kind === 'text' ? part.text : part.kind)).join();
+    default:
+      return item.kind;
+  }
+}
+
+test('a history in order stays as it is', () => {
+  const { items, lost } = settled(user('q'), said('a'), call('1'), call('2'), result('2'), result('1'), said('b'));
+  assert.deepEqual(items, ['q', 'a', 'call 1', 'call 2', 'of 2', 'of 1', 'b']);
+  assert.deepEqual(lost, []);
+});
+
+test('results come back to the turn of their calls, whatever stood between, before or behind', () => {
+  assert.deepEqual(settled(call('1'), said('after'), user('wait'), result('1')).items, ['call 1', 'after', 'of 1', 'wait']);
+  assert.deepEqual(settled(result('1'), user('q'), call('1'), user('r')).items, ['q', 'call 1', 'of 1', 'r']);
+  assert.deepEqual(settled(call('1'), result('1'), call('2'), result('2')).items, ['call 1', 'of 1', 'call 2', 'of 2']);
+});
+
+test('M10: a repeated result counts once, the last payload at the first position', () => {
+  const { items, lost } = settled(call('1'), call('2'), result('1', 'stale'), result('2'), result('1', 'fresh'), user('go'));
+  assert.deepEqual(items, ['call 1', 'call 2', 'fresh', 'of 2', 'go']);
+  assert.deepEqual(lost, []);
+});
+
+test('a call without a result and a result without a call go, and reasoning that led to the call alone goes along', () => {
+  const { items, lost } = settled(user('q'), thought('t'), call('1'), user('never mind'), result('9'), said('ok'));
+  assert.deepEqual(items, ['q', 'never mind', 'ok']);
+  assert.deepEqual(lost, ['function call without a result', 'tool result without a call']);
+  assert.deepEqual(settled(thought('t'), said('a'), call('1'), user('q')).items, ['reasoning', 'a', 'q']);
+});
+
+test('T9: of two calls with one id the one that has the output stays', () => {
+  assert.deepEqual(settled(call('1'), user('q'), call('1'), result('1')).items, ['q', 'call 1', 'of 1']);
+});
+
+test('calls of a turn that nothing follows wait for their results', () => {
+  assert.deepEqual(settled(user('q'), thought('t'), call('1')).items, ['q', 'reasoning', 'call 1']);
+  assert.deepEqual(settled(call('1'), result('1'), call('2')).items, ['call 1', 'of 1', 'call 2']);
+});

@@ -1,0 +1,230 @@
+/** What each upstream's loss table says is what its encoder does: a probe in every feature arrives, stays away, or is refused. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import { REQUEST_FEATURES, type RequestFeature } from '../../../src/codecs/canonical/features.ts';
+import type { Item, Media, MediaSource, Part, Role } from '../../../src/codecs/canonical/item.ts';
+import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/request.ts';
+import type { CodecOptions, UpstreamCodec } from '../../../src/codecs/codec.ts';
+import { UPSTREAMS } from '../../../src/codecs/registry.ts';
+import { ownerOf, requestOf, targetOf } from '../../support/wire.ts';
+import { DATA, judge, Matrix, PROBE, type Sign } from './verdict.ts';
+
+interface Asked extends Partial<CanonicalRequest> {
+  readonly sign?: Sign;
+  readonly options?: CodecOptions;
+}
+
+const at = 'messages[1].content[0]';
+const user: Item = { kind: 'text', role: 'user', text: 'hi', citations: [], at: 'messages[0].content' };
+const says = (role: Role, text: string, more: object = {}): Item => ({ kind: 'text', role, text, citations: [], at, ...more });
+const told = (...items: Item[]): Asked => ({ items: [user, ...items, { ...user, text: 'go on' }] });
+const inline = (mime: string): MediaSource => ({ from: 'inline', mime, data: DATA });
+const shown = (type: Media['type'], source: MediaSource, role: Role = 'user'): Item => ({
+  kind: 'media',
+  role,
+  media: { type, source, at },
+  at,
+});
+const asked = (...items: Item[]): Asked => ({ items: [user, ...items] });
+const called = (more: object = {}): Item => ({
+  kind: 'toolCall',
+  flavour: 'function',
+  callId: 'call_1',
+  tool: { name: 'f' },
+  input: '{}',
+  at,
+  ...more,
+});
+const answered = (content: Part, more: object = {}): Item => ({
+  kind: 'toolResult',
+  flavour: 'function',
+  callId: 'call_1',
+  content: [content],
+  isError: false,
+  at,
+  ...more,
+});
+const text = (value: string): Part => ({ kind: 'text', text: value });
+const tool: Tool = {
+  kind: 'function',
+  tool: { name: 'f' },
+  parameters: { type: 'object', properties: {} },
+  at: 'tools[0]',
+};
+const named = (name: string, more: object = {}): Tool => ({ ...tool, tool: { name }, ...more }) as Tool;
+const schema = { type: 'object', properties: { [PROBE]: { type: 'string' } } };
+const data = new RegExp(DATA);
+const url = (ending: string): MediaSource => ({ from: 'url', url: `https://example.com/${PROBE}.${ending}` });
+const foreign = { channelType: 'ark_video' as const, scope: 'https://up.example', model: 'up-model' };
+const signed = ({ channelType, scope, model }: typeof foreign, form?: string) => ({
+  owner: { channelType, scope, model },
+  value: PROBE,
+  ...(form === undefined ? {} : { form }),
+});
+
+/** A request for every feature, whose arrival can be read off the body. */
+const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Asked)> = {
+  'system text': { items: [says('system', PROBE), user] },
+  'system text after the first turn': told(says('assistant', 'a'), says('system', PROBE)),
+  'developer text': { items: [says('developer', PROBE), user] },
+  'user text': { items: [says('user', PROBE)] },
+  'assistant text': told(says('assistant', PROBE)),
+  'assistant phase': { ...told(says('assistant', 'a', { phase: 'commentary' })), sign: /commentary/ },
+  'refusal in history': told({ kind: 'refusal', text: PROBE, at }),
+  'reasoning: raw text in history': {
+    ...told({ kind: 'reasoning', raw: PROBE, at }, says('assistant', 'a')),
+    options: { replayReasoningContent: true },
+  },
+  'reasoning: summary in history': told({ kind: 'reasoning', summary: [PROBE], at }, says('assistant', 'a')),
+  'reasoning: opaque of this owner': (upstream) => {
+    const opaque = { ...signed({ ...foreign, channelType: ownerOf(upstream).channelType as never }), itemId: 'rs_1' };
+    return told({ kind: 'reasoning', id: 'rs_1', summary: ['s'], opaque, at }, says('assistant', 'a'));
+  },
+  'reasoning: opaque of another owner': told(
+    { kind: 'reasoning', summary: [PROBE], opaque: signed(foreign), at },
+    says('assistant', 'a'),
+  ),
+  'function call': asked(called({ input: `{"q":"${PROBE}"}` }), answered(text('r'))),
+  'function call without a result': told(called({ input: `{"q":"${PROBE}"}` })),
+  'tool result without a call': asked(answered(text(PROBE))),
+  'function call signature': (upstream) =>
+    asked(
+      called({ opaque: signed({ ...foreign, channelType: ownerOf(upstream).channelType as never }, 'functionCall') }),
+      answered(text('r')),
+    ),
+  'custom tool call': {
+    ...asked(
+      called({ flavour: 'custom', tool: { name: 'c' }, input: `{"q":"${PROBE}"}` }),
+      answered(text('r'), { flavour: 'custom' }),
+    ),
+    tools: [{ kind: 'custom', tool: { name: 'c' }, inputSchema: { type: 'object' }, at: 'tools[0]' }],
+  },
+  'tool result: text': asked(called(), answered(text(PROBE))),
+  'tool result: image': {
+    ...asked(called(), answered({ kind: 'media', media: { type: 'image', source: inline('image/png') } })),
+    sign: data,
+  },
+  'tool result: file': {
+    ...asked(called(), answered({ kind: 'media', media: { type: 'file', source: inline('application/pdf') } })),
+    sign: data,
+  },
+  'tool result: error flag': { ...asked(called(), answered(text('r'), { isError: true })), sign: /is_error|[Ee]rror/ },
+  'image: inline': { ...asked(shown('image', inline('image/png'))), sign: data },
+  'image: url': asked(shown('image', url('png'))),
+  'image: reference': asked(shown('image', { from: 'reference', id: `files/${PROBE}`, mime: 'image/png' })),
+  'image by assistant in history': { ...told(shown('image', inline('image/png'), 'assistant')), sign: data },
+  'audio: inline': { ...asked(shown('audio', inline('audio/wav'))), sign: data },
+  'audio: url': asked(shown('audio', url('wav'))),
+  'file: inline': { ...asked(shown('file', inline('application/pdf'))), sign: data },
+  'file: url': asked(shown('file', url('pdf'))),
+  'file: reference': asked(shown('file', { from: 'reference', id: `files/${PROBE}`, mime: 'application/pdf' })),
+  'file: text': asked(shown('file', { from: 'text', text: PROBE })),
+  'native item': told({ kind: 'native', dialect: 'completions', body: { a: PROBE }, at }),
+  'cache breakpoint': {
+    items: ['a', 'b', 'c', 'd', 'e'].map((word) => says('user', word, { cacheControl: { type: 'ephemeral' } })),
+    sign: { coerce: /"a"}.*"e","cache_control":{"type":"ephemeral"}/, drop: /ephemeral|cache/ },
+  },
+  'function tool': { tools: [named(PROBE)] },
+  'function tool: strict': { tools: [named('f', { strict: true })], sign: /"strict":true/ },
+  'function tool: namespace': {
+    tools: [tool, { ...tool, tool: { name: 'f', namespace: PROBE }, at: 'tools[1]' } as Tool],
+    sign: new RegExp(`${PROBE}__f`),
+  },
+  'custom tool with object schema': {
+    tools: [{ kind: 'custom', tool: { name: PROBE }, inputSchema: { type: 'object', properties: {} }, at: 'tools[0]' }],
+  },
+  'custom tool: freeform': { tools: [{ kind: 'custom', tool: { name: PROBE }, at: 'tools[0]' }] },
+  'native tool': {
+    tools: [tool, { kind: 'native', dialect: 'completions', type: PROBE, body: { type: PROBE }, at: 'tools[1]' }],
+  },
+  'tool choice: auto, none, required': { tools: [tool], toolChoice: { mode: 'required' }, sign: /"(required|any|ANY)"/ },
+  'tool choice: one tool': {
+    tools: [tool, named(PROBE)],
+    toolChoice: { mode: 'tool', flavour: 'function', tool: { name: PROBE } },
+    sign: new RegExp(`(tool_choice|allowedFunctionNames).*${PROBE}`),
+  },
+  'tool choice: allowed tools': {
+    tools: [named('OTHER'), named(PROBE)],
+    toolChoice: { mode: 'allowed', require: true, tools: [{ name: PROBE }] },
+    sign: {
+      keep: new RegExp(`allowed_tools.*${PROBE}`),
+      coerce: new RegExp(`allowedFunctionNames.*${PROBE}|^((?!OTHER).)*${PROBE}((?!OTHER).)*$`),
+    },
+  },
+  'tool choice: native': { tools: [tool], toolChoice: { mode: 'native', dialect: 'completions', body: {} } },
+  'parallel tool calls: off': { tools: [tool], parallelToolCalls: false, sign: /parallel/ },
+  'output cap': { maxOutputTokens: 4321, sign: /4321/ },
+  'temperature, top_p': { temperature: 0.4321, topP: 0.8765, sign: /0\.4321.*0\.8765/ },
+  top_k: { topK: 4321, sign: /4321/ },
+  seed: { seed: 4321, sign: /4321/ },
+  'presence and frequency penalty': {
+    presencePenalty: 0.4321,
+    frequencyPenalty: 0.8765,
+    sign: { keep: /0\.4321.*0\.8765/, drop: /0\.4321|0\.8765/ },
+  },
+  'logit bias': { logitBias: { 4321: 7 }, sign: /"4321":7/ },
+  'stop sequences': { stop: [PROBE] },
+  logprobs: { logprobs: { top: 7 }, sign: /ogprobs":7/ },
+  'format: json object': { format: { type: 'json_object' }, sign: /json_object|application\/json/ },
+  'format: json schema': { format: { type: 'json_schema', name: 'a', schema } },
+  verbosity: { verbosity: PROBE },
+  'output modalities': { modalities: ['text', 'audio'], sign: /"audio"|"AUDIO"/ },
+  'reasoning effort': {
+    reasoning: { effort: 'low' },
+    sign: { keep: /effort":"low"/, coerce: /"effort":"low"|"thinkingBudget":1024/ },
+  },
+  'reasoning effort: none': { reasoning: { effort: 'none' }, sign: /"none"|disabled|thinkingBudget":0/ },
+  'reasoning budget': { reasoning: { budget: 2000 }, sign: /"medium"|2000/ },
+  'reasoning summary asked': {
+    reasoning: { effort: 'low', summary: 'auto' },
+    sign: { keep: /"summary":"auto"/, coerce: /"display":"summarized"|"includeThoughts":true/, drop: /summar|auto/ },
+  },
+  user: { user: PROBE },
+  metadata: { metadata: { a: PROBE } },
+  'service tier': { serviceTier: PROBE },
+  'prompt cache key': { promptCacheKey: PROBE },
+  'safety identifier': { safetyIdentifier: PROBE },
+  store: { store: true, sign: /"store"/ },
+  include: { include: [PROBE] },
+  'unknown members': {
+    json: { model: 'logical-model', x_unknown: PROBE },
+    text: `{"model":"logical-model","x_unknown":"${PROBE}"}`,
+  },
+};
+
+/** Not on every request, but only by what a request holds: a part of a body is not searched for what nobody can name. */
+const UNNAMED: ReadonlySet<RequestFeature> = new Set(['unknown members']);
+
+const matrix = new Matrix();
+
+for (const upstream of UPSTREAMS) {
+  for (const feature of REQUEST_FEATURES) {
+    const decision = upstream.losses[feature];
+    test(`requests, ${upstream.dialect} upstream: ${feature} is ${decision.does}`, () => {
+      const probe = REQUESTS[feature];
+      const { sign, options, ...members } = typeof probe === 'function' ? probe(upstream) : probe;
+      // A client of another dialect: nothing is spliced.
+      const request = requestOf(upstream.dialect === 'chat' ? 'responses' : 'chat', { items: [user], ...members });
+      let out = '';
+      let isRefused = false;
+      try {
+        const { body, losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream), { options: options ?? {} }));
+        out = body;
+        const isNamed = decision.does === 'keep' || UNNAMED.has(feature) || losses.includes(feature);
+        assert.ok(isNamed, `not named in the log: ${losses.join(', ')}`);
+      } catch (error) {
+        assert.ok(error instanceof GatewayError, String(error));
+        assert.equal(error.code, 'unsupported_conversion');
+        isRefused = true;
+      }
+      judge(decision, out, isRefused, sign);
+      matrix.set(feature, upstream.dialect, decision);
+    });
+  }
+}
+
+test('requests: the matrix of features and upstreams has no hole', (t) => {
+  const encoders = UPSTREAMS.map(({ dialect }) => dialect);
+  for (const line of matrix.lines(REQUEST_FEATURES, encoders)) t.diagnostic(line);
+});

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
+import { casesOf, decodeAll, encodeAll, framesOf, open } from './support.ts';
+
+const CREATED =
+  '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';
+
+/** What the client read, with the gateway's own words by short names. */
+function readable(data: string): string {
+  return data
+    .replaceAll(`"resp_mizu_${'0'.repeat(32)}"`, '"R"')
+    .replaceAll('"logical-model"', '"M"')
+    .replaceAll(/"(mz2\.[^"]*)"/g, (_, sealed: string) => `"sealed ${open(sealed)?.value}"`);
+}
+
+for (const { title, block } of casesOf(readFileSync(new URL('./encode-native.cases.md', import.meta.url), 'utf8'))) {
+  test(`encodeEvents, same dialect: ${title}`, () => {
+    const frames = encodeAll(decodeAll(framesOf(...block('upstream').map((line) => (line === '…' ? CREATED : line)))).steps);
+    checkResponsesStream(frames);
+    const expected = block('client').map((line) =>
+      line === '…' ? readable(CREATED.replace('"r"', '"R"').replace('"m"', '"M"')) : line,
+    );
+    assert.deepEqual(
+      frames.map((frame) => JSON.parse(readable(frame.data))),
+      expected.map((line) => JSON.parse(line)),
+    );
+    assert.equal(readable(frames.at(-1)?.data ?? ''), expected.at(-1), 'the terminal keeps its spelling');
+  });
+}
+
+test('encodeEvents, same dialect: a terminal as the only event gets its beginning', () => {
+  const terminal = '{"type":"response.completed","response":{"id":"r","status":"completed","model":"m","output":[]}}';
+  const frames = encodeAll(decodeAll(framesOf(terminal)).steps);
+  checkResponsesStream(frames);
+  assert.deepEqual(
+    frames.map((frame) => frame.event),
+    ['response.created', 'response.in_progress', 'response.completed'],
+  );
+});

@@ -1,0 +1,118 @@
+/** What changes, or breaks in the gateway itself, while an exchange is open: a price, and code that throws what nobody foresaw. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CodecSet } from '../../src/codecs/codec-set.ts';
+import { codecs } from '../../src/codecs/registry.ts';
+import { bodyOf, chunk, endingOf, GOOD, rig, STREAM_HEAD } from '../slow/faults/support/rig.ts';
+import { fakeUpstream } from '../support/fake-upstream.ts';
+import { ask, channel, eventually, testGateway } from '../support/test-gateway.ts';
+
+const frames = GOOD.messages.map((frame) => chunk(frame).toString());
+const whole = `${STREAM_HEAD}${frames.join('')}0\r\n\r\n`;
+
+test('F36: a price that changes in mid-stream is that of the next request; one that goes away refuses it', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => void socket.write(STREAM_HEAD + frames.slice(0, 4).join('')));
+  t.after(() => upstream.close());
+  const file = (model: object): object => ({ channels: [channel(upstream.url)], models: { m: model } });
+  await using gateway = await testGateway(file({ price: { input: '1', output: '2' } }));
+  gateway.store.walletNanos = 10n ** 12n;
+  const open = await gateway.post('/v1/messages', ask({ stream: true }));
+  gateway.configure(file({ price: { input: '100', output: '200' } }));
+  const [first] = upstream.requests;
+  first?.socket.write(`${frames.slice(4).join('')}0\r\n\r\n`);
+  assert.match(await open.text(), /message_stop/);
+  await eventually(() => gateway.store.settled.length === 1);
+  assert.equal(gateway.store.settled[0]?.charge?.total, 17_000n, '7 tokens in and 5 out, at the price of its beginning');
+  upstream.answer = ({ socket }) => void socket.write(whole);
+  await (await gateway.post('/v1/messages', ask({ stream: true }))).text();
+  await eventually(() => gateway.store.settled.length === 2);
+  assert.equal(gateway.store.settled[1]?.charge?.total, 1_700_000n);
+  gateway.configure(file({}));
+  const refused = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.equal(refused.status, 403);
+  assert.match(await refused.text(), /model_pricing_required/);
+  assert.equal(upstream.requests.length, 2);
+});
+
+test('F41: code that throws before an answer costs that request a 500, and no other anything', async () => {
+  await using r = await rig();
+  r.answer = ({ socket }) => void socket.write(whole);
+  const { admission } = r.gateway.store;
+  const { admit } = admission;
+  let calls = 0;
+  Object.assign(admission, {
+    admit: (...args: Parameters<typeof admit>) => {
+      calls += 1;
+      if (calls % 2 === 0) throw new TypeError('planted at http://10.0.0.1/secret');
+      return admit.apply(admission, args);
+    },
+  });
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const response = await r.gateway.post('/v1/messages', bodyOf('messages', 'messages', true));
+      return { status: response.status, text: await response.text() };
+    }),
+  );
+  const good = answers.filter(({ status }) => status === 200);
+  assert.equal(good.length, 5);
+  for (const { text } of good) assert.equal(endingOf('messages', text), 'success');
+  for (const { status, text } of answers.filter((answer) => !good.includes(answer))) {
+    assert.equal(status, 500);
+    assert.match(text, /internal_error/);
+    assert.doesNotMatch(text, /planted|secret/);
+  }
+  assert.match(r.gateway.logLines.join(''), /planted/);
+  await r.quiet(5);
+});
+
+/** The messages encoder throws at the third step of every second stream. */
+function breaking(): CodecSet {
+  const real = codecs.client('messages');
+  assert.ok(real !== undefined);
+  let streams = 0;
+  return {
+    ...codecs,
+    client: (dialect) =>
+      dialect !== 'messages'
+        ? codecs.client(dialect)
+        : {
+            ...real,
+            encodeEvents(context) {
+              const stage = real.encodeEvents(context);
+              streams += 1;
+              const breaks = streams % 2 === 0;
+              let steps = 0;
+              return {
+                get ended() {
+                  return stage.ended;
+                },
+                push(step, out) {
+                  steps += 1;
+                  if (breaks && steps === 4) throw new RangeError('planted');
+                  stage.push(step, out);
+                },
+                end: (out) => stage.end(out),
+                fail: (failure, out) => stage.fail(failure, out),
+              };
+            },
+          },
+  };
+}
+
+test('F41: code that throws in mid-stream ends that stream with its error, settles it, and no other is touched', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => void socket.write(whole));
+  t.after(() => upstream.close());
+  const file = { channels: [channel(upstream.url)], models: { m: { price: { input: '1', output: '2' } } } };
+  await using gateway = await testGateway(file, { codecs: breaking() });
+  gateway.store.walletNanos = 10n ** 12n;
+  const texts = await Promise.all(
+    Array.from({ length: 8 }, async () => await (await gateway.post('/v1/messages', ask({ stream: true }))).text()),
+  );
+  const endings = texts.map((text) => endingOf('messages', text));
+  assert.equal(endings.filter((ending) => ending === 'success').length, 4);
+  assert.equal(endings.filter((ending) => ending === 'failure').length, 4);
+  await eventually(() => gateway.store.settled.length === 8);
+  assert.equal(gateway.store.settled.filter(({ errorCode }) => errorCode === 'internal_error').length, 4);
+  assert.equal(gateway.store.held.size, 0);
+  await eventually(() => upstream.sockets.size <= 8);
+});

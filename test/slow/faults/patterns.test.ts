@@ -1,0 +1,82 @@
+/** No pattern of the sources takes more than linear time, whatever it is shown; none runs out of stack over tens of megabytes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { figure } from '../../support/figures.ts';
+import { type Attack, attacksOn, literalsOf, type Pattern, patternsOf } from './support/patterns.ts';
+
+/**
+ * What the operator alone can feed, or what runs in the demonstration only. The patterns of `sanitise.ts` see two kilobytes at most, and
+ * are timed with it (security.test.ts).
+ */
+const ELSEWHERE = /src\/(http\/(simulator|verbs|pages|config)\/|http\/tracing\/otlp|store\/(money|price-book)|codecs\/sanitise)/;
+const PATTERNS = patternsOf('src/**/*.ts').filter(({ place }) => !ELSEWHERE.test(place));
+/** Quadratic work shows itself by the third; linear work is far below the bound at the last. */
+const LENGTHS = [4_000, 16_000, 64_000];
+const BOUND_MS = 100;
+
+function timed({ expression }: Pattern, text: string): number {
+  const again = new RegExp(expression.source, expression.flags);
+  const started = performance.now();
+  if (again.global || again.sticky) text.replace(again, '');
+  else again.test(text);
+  return performance.now() - started;
+}
+
+const stretched = ({ head, piece, tail }: Attack, chars: number): string =>
+  head + piece.repeat(Math.ceil(chars / piece.length)) + tail;
+
+test('the reader of sources finds patterns, and only patterns', () => {
+  const text = [
+    'const a = b / c / d; // /x/',
+    "const e = /[/]\\/'/g;",
+    'f(`$' + "{/in/.test('/no/')} /no/`);",
+    'return /end/u.exec(g) / 2;',
+  ].join('\n');
+  assert.deepEqual(
+    literalsOf(text).map(({ source, flags, line }) => [source, flags, line]),
+    [
+      ["[/]\\/'", 'g', 2],
+      ['in', '', 3],
+      ['end', 'u', 4],
+    ],
+  );
+});
+
+/** The attack that takes too long, where there is one. */
+function weaknessOf(pattern: Pattern): string | undefined {
+  const worst = attacksOn(pattern.expression)
+    .map((attack) => ({ attack, ms: timed(pattern, stretched(attack, 1_000)) }))
+    .sort((a, b) => b.ms - a.ms)
+    .slice(0, 4);
+  for (const { attack } of worst) {
+    const texts = LENGTHS.map((chars) => stretched(attack, chars));
+    // The better of two, since others use this processor, too.
+    const found = texts.find((text) => Math.min(timed(pattern, text), timed(pattern, text)) > BOUND_MS);
+    if (found !== undefined)
+      return `${pattern.place} ${String(pattern.expression)}: ${JSON.stringify(attack)} of ${found.length}`;
+  }
+  return undefined;
+}
+
+test('quadratic and exponential patterns are found out', () => {
+  for (const expression of [/\s+$/, /(a|b)*c.*d/, /x.*y.*z/, /^bearer(?: +(.*))?$/i])
+    assert.ok(weaknessOf({ place: 'here', expression }), String(expression));
+  for (const expression of [/^\s*a/, /"[^"]*"/g]) assert.equal(weaknessOf({ place: 'here', expression }), undefined);
+});
+
+test(`F23: ${PATTERNS.length} patterns, each against every attack that its own words suggest`, (t) => {
+  assert.ok(PATTERNS.length > 60, `only ${PATTERNS.length} patterns were found`);
+  const slow = PATTERNS.flatMap((pattern) => weaknessOf(pattern) ?? []);
+  assert.deepEqual(slow, []);
+  figure(
+    t,
+    'patterns timed, attacks on each at most',
+    `${PATTERNS.length}, ${Math.max(...PATTERNS.map(({ expression }) => attacksOn(expression).length))}`,
+  );
+});
+
+test('F23: no repeated group runs out of stack over ten megabytes', () => {
+  const texts = ['"', "['", '["', ''].map((head) => head + 'a'.repeat(10_000_000));
+  for (const pattern of PATTERNS.filter(({ expression }) => /\)[*+{]/.test(expression.source)))
+    for (const text of texts) timed(pattern, text);
+});

@@ -1,0 +1,181 @@
+/** Arbitrary answers that hold every feature of `canonical/features.ts`, and which of them an answer holds. */
+import fc from 'fast-check';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
+import type { ResponseFeature } from '../../../src/codecs/canonical/features.ts';
+import type { Citation, Media, OutputItem } from '../../../src/codecs/canonical/item.ts';
+import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
+import type { IncompleteReason, Outcome } from '../../../src/codecs/canonical/outcome.ts';
+import type { Usage } from '../../../src/codecs/canonical/usage.ts';
+import { type Answer, answer, callId, eventsOf, text } from './response.ts';
+
+const ALL = {
+  refusal: true,
+  custom: true,
+  citations: true,
+  logprobs: true,
+  phase: true,
+  raw: true,
+  summary: true,
+  opaque: true,
+  toolSignature: true,
+  textSignature: true,
+} as const;
+
+const says = (value: string, citations: readonly Citation[]): OutputItem => ({
+  kind: 'text',
+  role: 'assistant',
+  text: value,
+  citations,
+});
+const unplaced: Citation = { kind: 'url', url: 'https://example.com/unplaced' };
+const foreign: Citation = { kind: 'native', dialect: 'gemini', body: { cited: 1 } };
+const media = (type: Media['type'], mime: string): fc.Arbitrary<OutputItem> =>
+  fc.constant({ kind: 'media', role: 'assistant', media: { type, source: { from: 'inline', mime, data: 'AAAA' } } });
+
+function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
+  const redacted = { owner: { ...owner, channelType: 'messages' as const }, value: 'SECRET', form: 'redacted' };
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.tuple(text(), fc.constantFrom(unplaced, foreign)).map(([value, one]) => says(value, [one])) },
+    { weight: 2, arbitrary: fc.constant<OutputItem>({ kind: 'reasoning', opaque: redacted }) },
+    { weight: 2, arbitrary: fc.constant<OutputItem>({ kind: 'native', dialect: 'gemini', body: { a: 1 } }) },
+    {
+      weight: 2,
+      arbitrary: callId.map((id): OutputItem => {
+        const tool = { name: 'send', namespace: 'mail' };
+        return { kind: 'toolCall', flavour: 'function', callId: id, tool, input: '{}' };
+      }),
+    },
+    { weight: 1, arbitrary: media('image', 'image/png') },
+    { weight: 1, arbitrary: media('audio', 'audio/wav') },
+    { weight: 1, arbitrary: media('file', 'application/pdf') },
+  );
+}
+
+const moreUsage: fc.Arbitrary<Usage> = fc.record(
+  {
+    extra: fc.constant([{ type: 'compaction', input: 5, cacheRead: 0, cacheWrite: 0, output: 7 }]),
+    native: fc.constant({ x_unknown: 3 }),
+    serviceTier: fc.constantFrom('default', 'priority'),
+    cacheWrite: fc.nat(100),
+  },
+  { requiredKeys: [] },
+);
+
+const REASONS: readonly IncompleteReason[] = ['context_window', 'pause', 'compaction', 'max_output', 'content_filter'];
+
+function outcome(calls: boolean): fc.Arbitrary<Outcome> {
+  const error = new GatewayError('upstream_error', 'The upstream failed.');
+  const stopped: Outcome = { status: 'completed', stop: 'stopSequence', stopSequence: 'END' };
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.constant<Outcome>({ status: 'completed', stop: calls ? 'toolUse' : 'end' }) },
+    { weight: 1, arbitrary: fc.constant<Outcome>(calls ? { status: 'completed', stop: 'toolUse' } : stopped) },
+    { weight: 3, arbitrary: fc.constantFrom(...REASONS).map((reason): Outcome => ({ status: 'incomplete', reason })) },
+    { weight: 1, arbitrary: fc.constantFrom<Outcome>({ status: 'failed', error }, { status: 'cancelled', error }) },
+  );
+}
+
+export interface EveryAnswer extends Answer {
+  readonly nativeEvent: boolean;
+}
+
+export function everyAnswer(owner: Owner): fc.Arbitrary<EveryAnswer> {
+  return fc
+    .tuple(
+      answer(ALL, owner),
+      fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(rareItem(owner), { maxLength: 2 }) }),
+      fc.option(moreUsage, { nil: undefined }),
+      fc.boolean(),
+    )
+    .chain(([said, rare, details, nativeEvent]) => {
+      const items = [...said.items, ...rare];
+      const usage = said.usage === undefined ? undefined : { ...said.usage, ...details };
+      const calls = items.some(({ kind }) => kind === 'toolCall');
+      return outcome(calls).map((end) => ({ items, usage, outcome: end, nativeEvent }));
+    });
+}
+
+/** The stream of an answer, calls interleaved; its native event comes before anything is said. */
+export function everyEventsOf(said: EveryAnswer, cuts: readonly number[], interleave: boolean): CanonicalEvent[] {
+  // Unsigned calls interleave with calls; what began before them has ended.
+  const { items } = said;
+  const mayMix = items.every(
+    (item, at) => item.kind !== 'toolCall' || (item.opaque === undefined && (at === 0 || items[at - 1]?.kind === 'toolCall')),
+  );
+  const events = eventsOf(said, cuts, interleave && mayMix);
+  if (said.nativeEvent) events.splice(1, 0, { type: 'native.event', dialect: 'gemini', name: 'x', body: {} });
+  return events;
+}
+
+export function featuresOf({ items, usage, outcome: end, nativeEvent }: EveryAnswer): ReadonlySet<ResponseFeature> {
+  const found = new Set<ResponseFeature>(items.flatMap(featuresOfItem));
+  if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
+  if (nativeEvent) found.add('native event');
+  for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
+  found.add(featureOfEnd(end));
+  return found;
+}
+
+function featuresOfItem(item: OutputItem): ResponseFeature[] {
+  switch (item.kind) {
+    case 'text': {
+      const cited = item.citations.map((citation): ResponseFeature => {
+        if (citation.kind === 'native') return 'native citation';
+        return citation.start === undefined ? 'url citation without position' : 'url citation with position';
+      });
+      return [
+        'text',
+        ...cited,
+        ...(item.phase === undefined ? [] : (['text phase'] as const)),
+        ...(item.logprobs === undefined ? [] : (['logprobs'] as const)),
+        ...(item.opaque === undefined ? [] : (['text signature'] as const)),
+      ];
+    }
+    case 'refusal':
+      return ['refusal'];
+    case 'reasoning':
+      return [
+        ...(item.raw === undefined ? [] : (['reasoning: raw text'] as const)),
+        ...(item.summary === undefined ? [] : (['reasoning: summary'] as const)),
+        ...(item.opaque === undefined
+          ? []
+          : ([item.opaque.form === 'redacted' ? 'reasoning: redacted' : 'reasoning: opaque'] as const)),
+      ];
+    case 'toolCall':
+      return [
+        item.flavour === 'custom' ? 'custom tool call' : 'function call',
+        ...(item.tool.namespace === undefined ? [] : (['function call: namespace'] as const)),
+        ...(item.opaque === undefined ? [] : (['function call signature'] as const)),
+      ];
+    case 'media':
+      return [item.media.type];
+    case 'native':
+      return ['native item'];
+  }
+}
+
+function featuresOfUsage(usage: Usage): ResponseFeature[] {
+  return [
+    ...((usage.cacheRead ?? 0) > 0 ? (['usage: cache'] as const) : []),
+    ...((usage.reasoning ?? 0) > 0 ? (['usage: reasoning'] as const) : []),
+    ...(usage.extra === undefined ? [] : (['usage: iterations'] as const)),
+    ...(usage.native === undefined ? [] : (['usage: unknown members'] as const)),
+    ...(usage.serviceTier === undefined ? [] : (['service tier'] as const)),
+  ];
+}
+
+const CUTS: Readonly<Record<IncompleteReason, ResponseFeature>> = {
+  max_output: 'incomplete: max output',
+  content_filter: 'incomplete: content filter',
+  context_window: 'incomplete: context window',
+  pause: 'incomplete: pause',
+  compaction: 'incomplete: compaction',
+  other: 'incomplete: max output',
+};
+
+function featureOfEnd(end: Outcome): ResponseFeature {
+  if (end.status === 'incomplete') return CUTS[end.reason];
+  if (end.status !== 'completed') return end.status === 'failed' ? 'failed with partial output' : 'cancelled';
+  if (end.stop === 'end') return 'text';
+  return end.stop === 'toolUse' ? 'completed: tool use' : 'completed: stop sequence';
+}
