@@ -1,6 +1,6 @@
 /**
- * The entry, and the only file that reads the environment and argv. What was compiled is kept beside the dependencies: every start but the
- * first takes a third of the time. Where that folder cannot be written, nothing is kept.
+ * The entry, and the only file that reads the environment and argv. What was compiled is kept beside the dependencies, which halves every
+ * start but the first. Where that folder cannot be written, nothing is kept.
  */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
