@@ -98,14 +98,19 @@ export class Environment {
     }
   }
 
-  /** A synchronous look at one snapshot. Rejects with `StoreError`. */
-  async read<T>(look: (tables: Tables) => T): Promise<T> {
+  /** A look at one snapshot. Throws `StoreError`. */
+  look<T>(look: (tables: Tables) => T): T {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
     try {
       return look(this.tables);
     } catch (error) {
       throw error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
     }
+  }
+
+  /** {@link look} for those who promise: rejects with `StoreError`. */
+  async read<T>(look: (tables: Tables) => T): Promise<T> {
+    return this.look(look);
   }
 
   health(): StoreHealth {

@@ -1,7 +1,8 @@
-/** The shapes of the rows that every exchange adds. Their order is the format of the store: new members go to the end. */
+/** The shapes of the rows that every exchange adds or changes. Their order is the format of the store: new members go to the end. */
 import type { BillableUsage, Charge, ChargeLine } from '../charge.ts';
 import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';
+import type { SpendRow } from '../spend-windows.ts';
 import { listed, listOf } from './listed.ts';
 
 const USAGE = listed<BillableUsage>({
@@ -92,4 +93,13 @@ export const JOURNAL_ROW = listed<JournalRow>({
   by: 'plain',
   note: 'plain',
   hash: 'plain',
+});
+
+export const SPEND_ROW = listed<SpendRow>({
+  total: 'plain',
+  hour: 'plain',
+  hourly: 'plain',
+  day: 'plain',
+  daily: 'plain',
+  held: 'plain',
 });

@@ -10,7 +10,7 @@ import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 import type { Listed } from './listed.ts';
-import { JOURNAL_ROW, LOG_ROW } from './row-shapes.ts';
+import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 
 /** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are (`listed.ts`). */
 export const SCHEMA = 2;
@@ -111,7 +111,7 @@ export function openTables(root: RootDatabase): Tables {
     journalRefs: open('journal_refs'),
     balances: open('balances'),
     holds: open('holds'),
-    spend: open('spend'),
+    spend: openListed('spend', SPEND_ROW),
     days: open('days'),
     openExchanges: open('open_exchanges'),
     owners: open('owners'),
