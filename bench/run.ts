@@ -11,6 +11,7 @@ import { compare } from './compare.ts';
 import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
 import { figure, reportHtml, type Results } from './report.ts';
+import { dispatching } from './suites/dispatch.ts';
 import { codecsAlone, pipeline, scaling, streams } from './suites/in-process.ts';
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
@@ -37,6 +38,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, { rivals: values.rival, nodeArgs }),
+  dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds),
   admission: () => admission(rounds),
   memory: () => memory(Number(values.streams)),

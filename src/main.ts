@@ -265,10 +265,13 @@ function print(text: string): void {
 try {
   process.exitCode = await main();
 } catch (error) {
-  const known =
-    error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError || error instanceof StoreError;
-  process.stderr.write(
-    `mizu: ${known ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-  );
+  process.stderr.write(`mizu: ${wordsOf(error)}\n`);
   process.exitCode = error instanceof UsageError ? 2 : 1;
+}
+
+/** A store's error is named by its code, so that a supervisor can tell one from another. */
+function wordsOf(error: unknown): string {
+  if (error instanceof StoreError) return `${error.code}: ${error.message}`;
+  if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

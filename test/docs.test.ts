@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
+import { contractFiles, RELIABILITY, titlesIn } from './support/store-report.ts';
 import { ARCHITECTURE, LOSSES, printLosses, withDiagrams } from './support/print-docs.ts';
 
 test('docs/losses.md is what the loss tables say (npm run docs)', () => {
@@ -13,6 +14,20 @@ test('docs/losses.md is what the loss tables say (npm run docs)', () => {
 test('the state diagrams are those of the tables (npm run docs)', () => {
   const text = readFileSync(ARCHITECTURE, 'utf8');
   assert.equal(text, withDiagrams(text));
+});
+
+test('docs/reliability.md lists the promises that the stores’ contract makes (npm run docs:stores)', () => {
+  const promised = contractFiles().flatMap((file) => {
+    const text = readFileSync(file, 'utf8');
+    const each = text.slice(text.indexOf('eachStore('));
+    return [...each.matchAll(/^ {2}test\('([^']+)'/gm)].map(([, title = '']) => title);
+  });
+  const listed = titlesIn(readFileSync(RELIABILITY, 'utf8'));
+  assert.ok(promised.length > 30);
+  assert.deepEqual(
+    promised.filter((title) => !listed.includes(title)),
+    [],
+  );
 });
 
 test('every feature is answered by every encoder, and MUST_KEEP features are never dropped', () => {

@@ -121,6 +121,8 @@ export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
+  /** Unix milliseconds, for times that are said as dates. */
+  readonly receivedAtMs?: number;
 }
 
 export interface EventDecoder extends Stage<Frame, Step> {

@@ -4,7 +4,6 @@ import { type JsonValue, parseJson } from './canonical/json.ts';
 import type { UpstreamAnswer } from './codec.ts';
 import { readErrorMembers, refusal, retryAfterMs } from './upstream-error.ts';
 
-/** A date in `retry-after` is counted from the server's own clock. */
 export function decodeJsonError(answer: UpstreamAnswer): GatewayError {
   let body: JsonValue;
   try {
@@ -13,11 +12,9 @@ export function decodeJsonError(answer: UpstreamAnswer): GatewayError {
     // Text instead of JSON is the message itself; what is HTML the sanitiser drops.
     body = answer.text;
   }
-  const { date } = answer.headers;
-  const wait = retryAfterMs(answer.headers, Date.parse(typeof date === 'string' ? date : ''));
   return refusal(answer.status, readErrorMembers(body), {
     reason: 'http_status',
     text: answer.text,
-    ...(wait === undefined || !Number.isFinite(wait) ? {} : { retryAfterMs: wait }),
+    retryAfterMs: retryAfterMs(answer),
   });
 }

@@ -1,7 +1,7 @@
 /** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
 import { upstreamFault } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import { isPlaceholder, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
+import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -22,10 +22,10 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
   const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
   const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
-  const prompt = count(value['prompt_tokens']) ?? count(value['input_tokens']);
-  const cacheRead = count(input['cached_tokens']) ?? count(value['prompt_cache_hit_tokens']);
-  const cacheWrite = count(input['cache_write_tokens']) ?? count(input['cache_creation_tokens']);
-  const reasoning = count(output['reasoning_tokens']) ?? count(value['reasoning_tokens']);
+  const prompt = countOf(value['prompt_tokens']) ?? countOf(value['input_tokens']);
+  const cacheRead = countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']);
+  const cacheWrite = countOf(input['cache_write_tokens']) ?? countOf(input['cache_creation_tokens']);
+  const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
@@ -34,10 +34,10 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...given('cacheWrite', cacheWrite),
     ...given('output', outputOf(value, prompt, reasoning)),
     ...given('reasoning', reasoning),
-    ...given('imageInput', count(input['image_tokens'])),
-    ...given('audioInput', count(input['audio_tokens'])),
-    ...given('imageOutput', count(output['image_tokens'])),
-    ...given('audioOutput', count(output['audio_tokens'])),
+    ...given('imageInput', countOf(input['image_tokens'])),
+    ...given('audioInput', countOf(input['audio_tokens'])),
+    ...given('imageOutput', countOf(output['image_tokens'])),
+    ...given('audioOutput', countOf(output['audio_tokens'])),
     ...(meters.size === 0 ? {} : { meters }),
     ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
@@ -46,8 +46,8 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
 
 /** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it, or a reasoning that is the greater. */
 function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
-  const completion = count(value['completion_tokens']) ?? count(value['output_tokens']);
-  const total = count(value['total_tokens']);
+  const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
+  const total = countOf(value['total_tokens']);
   if (completion === undefined || !reasoning) return completion;
   if (reasoning > completion) return completion + reasoning;
   if (prompt === undefined || total === undefined) return completion;
@@ -56,18 +56,12 @@ function outputOf(value: JsonObject, prompt: number | undefined, reasoning: numb
 
 function metersOf(value: JsonObject): ReadonlyMap<string, number> {
   const details = members(value['server_tool_use_details'] ?? value['server_tool_use']);
-  const searches = count(details['web_search_requests']);
+  const searches = countOf(details['web_search_requests']);
   return new Map(searches === undefined || searches === 0 ? [] : [['web_search', searches]]);
 }
 
 function members(value: JsonValue | undefined): JsonObject {
   return isObject(value) ? value : {};
-}
-
-/** A counter: a number or a numeric string, never negative. */
-function count(value: JsonValue | undefined): number | undefined {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof number === 'number' && Number.isFinite(number) && number >= 0 ? number : undefined;
 }
 
 function given<K extends keyof Usage>(key: K, value: Usage[K] | undefined): Pick<Usage, K> | Record<never, never> {

@@ -4,6 +4,7 @@
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from './canonical/error.ts';
 import { isObject, type JsonValue } from './canonical/json.ts';
+import type { UpstreamAnswer } from './codec.ts';
 import { sanitise, shownUpstreamCode } from './sanitise.ts';
 
 /** Statuses that say the same for every Channel: the request itself is wrong. */
@@ -27,6 +28,7 @@ export function textOf(value: JsonValue | undefined): string | undefined {
 export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
   if (!isObject(body)) return { message: textOf(body) };
   const error = body['error'] ?? body['detail'] ?? body;
+  if (Array.isArray(error)) return { message: validationText(error), type: textOf(body['type']) };
   if (!isObject(error)) return { message: textOf(error), code: textOf(body['code']), type: textOf(body['type']) };
   const metadata = isObject(error['metadata']) ? error['metadata'] : {};
   return {
@@ -35,6 +37,16 @@ export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
     type: textOf(error['type']) ?? textOf(error['error_type']) ?? textOf(metadata['error_type']),
     param: textOf(error['param']),
   };
+}
+
+/** FastAPI's list of what is wrong with a body: `[{loc: ["body", "max_tokens"], msg}]`. */
+function validationText(entries: readonly JsonValue[]): string | undefined {
+  const said = entries.filter(isObject).flatMap((entry) => {
+    const message = textOf(entry['msg']) ?? textOf(entry['message']);
+    const place = Array.isArray(entry['loc']) ? entry['loc'].map(textOf).filter((part) => part !== 'body') : [];
+    return message === undefined ? [] : [place.length === 0 ? message : `${place.join('.')}: ${message}`];
+  });
+  return said.length === 0 ? undefined : said.join('; ');
 }
 
 const STATUS_BY_WORD: Readonly<Record<string, number>> = {
@@ -109,21 +121,28 @@ function messageFor(status: number | undefined, message: string | undefined): st
   return 'The upstream failed.';
 }
 
-/** `retry-after` in seconds or as a date, `retry-after-ms` in milliseconds. `now` is Unix milliseconds. */
-export function retryAfterMs(
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-  now: number,
-): number | undefined {
-  const one = (name: string): string | undefined => {
+const AMOUNT = /^\d+(\.\d+)?$/;
+/** The three forms of RFC 9110: anything else that `Date.parse` would take is no date. */
+const HTTP_DATE =
+  /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4}|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: GMT| \d{4})$/;
+
+/** `retry-after-ms`, else `retry-after` in seconds or as a date, by the upstream's own clock where it says one. Undefined for what is none. */
+export function retryAfterMs({ headers, receivedAtMs }: Pick<UpstreamAnswer, 'headers' | 'receivedAtMs'>): number | undefined {
+  const one = (name: string): string => {
     const value = headers[name];
-    return typeof value === 'string' ? value : value?.[0];
+    return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
   };
-  const ms = Number(one('retry-after-ms') ?? Number.NaN);
-  if (Number.isFinite(ms) && ms >= 0) return ms;
-  const header = one('retry-after');
-  if (header === undefined) return undefined;
-  const seconds = Number(header);
-  if (Number.isFinite(seconds)) return seconds >= 0 ? seconds * 1000 : undefined;
-  const date = Date.parse(header);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - now);
+  const ms = one('retry-after-ms');
+  if (AMOUNT.test(ms)) return Math.ceil(Number(ms));
+  const text = one('retry-after');
+  if (AMOUNT.test(text)) return Math.ceil(Number(text) * 1000);
+  const now = dateOf(one('date')) ?? receivedAtMs;
+  const date = dateOf(text);
+  return date === undefined || now === undefined ? undefined : Math.max(0, date - now);
+}
+
+function dateOf(text: string): number | undefined {
+  if (!HTTP_DATE.test(text)) return undefined;
+  const time = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
+  return Number.isNaN(time) ? undefined : time;
 }

@@ -50,7 +50,7 @@ export async function reserve(
 ): Promise<Admitted> {
   const { rates } = model;
   if (rates === undefined) {
-    throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`, { param: 'model' });
+    throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
   const health = store.health();
   if (!health.healthy)

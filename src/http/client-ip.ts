@@ -1,31 +1,45 @@
 /**
- * Who is calling: the socket's peer or, when that is a trusted proxy, the nearest address of the forwarding headers that is not one.
- * A header that cannot be read is ignored as a whole, and the peer counts.
+ * Who is calling: the socket's peer or, when that is a trusted proxy, the nearest address of the forwarding headers that is not one. Read
+ * from the near end, so that what a client wrote itself does not matter. A client that the proxies do not name is nobody's address.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BlockList, isIP } from 'node:net';
 import { inRanges, plainAddress } from './ip-ranges.ts';
 
+/** No address, so no allow-list holds it: the word of RFC 7239. */
+const UNKNOWN = 'unknown';
+
 export function clientIp(peer: string | undefined, headers: IncomingHttpHeaders, trusted: BlockList): string {
   const nearest = plainAddress(peer ?? '');
   if (!inRanges(trusted, nearest)) return nearest;
-  const chain = forwardedChain(headers);
-  if (chain === undefined) return nearest;
-  for (let index = chain.length - 1; index >= 0; index--) {
-    const address = chain[index] ?? nearest;
-    if (index === 0 || !inRanges(trusted, address)) return address;
-  }
-  return nearest;
+  const said = [forwardedChain(headers), listOf(headers['x-forwarded-for'])].filter((chain) => chain.length > 0);
+  const [chain = listOf(headers['x-real-ip']), other = chain] = said;
+  const found = farthestTrusted(chain, trusted) ?? nearest;
+  // A proxy writes one of the two: the other may have come from the client.
+  return other === chain || farthestTrusted(other, trusted) === found ? found : UNKNOWN;
 }
 
-/** Farthest first. `Forwarded` before `X-Forwarded-For` before `X-Real-IP`: the first that is present decides. */
-function forwardedChain(headers: IncomingHttpHeaders): string[] | undefined {
-  const forwarded = headers['forwarded'];
-  if (forwarded !== undefined) return addresses(forwarded.split(',').map((element) => forParameter(element)));
-  const list = headers['x-forwarded-for'];
-  if (list !== undefined) return addresses(String(list).split(','));
-  const single = headers['x-real-ip'];
-  return single === undefined ? undefined : addresses([String(single)]);
+/** Elements, farthest first; empty ones mean nothing. */
+function listOf(header: string | string[] | undefined): string[] {
+  return String(header ?? '')
+    .split(',')
+    .map((text) => text.trim())
+    .filter((text) => text !== '');
+}
+
+function forwardedChain(headers: IncomingHttpHeaders): string[] {
+  return listOf(headers['forwarded']).map((element) => forParameter(element));
+}
+
+/** The address beyond the last trusted one, else the farthest; undefined for an empty chain. */
+function farthestTrusted(chain: readonly string[], trusted: BlockList): string | undefined {
+  let found: string | undefined;
+  for (const text of chain.toReversed()) {
+    found = plainAddress(withoutPort(text));
+    if (isIP(found) === 0) return UNKNOWN;
+    if (!inRanges(trusted, found)) return found;
+  }
+  return found;
 }
 
 /** RFC 7239: `for="[2001:db8::1]:4711"`. */
@@ -34,19 +48,9 @@ function forParameter(element: string): string {
   return found?.[1] ?? found?.[2] ?? '';
 }
 
-/** Undefined as soon as one of them is no address: a chain with a hole proves nothing. */
-function addresses(texts: readonly string[]): string[] | undefined {
-  const found: string[] = [];
-  for (const text of texts) {
-    const address = plainAddress(withoutPort(text.trim()));
-    if (isIP(address) === 0) return undefined;
-    found.push(address);
-  }
-  return found;
-}
-
+/** RFC 7239 also has ports that hide themselves: `_port`. */
 function withoutPort(text: string): string {
-  const bracketed = /^\[([^\]]*)\](?::\d+)?$/.exec(text)?.[1];
+  const bracketed = /^\[([^\]]*)\](?::(?:\d+|_[\w.-]+))?$/.exec(text)?.[1];
   if (bracketed !== undefined) return bracketed;
-  return /^(\d+\.\d+\.\d+\.\d+):\d+$/.exec(text)?.[1] ?? text;
+  return /^(\d+\.\d+\.\d+\.\d+):(?:\d+|_[\w.-]+)$/.exec(text)?.[1] ?? text;
 }

@@ -83,8 +83,9 @@ export class Meter {
     this.#channel = { channel, upstreamModel, affinityHit };
   }
 
-  /** Words of the answer went to the client. */
+  /** Words of the answer went to the client, or are about to. */
   words(): void {
+    if (this.#settled) return;
     const { metrics, clock } = this.#call.gateway;
     const now = clock.monotonic();
     if (this.#lastWordsAt === undefined) {
@@ -94,6 +95,15 @@ export class Meter {
       metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
     }
     this.#lastWordsAt = now;
+  }
+
+  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
+  settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
+    if (this.#call.config.durability !== 'strict') return undefined;
+    return Promise.resolve(ending()).then((known) => {
+      this.words();
+      return this.settle(known);
+    });
   }
 
   /** Once: later calls do nothing. Resolves at once, or when the charge is on disk with durability `strict`. */

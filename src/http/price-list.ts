@@ -1,11 +1,13 @@
 /**
- * The public list of prices: every model that is priced and that some Channel serves, in exact decimal dollars, taken from the very
- * rates that are charged. It does not know how it is shown or cached (`/prices.json`, the pages).
+ * The public list of prices: every model that is priced and that an account of the class `default` is offered, in exact decimal dollars,
+ * taken from the very rates that are charged. It does not know how it is shown or cached (`/prices.json`, the pages).
  */
+import { DEFAULT_CLASS } from '../store/accounts.ts';
 import { formatUsd } from '../store/money.ts';
 import type { LongContextRates, ModelKind, RateTable, TierRates } from '../store/prices.ts';
 import type { Config, Model } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
+import { channelsOfModel } from './dispatch/candidates.ts';
 
 /** Price key of the configuration (`input`, `image`, a tool meter …) to a decimal string of US dollars. */
 export type PricesByKey = Readonly<Record<string, string>>;
@@ -34,11 +36,15 @@ export interface PriceList {
 }
 
 export function priceListOf(config: Config, inForceSinceMs: number = config.loadedAtMs): PriceList {
-  const served = new Set(config.channels.flatMap(({ models }) => [...models.keys()]));
   const models = [...config.models.values()]
-    .flatMap((model) => (model.rates !== undefined && served.has(model.name) ? [pricedModel(model, model.rates)] : []))
+    .flatMap((model) => (model.rates !== undefined && isPublic(config, model) ? [pricedModel(model, model.rates)] : []))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
   return { updatedAt: new Date(inForceSinceMs).toISOString(), models };
+}
+
+/** What is sold to some classes only is not told to everybody. */
+function isPublic(config: Config, { name }: Model): boolean {
+  return channelsOfModel(config, name, DEFAULT_CLASS).length > 0;
 }
 
 /**

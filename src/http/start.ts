@@ -63,7 +63,11 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let draining = false;
   let worker: VideoWorker | undefined;
   const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
-  const stopFollowing = options.config.onChange((config) => follow(gateway, config));
+  let before = options.config.current();
+  const stopFollowing = options.config.onChange((config) => {
+    follow(gateway, before, config);
+    before = config;
+  });
   if (options.preparePages === true) gateway.pages();
   const server = createGatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
@@ -207,11 +211,12 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
   return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(0, bytes * 2) });
 }
 
-/** A new configuration touches no open stream: pools that are not wanted close when their requests are over. */
-function follow(gateway: Gateway, config: Config): void {
+/** A new configuration touches no open stream; a Channel that was changed (a credential that is right now) begins anew: pools that are not wanted close when their requests are over. */
+function follow(gateway: Gateway, before: Config, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);
-  const ids = new Set(config.channels.map(({ id }) => id));
-  gateway.dispatcher.health.keepOnly(ids);
-  gateway.dispatcher.retries.keepOnly(ids);
+  const known = new Set(before.channels.map(({ fingerprint }) => fingerprint));
+  const unchanged = config.channels.filter(({ fingerprint }) => known.has(fingerprint));
+  gateway.dispatcher.health.keepOnly(new Set(unchanged.map(({ id }) => id)));
+  gateway.dispatcher.retries.keepOnly(new Set(config.channels.map(({ id }) => id)));
   gateway.log.level = config.log.level;
 }

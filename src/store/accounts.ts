@@ -1,6 +1,9 @@
 /** Accounts: who pays. An account has a wallet (a ledger account) and a class that decides which Channels serve it. */
 import type { Invalid, Result } from './result.ts';
 
+/** Of an account that was given no other. */
+export const DEFAULT_CLASS = 'default';
+
 export interface AccountRecord {
   readonly id: string;
   /** Unique. */

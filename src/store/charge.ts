@@ -69,7 +69,7 @@ const TOKEN_FIELDS: readonly (readonly [TokenField, readonly [TokenClass, ...Tok
   ['input', ['input']],
   ['cachedInput', ['cached_input', 'input']],
   ['cacheWrite5m', ['cache_write_5m', 'input']],
-  ['cacheWrite1h', ['cache_write_1h', 'cache_write_5m', 'input']],
+  ['cacheWrite1h', ['cache_write_1h', 'input']],
   ['cacheWriteUnsplit', ['cache_write_5m', 'input']],
   ['output', ['output']],
   ['reasoning', ['reasoning', 'output']],

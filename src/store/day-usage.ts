@@ -30,13 +30,14 @@ export function addCounts(counts: DayCounts, more: Partial<DayCounts>): DayCount
   };
 }
 
+/** As an owner reads them: reasoning is a part of the output (known failure U14), caches stand beside the input. */
 export function countsOf(usage: BillableUsage): Partial<DayCounts> {
   const { cacheWrite5m = 0, cacheWrite1h = 0, cacheWriteUnsplit = 0, reasoning = 0 } = usage;
   return {
     inputTokens: sane((usage.input ?? 0) + (usage.imageInput ?? 0)),
     cachedInputTokens: sane(usage.cachedInput ?? 0),
     cacheWriteTokens: sane(cacheWrite5m + cacheWrite1h + cacheWriteUnsplit),
-    outputTokens: sane((usage.output ?? 0) + (usage.imageOutput ?? 0)),
+    outputTokens: sane((usage.output ?? 0) + reasoning + (usage.imageOutput ?? 0)),
     reasoningTokens: sane(reasoning),
     images: sane(usage.images ?? 0),
   };

@@ -2,17 +2,16 @@
  * A row of the request log as JSON text and back, without loss: amounts (bigint) as decimal strings, meters (a Map) as pairs. Used
  * where an engine has no encoding of its own for them: in PostgreSQL, in the local spool, in a copy.
  */
-import type { Charge, ChargeLine } from './charge.ts';
-import type { RequestLogEntry } from './request-log.ts';
+import type { BillableUsage, Charge, ChargeLine } from './charge.ts';
+import type { AttemptEntry, RequestLogEntry } from './request-log.ts';
 import { StoreError } from './store-error.ts';
 
 export function logText(entry: RequestLogEntry): string {
-  const { usage, charge } = entry;
-  const meters = usage?.meters;
+  const { charge, attempts } = entry;
   return JSON.stringify(
     {
-      ...entry,
-      ...(usage === undefined ? {} : { usage: meters === undefined ? usage : { ...usage, meters: [...meters] } }),
+      ...withUsageText(entry),
+      attempts: attempts.map(withUsageText),
       ...(charge === undefined ? {} : { charge: chargeText(charge) }),
     },
     wellFormed,
@@ -24,6 +23,25 @@ function wellFormed(_: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed() : value;
 }
 
+interface Used {
+  readonly usage?: BillableUsage;
+}
+interface UsedText {
+  readonly usage?: Omit<BillableUsage, 'meters'> & { readonly meters?: readonly [string, number][] };
+}
+
+function withUsageText<Part extends Used>(part: Part): Part | (Omit<Part, 'usage'> & UsedText) {
+  const meters = part.usage?.meters;
+  return meters === undefined ? part : { ...part, usage: { ...part.usage, meters: [...meters] } };
+}
+
+function withUsage<Part extends UsedText>(part: Part): Omit<Part, 'usage'> & Used {
+  const { usage, ...rest } = part;
+  if (usage === undefined) return rest;
+  const { meters, ...counts } = usage;
+  return { ...rest, usage: meters === undefined ? counts : { ...counts, meters: new Map(meters) } };
+}
+
 function chargeText({ lines, total, flags }: Charge) {
   return {
     lines: lines.map((line) => ({ ...line, rate: line.rate.toString(), amount: line.amount.toString() })),
@@ -33,20 +51,19 @@ function chargeText({ lines, total, flags }: Charge) {
 }
 
 type StoredLine = Omit<ChargeLine, 'rate' | 'amount'> & { readonly rate: string; readonly amount: string };
-type StoredUsage = Omit<NonNullable<RequestLogEntry['usage']>, 'meters'> & { readonly meters?: readonly [string, number][] };
-type StoredEntry = Omit<RequestLogEntry, 'usage' | 'charge'> & {
-  readonly usage?: StoredUsage;
-  readonly charge?: { readonly lines: readonly StoredLine[]; readonly total: string; readonly flags: readonly string[] };
-};
+type StoredAttempt = Omit<AttemptEntry, 'usage'> & UsedText;
+type StoredEntry = Omit<RequestLogEntry, 'usage' | 'charge' | 'attempts'> &
+  UsedText & {
+    readonly attempts: readonly StoredAttempt[];
+    readonly charge?: { readonly lines: readonly StoredLine[]; readonly total: string; readonly flags: readonly string[] };
+  };
 
 /** The inverse of `logText`, for text that `logText` wrote. Throws `StoreError` `corrupt` on anything else. */
 export function logEntryOf(text: string): RequestLogEntry {
-  const stored = storedEntry(text);
-  const { usage, charge, ...rest } = stored;
-  const { meters, ...counts } = usage ?? {};
+  const { charge, attempts, ...rest } = storedEntry(text);
   return {
-    ...rest,
-    ...(usage === undefined ? {} : { usage: meters === undefined ? counts : { ...counts, meters: new Map(meters) } }),
+    ...withUsage(rest),
+    attempts: attempts.map(withUsage),
     ...(charge === undefined
       ? {}
       : {

@@ -17,6 +17,8 @@ export interface AttemptEntry {
   readonly errorCode?: string;
   /** Full text, not sanitised. */
   readonly errorText?: string;
+  /** What a failure said that it used. */
+  readonly usage?: BillableUsage;
 }
 
 export interface RequestLogEntry {

@@ -31,6 +31,7 @@ export interface DayUsage {
   readonly cachedInputTokens: number;
   readonly cacheWriteTokens: number;
   readonly outputTokens: number;
+  /** Inside `outputTokens`. */
   readonly reasoningTokens: number;
   readonly images: number;
   readonly videos: number;

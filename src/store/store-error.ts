@@ -14,6 +14,7 @@
  * - `closed`: the store has been closed
  * - `bad_url`: the database's address cannot be understood, or names a database that does not exist
  * - `access_denied`: the database refused the user or the password
+ * - `untrusted`: the database's certificate is not one to trust, or TLS was asked for and there is none
  * - `read_only`: the database takes no writes (a replica)
  */
 export type StoreErrorCode =
@@ -27,6 +28,7 @@ export type StoreErrorCode =
   | 'closed'
   | 'bad_url'
   | 'access_denied'
+  | 'untrusted'
   | 'read_only';
 
 export class StoreError extends Error {

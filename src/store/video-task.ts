@@ -1,9 +1,6 @@
 /** The task after an event: which facts each state carries. Pure; whether the event is legal the table in `videos.ts` says. */
 import type { VideoChange, VideoSubmission, VideoTask } from './videos.ts';
 
-/** "Never by itself": later than every time, and still an exact integer. */
-export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
-
 type Core = Pick<
   VideoTask,
   'id' | 'number' | 'accountId' | 'keyId' | 'model' | 'requestJson' | 'createdAtMs' | 'updatedAtMs' | 'frozenNanos'

@@ -164,6 +164,23 @@ export type NotChanged =
   /** Another process holds the worker's lease now. Nothing was changed; stop. */
   | { readonly reason: 'lease_lost' };
 
+/** A look at a task that decided nothing. */
+export interface Look {
+  readonly id: string;
+  readonly dueAtMs: number;
+}
+
+export interface DueQuery {
+  /** Default: every state that a worker looks at. */
+  readonly states?: readonly DueState[];
+  /** Ids of what it is looking at already. */
+  readonly inHand?: Iterable<string>;
+}
+
+/** To be submitted, to be asked for, to be asked for slowly. */
+export const DUE_STATES = ['queued', 'running', 'unknown'] as const;
+export type DueState = (typeof DUE_STATES)[number];
+
 export interface VideoPage {
   readonly tasks: readonly VideoTask[];
   readonly hasMore: boolean;
@@ -175,6 +192,10 @@ export interface VideoPage {
 export interface Videos {
   /** Holds the price and creates the task in one transaction. `created: false`: the same request was made before. */
   create(video: NewVideo): Promise<Result<{ readonly task: VideoTask; readonly created: boolean }, NotCreated>>;
+  /** The task that this very request made before, if it did: its answer depends on nothing that has changed since. */
+  earlier(
+    request: Pick<NewVideo, 'principal' | 'idempotencyKey' | 'bodyHash'>,
+  ): Promise<Result<VideoTask | undefined, Extract<NotCreated, { readonly reason: 'idempotency_key_reused' }>>>;
   /** Undefined when it does not exist or belongs to another. */
   find(id: string, owner: { readonly accountId: string; readonly keyId: string }): Promise<VideoTask | undefined>;
   list(
@@ -189,6 +210,11 @@ export interface Videos {
   ): Promise<Result<VideoTask, NotChanged>>;
   /** The worker's changes: fenced by its lease in the same transaction. */
   change(id: string, change: VideoChange, leaseToken: number, nowMs: number): Promise<Result<VideoTask, NotChanged>>;
+  /**
+   * Many looks that decided nothing, in one transaction: when each is due again. A task that is polled no more is passed over. Gives
+   * how many were put off.
+   */
+  putOff(looks: readonly Look[], leaseToken: number, nowMs: number): Promise<Result<number, { readonly reason: 'lease_lost' }>>;
   /** An operator's word about an `unknown` task; journaled with who said so. */
   resolve(
     id: string,
@@ -197,7 +223,7 @@ export interface Videos {
     nowMs: number,
   ): Promise<Result<VideoTask, NotChanged>>;
   /** Tasks that the worker should look at, the most overdue first. */
-  due(nowMs: number, limit: number): Promise<VideoTask[]>;
+  due(nowMs: number, limit: number, query?: DueQuery): Promise<VideoTask[]>;
   /** Tasks left in `submitting` by an earlier lease: their outcome is unclear, so they become `unknown`. Call after taking the lease. */
   loseAbandoned(leaseToken: number, nowMs: number): Promise<VideoTask[]>;
   /** For the operator. */

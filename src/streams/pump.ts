@@ -35,6 +35,8 @@ export interface PumpOptions<In, Out> {
   readonly held?: readonly In[];
   /** What must be done before the words in hand may go out. */
   readonly beforeWords?: () => Promise<void> | undefined;
+  /** What must be done before the last words may go out, after that. */
+  readonly beforeEnd?: () => Promise<void> | undefined;
   /** Words were written. */
   readonly onWords?: () => void;
   /** A failure of the source that only says that nobody is there to hear of it. */
@@ -117,8 +119,10 @@ class Pump<In, Out> {
   }
 
   #end(words: readonly Out[]): Promise<void> {
-    const pending = words.length === 0 ? undefined : this.#options.beforeWords?.();
-    return pending === undefined ? this.#writeEnd(words) : pending.then(() => this.#writeEnd(words));
+    const { beforeWords, beforeEnd } = this.#options;
+    const said = words.length === 0 ? undefined : beforeWords?.();
+    const settled = said === undefined ? beforeEnd?.() : said.then(beforeEnd);
+    return settled === undefined ? this.#writeEnd(words) : settled.then(() => this.#writeEnd(words));
   }
 
   #writeEnd(words: readonly Out[]): Promise<void> {

@@ -21,9 +21,44 @@ test('the nearest address that is no trusted proxy', () => {
   assert.equal(of('127.0.0.1', { 'x-forwarded-for': '10.2.2.2, 10.1.1.1' }), '10.2.2.2');
 });
 
-test('a chain that cannot be read is ignored', () => {
-  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '203.0.113.9, unknown' }), '127.0.0.1');
-  assert.equal(of('127.0.0.1', { forwarded: 'for=_hidden', 'x-forwarded-for': '1.2.3.4' }), '127.0.0.1');
+test('what a client wrote before the proxies’ own words does not matter, readable or not', () => {
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': 'garbage, 203.0.113.9' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '127.0.0.1, unknown, 203.0.113.9, 10.0.0.1' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { forwarded: 'for="1.2.3.4, for=203.0.113.9' }), '203.0.113.9');
+  assert.equal(of('127.0.0.1', { forwarded: 'by="a,b";for=10.9.9.9, proto=http;FOR=203.0.113.9;by=10.0.0.1' }), '203.0.113.9');
+});
+
+test('a client that the proxies do not name is unknown: not the proxy, whose address an allow-list may hold', () => {
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '203.0.113.9, unknown' }), 'unknown');
+  assert.equal(of('127.0.0.1', { forwarded: 'for=_hidden' }), 'unknown');
+  assert.equal(of('127.0.0.1', { forwarded: 'proto=https' }), 'unknown');
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': '010.1.1.1' }), 'unknown');
+  assert.equal(of('127.0.0.1', { 'x-forwarded-for': ' , ' }), '127.0.0.1', 'nothing is said');
+});
+
+test('two headers that contradict each other: one of them is the client’s own', () => {
+  assert.equal(of('127.0.0.1', { forwarded: 'for=10.0.0.9', 'x-forwarded-for': '203.0.113.9' }), 'unknown');
+  assert.equal(of('127.0.0.1', { forwarded: 'for="[2001:DB8::0:7]"', 'x-forwarded-for': '2001:db8::7' }), '2001:db8::7');
+  assert.equal(of('127.0.0.1', { 'x-real-ip': '1.2.3.4', 'x-forwarded-for': '203.0.113.9' }), '203.0.113.9');
+});
+
+test('addresses in every spelling', () => {
+  const spellings: readonly (readonly [string, string])[] = [
+    ['203.0.113.9:80', '203.0.113.9'],
+    ['[2001:db8::7]', '2001:db8::7'],
+    ['[2001:db8::7]:443', '2001:db8::7'],
+    ['2001:0DB8:0:0::7', '2001:db8::7'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['0:0:0:0:0:ffff:203.0.113.9', '203.0.113.9'],
+    ['[::ffff:cb00:7109]:1', '203.0.113.9'],
+    ['fe80::1%eth0', 'fe80::1'],
+    ['[2001:db8::7]:x', 'unknown'],
+    ['2001:db8::7:', 'unknown'],
+    ['203.0.113.9:80:80', 'unknown'],
+    ['203.0.113.9/32', 'unknown'],
+  ];
+  for (const [text, address] of spellings) assert.equal(of('127.0.0.1', { 'x-forwarded-for': text }), address, text);
+  assert.equal(of('127.0.0.1', { forwarded: 'for="203.0.113.9:_port"' }), '203.0.113.9');
 });
 
 test('ranges: mapped addresses count as IPv4, malformed ones are told', () => {
@@ -35,6 +70,12 @@ test('ranges: mapped addresses count as IPv4, malformed ones are told', () => {
   assert.ok(inRanges(list, '2001:db8::1'));
   assert.ok(!inRanges(list, '11.0.0.1'));
   assert.ok(!inRanges(list, 'nonsense'));
+  const mapped = ipRanges(['::ffff:10.0.0.0/104', '::ffff:192.0.2.7']);
+  assert.ok(inRanges(mapped, '10.200.0.1') && inRanges(mapped, '::ffff:10.200.0.1') && inRanges(mapped, '192.0.2.7'));
+  assert.ok(!inRanges(mapped, '11.0.0.1'));
+  const wide: string[] = [];
+  ipRanges(['::ffff:10.0.0.0/95'], (_index, message) => wide.push(message));
+  assert.equal(wide.length, 1, 'it holds more than IPv4');
 });
 
 test('one client address for allow-lists, rows and logs, whatever a stranger writes into headers', async (t) => {

@@ -5,7 +5,7 @@ import type { Config } from '../../src/http/config/config.ts';
 import { createPriceLists, priceListOf } from '../../src/http/price-list.ts';
 import { parsePrice } from '../../src/store/prices.ts';
 
-function config(models: object, revision = 1, nowMs = Date.UTC(2026, 2, 1)): Config {
+function config(models: object, revision = 1, nowMs = Date.UTC(2026, 2, 1), more: readonly object[] = []): Config {
   const channels = [
     {
       id: 'a',
@@ -14,6 +14,7 @@ function config(models: object, revision = 1, nowMs = Date.UTC(2026, 2, 1)): Con
       api_key: 'k',
       models: Object.keys(models).filter((name) => name !== 'lonely'),
     },
+    ...more,
   ];
   return parseConfig(JSON.stringify({ channels, models }), {
     env: {},
@@ -55,6 +56,22 @@ test('models that are priced and served, with every rate as a decimal string', (
       { id: 'clip', kind: 'video', prices: { video: '0.50' } },
     ],
   });
+});
+
+test('what some classes only are offered, or nobody, is not in the public list', () => {
+  const price = { input: '1', output: '1' };
+  const channel = (id: string, more: object) => ({
+    id,
+    type: 'messages',
+    base_url: 'http://127.0.0.1:1',
+    models: ['lonely'],
+    ...more,
+  });
+  const listed = (...more: object[]) =>
+    priceListOf(config({ a: { price }, lonely: { price } }, 1, 0, more)).models.map(({ id }) => id);
+  assert.deepEqual(listed(channel('b', { classes: ['vip'] })), ['a']);
+  assert.deepEqual(listed(channel('b', { weight: 0 })), ['a']);
+  assert.deepEqual(listed(channel('b', { classes: ['vip'] }), channel('c', { classes: ['default', 'vip'] })), ['a', 'lonely']);
 });
 
 test('updatedAt follows the prices, not the reloads, and never goes back', () => {

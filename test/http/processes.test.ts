@@ -49,6 +49,11 @@ test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams
 
   serving.process.kill('SIGHUP');
   await serving.logged('configuration reloaded', 2);
+  const startOnly = 'these keys are read at start only: what they say now waits for a restart';
+  assert.ok(!serving.log().some(({ msg }) => msg === startOnly));
+  place.configure({ ...renamed, listen: { port: 1 }, store: { path: './elsewhere' } });
+  await serving.logged(startOnly);
+  assert.deepEqual(serving.log().find(({ msg }) => msg === startOnly)?.['keys'], ['store']);
   assert.match(await open.text(), /come[\s\S]*data: \[DONE\]\n\n$/, 'the open stream was not touched');
   assert.equal(await serving.stop(), 0);
   assert.doesNotMatch(serving.text(), /sk-canary|sk-mizu-/);

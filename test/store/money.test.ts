@@ -97,6 +97,12 @@ test('a class without a rate of its own uses the one that stands in for it, and 
     charge.lines.map(({ item, billedAs }) => `${item} as ${billedAs}`),
     ['cached_input as input', 'cache_write_1h as input', 'reasoning as output', 'image_input as input', 'image_output as output'],
   );
+  const noHour = rates({ input: '5', cache_write_5m: '6.25', output: '25' });
+  assert.equal(
+    chargeFor({ cacheWrite1h: 1_000_000 }, noHour).lines[0]?.billedAs,
+    'input',
+    'no cache class stands in for another',
+  );
   const unsplit = chargeFor({ cacheWriteUnsplit: 1_000_000 }, opus);
   assert.equal(unsplit.total, 6_250_000_000n);
   assert.deepEqual(unsplit.flags, ['cache_write_unsplit']);

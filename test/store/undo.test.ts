@@ -71,6 +71,7 @@ eachStore(({ openStore }) => {
       'create a video': (n) => store.videos.create({ ...video, id: `w${n}`, principal: owner, idempotencyKey: `w${n}` }),
       submit: () => store.videos.change('v1', { event: 'submit', channelId: 'c', upstreamModel: 'u' }, token, T0),
       lose: () => store.videos.change('v1', { event: 'lose', why: 'lost', dueAtMs: T0 }, token, T0),
+      'put off': () => store.videos.putOff([{ id: 'v1', dueAtMs: T0 + 9 }], token, T0),
       succeed: () => store.videos.change('v1', { event: 'succeed', outputUrl: 'https://x' }, token, T0),
       cancel: () => store.videos.cancel('v2', own, T0),
       'disable a key with a sub-account': () => store.keys.change(key.id, { disabled: true }, cause()),

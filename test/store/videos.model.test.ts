@@ -98,6 +98,13 @@ const work = (n: number, change: VideoChange): Step =>
     changed(model, idOf(n), change.event, (await store.videos.change(idOf(n), change, token, clock.now())).ok);
   });
 
+/** A look at every task that decided nothing: those that are polled are put off, and none changes its state. */
+const putOff = new Step('put off', async (model, { store, token, clock }) => {
+  const looks = Array.from({ length: TASKS }, (_, n) => ({ id: idOf(n), dueAtMs: 7 }));
+  const polled = [...model.tasks.values()].filter(({ state }) => VIDEO[state].poll !== null);
+  assert.equal(ok(await store.videos.putOff(looks, token, clock.now())), polled.length);
+});
+
 const cancel = (n: number): Step =>
   new Step(`cancel ${n}`, async (model, { store, owner, clock }) => {
     const result = await store.videos.cancel(idOf(n), { accountId: owner.account.id, keyId: owner.key.id }, clock.now());
@@ -173,6 +180,7 @@ eachStore(({ makePlace, dropPlace, histories }) => {
       fc.tuple(task, change).map((args) => work(...args)),
       fc.tuple(task, change).map((args) => work(...args)),
       task.map(cancel),
+      fc.constant(putOff),
       task.map(race),
       fc.constant(takeOver),
       fc.constant(compare),

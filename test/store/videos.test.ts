@@ -126,6 +126,9 @@ eachStore(({ openStore, place }) => {
     assert.equal(new Set(all.map((made) => ok(made).task.id)).size, 1);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 900n);
     assert.equal(refusal(await store.videos.create(ask(51, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
+    assert.equal(ok(await store.videos.earlier(ask(0)))?.id, ok(all[0] ?? assert.fail()).task.id);
+    assert.equal(refusal(await store.videos.earlier(ask(0, { bodyHash: 'other' }))).reason, 'idempotency_key_reused');
+    assert.equal(ok(await store.videos.earlier(ask(0, { principal: other }))), undefined);
     assert.equal(ok(await store.videos.create(newVideo(other, 'u1', { idempotencyKey: 'same' }))).created, true);
     await store.close();
     const again = await openStore(t, { path });
@@ -234,9 +237,49 @@ eachStore(({ openStore, place }) => {
     assert.equal(await due(T0 + 10), 'q');
     assert.equal(await due(T0 + 60_000), 'q r k');
     assert.equal(await due(T0 + 60_000, 1), 'q');
+    const only = await store.videos.due(T0 + 60_000, 10, { states: ['running', 'unknown'] });
+    assert.deepEqual(
+      only.map(({ id }) => id),
+      ['r', 'k'],
+    );
     const retried = await store.videos.inspect('r');
     assert.deepEqual(retried?.state === 'running' && [retried.submission.attempt, retried.submission.channelId], [2, 'd']);
     ok(await store.videos.change('r', CHANGES.poll, token, T0));
     assert.equal(await due(T0 + 8000), 'q');
+  });
+
+  test('looks that decided nothing are put off together; what is polled no more, and a worker without the lease, change nothing', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 10_000n);
+    const token = await lease(store);
+    const make = async (id: string, events: readonly Exclude<VideoEvent, 'cancel'>[]) => {
+      ok(await store.videos.create(newVideo(owner, id)));
+      for (const event of events) ok(await store.videos.change(id, CHANGES[event], token, T0));
+    };
+    await make('queued', []);
+    await make('running', ['submit', 'accept']);
+    await make('unknown', ['submit', 'lose']);
+    await make('done', ['submit', 'accept', 'succeed']);
+    const [queued, over] = [await store.videos.inspect('queued'), await store.videos.inspect('done')];
+    const rows = (await store.ledger.verify()).rows;
+    const looks = ['queued', 'running', 'unknown', 'done', 'never', ''].map((id, n) => ({ id, dueAtMs: T0 + 100 + n }));
+    assert.equal(ok(await store.videos.putOff(looks, token, T0 + 7)), 2);
+    for (const [id, dueAtMs] of [
+      ['running', T0 + 101],
+      ['unknown', T0 + 102],
+    ] as const) {
+      const task = await store.videos.inspect(id);
+      assert.deepEqual(task !== undefined && 'polls' in task && [task.polls, task.dueAtMs, task.updatedAtMs], [
+        1,
+        dueAtMs,
+        T0 + 7,
+      ]);
+    }
+    assert.deepEqual([await store.videos.inspect('queued'), await store.videos.inspect('done')], [queued, over]);
+    assert.deepEqual(await store.videos.due(T0 + 101, 1, { inHand: ['queued'] }).then((due) => due.map(({ id }) => id)), [
+      'running',
+    ]);
+    assert.deepEqual(refusal(await store.videos.putOff(looks, token + 1, T0)), { reason: 'lease_lost' });
+    assert.deepEqual(await store.ledger.verify(), { rows, differences: [] });
   });
 });

@@ -15,6 +15,8 @@ export interface MemoryStore extends Store {
   readonly opened: OpenExchange[];
   /** Reservations that nobody released. */
   readonly held: Set<Reservation>;
+  /** A settlement's promise resolves after this one. */
+  disk: Promise<void>;
   walletNanos: bigint;
   limitReached: boolean;
   healthNow: StoreHealth;
@@ -40,6 +42,7 @@ export function memoryStore(): MemoryStore {
     settled,
     opened,
     held,
+    disk: Promise.resolve(),
     walletNanos: 1_000_000_000n,
     limitReached: false,
     healthNow: { healthy: true },
@@ -130,6 +133,7 @@ export function memoryStore(): MemoryStore {
         settled.push(entry);
         const chargedNanos = entry.charge?.total ?? 0n;
         store.walletNanos -= chargedNanos;
+        await store.disk;
         return { settled: true, chargedNanos };
       },
       async flush() {

@@ -3,7 +3,7 @@
  * in a process and ended with it, also when that is killed. Where the binaries are missing, tests skip and say so.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
@@ -53,6 +53,10 @@ export interface Server {
 export interface ServerOptions {
   /** Lines of `postgresql.conf`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Lines that come before the rest of `pg_hba.conf`: who must prove what. */
+  readonly access?: readonly string[];
+  /** PEM texts: the server speaks TLS. */
+  readonly certificate?: { readonly cert: string; readonly key: string };
   /** Data that is there already, such as a base backup; owned by the unprivileged user. */
   readonly data?: string;
 }
@@ -66,7 +70,7 @@ export function server(): Promise<Server> {
   return shared;
 }
 
-export async function startServer({ settings = {}, data }: ServerOptions = {}): Promise<Server> {
+export async function startServer({ settings = {}, access = [], certificate, data }: ServerOptions = {}): Promise<Server> {
   const bin = binaries();
   if (bin === undefined) throw new Error(String(noPostgres));
   const identity = unprivileged();
@@ -78,7 +82,18 @@ export async function startServer({ settings = {}, data }: ServerOptions = {}): 
     const args = ['-D', directory, '-U', 'mizu', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'];
     execFileSync(join(bin, 'initdb'), args, { ...identity, stdio: 'ignore', cwd: folder });
   }
+  if (access.length > 0) {
+    const rules = join(directory, 'pg_hba.conf');
+    writeFileSync(rules, `${access.join('\n')}\n${readFileSync(rules, 'utf8')}`);
+  }
+  if (certificate !== undefined) {
+    const [cert, key] = [join(directory, 'server.crt'), join(directory, 'server.key')];
+    writeFileSync(cert, certificate.cert);
+    writeFileSync(key, certificate.key, { mode: 0o600 });
+    if (identity !== undefined) for (const file of [cert, key]) chownSync(file, identity.uid, identity.gid);
+  }
   const all = {
+    ...(certificate === undefined ? {} : { ssl: 'on' }),
     listen_addresses: '',
     unix_socket_directories: folder,
     // Tests end backends and clients, not the machine: what the disk has is not theirs to check.
@@ -113,7 +128,8 @@ export async function startServer({ settings = {}, data }: ServerOptions = {}): 
     await ended;
     child = undefined;
   };
-  const url = (database: string, user = 'mizu'): string => `postgres://${user}@${encodeURIComponent(folder)}/${database}`;
+  const port = settings['port'] === undefined ? '' : `:${settings['port']}`;
+  const url = (database: string, user = 'mizu'): string => `postgres://${user}@${encodeURIComponent(folder)}${port}/${database}`;
   const admin = async (sql: string, database = 'postgres') => {
     const client = new Client({ connectionString: url(database) });
     await client.connect();

@@ -17,6 +17,15 @@ export interface Installation extends AsyncDisposable {
   run(...args: readonly string[]): Promise<Finished>;
   /** Resolves once it listens. `PORT` is any free one. */
   serve(...args: readonly string[]): Promise<Serving>;
+  /** The same in another place: with a configuration file of its own, inside a network namespace. */
+  serveAt(place: ServingPlace, ...args: readonly string[]): Promise<Serving>;
+}
+
+export interface ServingPlace {
+  /** Default: the installation's. */
+  readonly configPath?: string;
+  /** What the program is run by: `ip netns exec NAME`. */
+  readonly command?: readonly string[];
 }
 
 export interface Finished {
@@ -44,8 +53,13 @@ export async function install(file: object, env: Record<string, string> = {}): P
   const configure = (content: object | string): void =>
     writeFileSync(configPath, typeof content === 'string' ? content : JSON.stringify({ store: { path: './data' }, ...content }));
   const environment = { PATH: process.env['PATH'] ?? '', PORT: '0', ...env };
-  const start = (args: readonly string[]): ChildProcess =>
-    spawn(process.execPath, [MAIN, ...args, '--config', configPath], { cwd: folder, env: environment, stdio: 'pipe' });
+  const start = (args: readonly string[], place: ServingPlace = {}): ChildProcess => {
+    const [program = process.execPath, ...rest] = [
+      ...(place.command ?? []),
+      ...[process.execPath, MAIN, ...args, '--config', place.configPath ?? configPath],
+    ];
+    return spawn(program, rest, { cwd: folder, env: environment, stdio: 'pipe' });
+  };
   const serving = new Set<Serving>();
 
   const run = async (...args: readonly string[]): Promise<Finished> => {
@@ -54,6 +68,41 @@ export async function install(file: object, env: Record<string, string> = {}): P
     const err = collect(child.stderr);
     const [code] = await once(child, 'close');
     return { code: typeof code === 'number' ? code : null, out: out(), err: err() };
+  };
+
+  const serveAt = async (place: ServingPlace, ...args: readonly string[]): Promise<Serving> => {
+    const child = start(['serve', ...args], place);
+    const out = collect(child.stdout);
+    const err = collect(child.stderr);
+    const exited = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : null));
+    const url = await waitFor(
+      () => /Mizu listens on (http:\/\/[\d.]+:\d+)/.exec(out())?.[1],
+      () => `it never listened: ${err()}`,
+    );
+    const log = (): Record<string, unknown>[] =>
+      err()
+        .split('\n')
+        .filter((line) => line.startsWith('{') && line.endsWith('}'))
+        .map((line): Record<string, unknown> => JSON.parse(line));
+    const served: Serving = {
+      url,
+      process: child,
+      log,
+      text: () => out() + err(),
+      async stop(signal = 'SIGTERM') {
+        if (child.exitCode === null && child.signalCode === null) child.kill(signal);
+        serving.delete(served);
+        return await exited;
+      },
+      async logged(message, count = 1) {
+        await waitFor(
+          () => (log().filter(({ msg }) => msg === message).length >= count ? true : undefined),
+          () => `never logged ${message}: ${err()}`,
+        );
+      },
+    };
+    serving.add(served);
+    return served;
   };
 
   configure(file);
@@ -65,40 +114,8 @@ export async function install(file: object, env: Record<string, string> = {}): P
     key,
     configure,
     run,
-    async serve(...args) {
-      const child = start(['serve', ...args]);
-      const out = collect(child.stdout);
-      const err = collect(child.stderr);
-      const exited = once(child, 'exit').then(([code]) => (typeof code === 'number' ? code : null));
-      const url = await waitFor(
-        () => /Mizu listens on (http:\/\/[\d.]+:\d+)/.exec(out())?.[1],
-        () => `it never listened: ${err()}`,
-      );
-      const log = (): Record<string, unknown>[] =>
-        err()
-          .split('\n')
-          .filter((line) => line.startsWith('{') && line.endsWith('}'))
-          .map((line): Record<string, unknown> => JSON.parse(line));
-      const served: Serving = {
-        url,
-        process: child,
-        log,
-        text: () => out() + err(),
-        async stop(signal = 'SIGTERM') {
-          if (child.exitCode === null && child.signalCode === null) child.kill(signal);
-          serving.delete(served);
-          return await exited;
-        },
-        async logged(message, count = 1) {
-          await waitFor(
-            () => (log().filter(({ msg }) => msg === message).length >= count ? true : undefined),
-            () => `never logged ${message}: ${err()}`,
-          );
-        },
-      };
-      serving.add(served);
-      return served;
-    },
+    serve: (...args) => serveAt({}, ...args),
+    serveAt,
     async [Symbol.asyncDispose]() {
       await Promise.all([...serving].map((served) => served.stop('SIGKILL')));
       rmSync(folder, { recursive: true, force: true });

@@ -1,5 +1,5 @@
 /** Token usage, said once: nothing overlaps except `reasoning` (inside `output`) and the image shares. Dialects convert at the edges. */
-import type { JsonObject } from './json.ts';
+import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
   /** Input tokens that were neither read from nor written to a cache. */
@@ -43,6 +43,12 @@ export interface UsageIteration {
   readonly imageOutput?: number;
 }
 
+/** A counter of any wire: a number or a numeric string, finite and never negative; undefined for everything else. */
+export function countOf(value: JsonValue | undefined): number | undefined {
+  const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+}
+
 /** The later report wins field by field; an absent field keeps what was known. */
 export function mergeUsage(known: Usage | undefined, report: Usage): Usage {
   return known === undefined ? report : { ...known, ...report };
@@ -59,5 +65,6 @@ export function totalCacheWrite(usage: Usage): number {
 
 /** True when the report holds no positive figure: placeholder zeros are not usage. */
 export function isPlaceholder(usage: Usage): boolean {
-  return totalInput(usage) === 0 && (usage.output ?? 0) === 0 && (usage.extra?.length ?? 0) === 0 && (usage.images ?? 0) === 0;
+  const { output = 0, extra = [], images = 0, meters } = usage;
+  return totalInput(usage) === 0 && output === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
 }

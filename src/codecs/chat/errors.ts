@@ -8,12 +8,10 @@ import { firstChoice } from './wire.ts';
 /** An error answer; text that is no JSON is its message. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const members = readErrorMembers(parsed(answer.text));
-  // A date in `retry-after` counts from the answer's own clock; without one it is taken as past.
-  const now = Date.parse(String(answer.headers['date']));
   return refusal(answer.status, members, {
     reason: 'http_status',
     text: answer.text,
-    retryAfterMs: retryAfterMs(answer.headers, Number.isNaN(now) ? Number.POSITIVE_INFINITY : now),
+    retryAfterMs: retryAfterMs(answer),
   });
 }
 

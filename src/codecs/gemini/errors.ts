@@ -2,16 +2,15 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { type ErrorMembers, refusal, statusOfMembers, textOf } from '../upstream-error.ts';
+import { type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../upstream-error.ts';
 
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const error = errorObject(parsed(answer.text));
   const members = error === undefined ? { message: plainText(answer.text) } : membersOf(error);
-  const retryAfterMs = (error === undefined ? undefined : retryDelayMs(error)) ?? headerMs(answer.headers);
   return refusal(ownFault(error, answer.status) ?? answer.status, members, {
     reason: 'http_status',
     text: answer.text,
-    retryAfterMs,
+    retryAfterMs: (error === undefined ? undefined : retryDelayMs(error)) ?? retryAfterMs(answer),
   });
 }
 
@@ -80,13 +79,6 @@ function retryDelayMs(error: JsonObject): number | undefined {
 function detailsOf(error: JsonObject): JsonObject[] {
   const details = error['details'];
   return Array.isArray(details) ? details.filter(isObject) : [];
-}
-
-/** `retry-after` in seconds; as a date it needs a clock, which codecs do not have. */
-function headerMs(headers: UpstreamAnswer['headers']): number | undefined {
-  const header = headers['retry-after'];
-  const value = typeof header === 'string' ? header : header?.[0];
-  return value !== undefined && /^\d+(\.\d+)?$/.test(value) ? Math.ceil(Number(value) * 1000) : undefined;
 }
 
 function plainText(text: string): string | undefined {

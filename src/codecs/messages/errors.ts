@@ -51,11 +51,10 @@ export function errorFrame(error: GatewayError): Frame {
 
 /** An upstream's refusal; its full text stays in the details for the log. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const delay = retryAfterMs(answer.headers, serverTime(answer));
   return refusal(answer.status, readErrorMembers(bodyOf(answer.text)), {
     reason: 'http_status',
     text: answer.text,
-    retryAfterMs: delay !== undefined && Number.isFinite(delay) ? delay : undefined,
+    retryAfterMs: retryAfterMs(answer),
   });
 }
 
@@ -65,10 +64,4 @@ function bodyOf(text: string): JsonValue {
   } catch {
     return text;
   }
-}
-
-/** The upstream's own clock, so that a `retry-after` date needs none of ours; NaN when it does not say. */
-function serverTime(answer: UpstreamAnswer): number {
-  const date = answer.headers['date'];
-  return typeof date === 'string' ? Date.parse(date) : Number.NaN;
 }

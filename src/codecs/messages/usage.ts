@@ -3,7 +3,7 @@
  * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPlaceholder, totalCacheWrite, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration } from '../canonical/usage.ts';
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
@@ -20,9 +20,9 @@ export class UsageReader {
     }
     const split = report['cache_creation'];
     if (isObject(split))
-      this.#splitTotal = (count(split['ephemeral_5m_input_tokens']) ?? 0) + (count(split['ephemeral_1h_input_tokens']) ?? 0);
+      this.#splitTotal = (countOf(split['ephemeral_5m_input_tokens']) ?? 0) + (countOf(split['ephemeral_1h_input_tokens']) ?? 0);
     const usage = this.#usage();
-    return isPlaceholder(usage) && (usage.meters?.size ?? 0) === 0 ? undefined : usage;
+    return isPlaceholder(usage) ? undefined : usage;
   }
 
   #usage(): Usage {
@@ -31,11 +31,11 @@ export class UsageReader {
     const set = (key: 'input' | 'cacheRead' | 'output' | 'reasoning', value: number | undefined) => {
       if (value !== undefined) usage[key] = value;
     };
-    set('input', count(known.get('input_tokens')));
-    set('cacheRead', count(known.get('cache_read_input_tokens')));
-    set('output', count(known.get('output_tokens')));
+    set('input', countOf(known.get('input_tokens')));
+    set('cacheRead', countOf(known.get('cache_read_input_tokens')));
+    set('output', countOf(known.get('output_tokens')));
     const details = known.get('output_tokens_details');
-    if (isObject(details)) set('reasoning', count(details['thinking_tokens']));
+    if (isObject(details)) set('reasoning', countOf(details['thinking_tokens']));
     this.#readCacheWrites(usage);
     const iterations = known.get('iterations');
     if (Array.isArray(iterations)) {
@@ -53,15 +53,15 @@ export class UsageReader {
 
   /** A split that does not add up to a newer total is stale (compaction replaces totals): then the lifetime is unknown. */
   #readCacheWrites(usage: { -readonly [K in keyof Usage]: Usage[K] }): void {
-    const total = count(this.#known.get('cache_creation_input_tokens'));
+    const total = countOf(this.#known.get('cache_creation_input_tokens'));
     const split = this.#known.get('cache_creation');
     if (this.#splitTotal === undefined || !isObject(split)) {
       if (total !== undefined) usage.cacheWrite = total;
       return;
     }
     const fits = total === undefined || this.#splitTotal <= total;
-    usage.cacheWrite5m = fits ? (count(split['ephemeral_5m_input_tokens']) ?? 0) : 0;
-    usage.cacheWrite1h = fits ? (count(split['ephemeral_1h_input_tokens']) ?? 0) : 0;
+    usage.cacheWrite5m = fits ? (countOf(split['ephemeral_5m_input_tokens']) ?? 0) : 0;
+    usage.cacheWrite1h = fits ? (countOf(split['ephemeral_1h_input_tokens']) ?? 0) : 0;
     usage.cacheWrite = total === undefined ? 0 : total - (fits ? this.#splitTotal : 0);
   }
 }
@@ -76,17 +76,13 @@ const READ_MEMBERS: ReadonlySet<string> = new Set([
   'service_tier',
 ]);
 
-function count(value: JsonValue | undefined): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : undefined;
-}
-
 function iteration(one: JsonObject): UsageIteration {
   return {
     type: String(one['type']),
-    input: count(one['input_tokens']) ?? 0,
-    cacheRead: count(one['cache_read_input_tokens']) ?? 0,
-    cacheWrite: count(one['cache_creation_input_tokens']) ?? 0,
-    output: count(one['output_tokens']) ?? 0,
+    input: countOf(one['input_tokens']) ?? 0,
+    cacheRead: countOf(one['cache_read_input_tokens']) ?? 0,
+    cacheWrite: countOf(one['cache_creation_input_tokens']) ?? 0,
+    output: countOf(one['output_tokens']) ?? 0,
   };
 }
 
@@ -95,7 +91,7 @@ function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
   const meters = new Map<string, number>();
   if (!isObject(serverTools)) return meters;
   for (const [key, value] of Object.entries(serverTools)) {
-    const calls = count(value);
+    const calls = countOf(value);
     if (key.endsWith('_requests') && calls !== undefined && calls > 0) meters.set(key.slice(0, -'_requests'.length), calls);
   }
   return meters;

@@ -21,14 +21,14 @@ function namesCredential(message: string): boolean {
 
 /** An HTTP error of an upstream: `{error: {…}}`, xAI's `{code, error: "text"}`, or any other body as text. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const { headers, text } = answer;
+  const { text } = answer;
   const members = readErrorMembers(parsed(text));
   // xAI answers 400 for a wrong key: ours to answer for, not the client's.
   const status = answer.status === 400 && namesCredential(members.message ?? '') ? 401 : answer.status;
   return refusal(status, members, {
     reason: 'http_status',
     text,
-    retryAfterMs: retryAfterMs(headers, serverTime(headers['date'])),
+    retryAfterMs: retryAfterMs(answer),
   });
 }
 
@@ -39,10 +39,4 @@ function parsed(text: string): JsonValue {
     if (error instanceof SyntaxError) return text;
     throw error;
   }
-}
-
-/** The answer's own clock, for a `retry-after` that is a date: codecs have none. Without it such a date says "now". */
-function serverTime(date: string | readonly string[] | undefined): number {
-  const time = Date.parse(typeof date === 'string' ? date : (date?.[0] ?? ''));
-  return Number.isNaN(time) ? Number.POSITIVE_INFINITY : time;
 }

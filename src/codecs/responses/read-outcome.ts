@@ -2,7 +2,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { isPlaceholder, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, type Usage, type UsageIteration } from '../canonical/usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -118,11 +118,6 @@ function readDrawing(response: JsonObject): UsageIteration | undefined {
     imageInput: Math.min(countOf(inputDetails['image_tokens']) ?? 0, input),
     imageOutput: Math.min(countOf(outputDetails['image_tokens']) ?? output, output),
   };
-}
-
-function countOf(value: JsonValue | undefined): number | undefined {
-  const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
 }
 
 function given<K extends string>(values: Record<K, number | undefined>): { [P in K]?: number } {

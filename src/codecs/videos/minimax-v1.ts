@@ -1,22 +1,18 @@
 /** MiniMax video v1 (Hailuo): text, first and last frame. Errors come as HTTP 200 with `base_resp.status_code`. */
 import { GatewayError, invalid } from '../canonical/error.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json-text.ts';
-import { sanitise } from '../sanitise.ts';
 import { bodyOf, submissionRefusal } from './answers.ts';
+import { byStatusCode, failureByCode, statusCode } from './minimax-codes.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
-import type { Progress, Submission, VideoCall, VideoFailure, VideoUpstream } from './upstream.ts';
+import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
 
 const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
   ['prompt_optimizer', boolean],
   ['fast_pretreatment', boolean],
 ]);
-
-/** Codes that say what happened to a submission (protocol notes: "base_resp.status_code"); every other leaves it unclear. */
-const REFUSED = new Set([1026, 1027, 2013]);
-const NOT_TAKEN = new Set([1002, 1004, 1008, 1039, 1041, 2049, 2056]);
 
 export const minimaxVideoV1: VideoUpstream = {
   channelType: 'minimax_video',
@@ -70,11 +66,7 @@ function readSubmission(answer: UpstreamAnswer): Submission {
   const body = bodyOf(answer);
   const code = statusCode(body);
   const id = idText(answer.text, ['task_id']);
-  if (code === 0 && id !== undefined) return { said: 'accepted', upstreamId: id };
-  if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failure(body, code) };
-  if (code !== undefined && NOT_TAKEN.has(code))
-    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
-  return { said: 'unclear', reason: `status_code ${code ?? 'missing'}` };
+  return (code ?? 0) === 0 && id !== undefined ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
 }
 
 function readProgress(answer: UpstreamAnswer): Progress {
@@ -88,7 +80,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'Processing':
       return { said: 'pending' };
     case 'Fail':
-      return { said: 'failed', error: failure(body, code ?? 0) };
+      return { said: 'failed', error: failureByCode(body) };
     case 'Success': {
       const fileId = idText(answer.text, ['file_id']);
       if (fileId === undefined) return { said: 'queryError', reason: 'a success without a file id' };
@@ -106,23 +98,8 @@ function readLookup(answer: UpstreamAnswer): Progress {
   return { said: 'succeeded', url, report: {} };
 }
 
-function statusCode(body: JsonObject | undefined): number | undefined {
-  const base = body?.['base_resp'];
-  const code = isObject(base) ? base['status_code'] : undefined;
-  return typeof code === 'number' ? code : undefined;
-}
-
 /** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
 function idText(text: string, path: readonly string[]): string | undefined {
   const slice = sliceJson(text, path)?.replace(/^"|"$/g, '');
   return slice === undefined || slice === '' || slice === 'null' ? undefined : slice;
-}
-
-function failure(body: JsonObject | undefined, code: number): VideoFailure {
-  const base = body?.['base_resp'];
-  const message = isObject(base) && typeof base['status_msg'] === 'string' ? base['status_msg'] : undefined;
-  return {
-    code: code === 0 ? 'generation_failed' : String(code),
-    message: sanitise(message, 'The upstream could not make the video.'),
-  };
 }

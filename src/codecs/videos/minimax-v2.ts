@@ -4,6 +4,7 @@ import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { bodyOf, failureOf, submissionRefusal } from './answers.ts';
 import { contentOf } from './content.ts';
+import { byStatusCode } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
 import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
@@ -42,10 +43,9 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
 
 function readSubmission(answer: UpstreamAnswer): Submission {
   if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
-  const id = bodyOf(answer)?.['task_id'];
-  return typeof id === 'string' && id !== ''
-    ? { said: 'accepted', upstreamId: id }
-    : { said: 'unclear', reason: 'an answer without a task id' };
+  const body = bodyOf(answer);
+  const id = body?.['task_id'];
+  return typeof id === 'string' && id !== '' ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
 }
 
 function readProgress(answer: UpstreamAnswer): Progress {

@@ -220,7 +220,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
               cached_input_tokens: Type.Integer(),
               cache_write_tokens: Type.Integer(),
               output_tokens: Type.Integer(),
-              reasoning_tokens: Type.Integer(),
+              reasoning_tokens: Type.Integer({ description: 'The part of `output_tokens` that was reasoning.' }),
               images: Type.Integer(),
               videos: Type.Integer(),
               charged: Type.String({ description: 'US dollars, a decimal string.' }),

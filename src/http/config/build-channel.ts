@@ -1,5 +1,5 @@
 /** One entry of `channels` as a Channel: where its base URL leads, how it authenticates, which options its codec reads. */
-import { createHash } from 'node:crypto';
+import { createHash, X509Certificate } from 'node:crypto';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
 import type { AuthStyle, Channel, ChannelOptions, ImageDefaults, Timeouts } from './config.ts';
@@ -17,8 +17,13 @@ const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
   minimax_video: 'bearer',
 };
 
-/** Headers that the gateway itself writes on every upstream request. */
-const OWN_HEADERS = new Set(['host', 'content-length', 'transfer-encoding', 'connection', 'accept-encoding', 'content-type']);
+/** Headers that the gateway itself writes on every upstream request, and those of one connection only. */
+const OWN_HEADERS = new Set(
+  (
+    'host content-length content-type transfer-encoding accept-encoding ' +
+    'connection keep-alive proxy-connection upgrade expect te trailer http2-settings'
+  ).split(' '),
+);
 /** Client headers that may never be forwarded, whatever the config says. */
 const PRIVATE_HEADERS = new Set([
   ...OWN_HEADERS,
@@ -107,7 +112,7 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
     const key = name.toLowerCase();
     const path = `${at}.options.headers[${JSON.stringify(name)}]`;
     if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is written by the gateway' });
-    if (value !== null && /[\r\n\0]/.test(value)) problems.push({ path, message: 'holds a line end' });
+    if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is no header value' });
     if (headers.has(key)) problems.push({ path, message: 'is given twice' });
     headers.set(key, value);
   }
@@ -125,10 +130,13 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
   for (const name of forwarded) {
     if (PRIVATE_HEADERS.has(name))
       problems.push({ path: `${at}.options.forward_headers`, message: `${name} is never forwarded` });
+    else if (headers.has(name)) problems.push({ path: `${at}.options.forward_headers`, message: `${name} is also in headers` });
   }
-  if (raw.max_queue !== undefined && raw.max_concurrency === undefined) {
-    problems.push({ path: `${at}.options.max_queue`, message: 'has no meaning without max_concurrency' });
+  for (const name of ['max_queue', 'queue_ms'] as const) {
+    if (raw[name] !== undefined && raw.max_concurrency === undefined)
+      problems.push({ path: `${at}.options.${name}`, message: 'has no meaning without max_concurrency' });
   }
+  if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
   return {
     ...(raw.path === undefined ? {} : { path: raw.path }),
     auth: raw.auth ?? AUTH[entry.type],
@@ -143,6 +151,19 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
     queueMs: raw.queue_ms ?? 10_000,
     retries: raw.retries ?? 0,
   };
+}
+
+/** What may stand in a header (RFC 9110); bytes above ASCII go out as Latin-1. */
+const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+
+function isPem(text: string): boolean {
+  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  try {
+    return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).subject !== undefined);
+  } catch {
+    // What OpenSSL cannot read no connection could use.
+    return false;
+  }
 }
 
 function codecOptions(raw: NonNullable<ChannelEntry['options']>): CodecOptions {

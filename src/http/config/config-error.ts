@@ -18,12 +18,14 @@ export class ConfigError extends Error {
 
 /** `/channels/0/base_url` as `channels[0].base_url`. */
 export function pathOfPointer(pointer: string): string {
-  return joinPath(
-    pointer
-      .split('/')
-      .slice(1)
-      .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~')),
-  );
+  return joinPath(partsOf(pointer));
+}
+
+export function partsOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
 export function joinPath(parts: readonly (string | number)[]): string {

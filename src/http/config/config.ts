@@ -131,6 +131,8 @@ export interface Config {
   readonly storeUrl?: string;
   readonly trustedProxies: BlockList;
   readonly durability: 'batched' | 'strict';
+  /** What becomes of a request with a server tool whose calls the price has no rate for. */
+  readonly unpricedTools: 'forward' | 'refuse';
   readonly log: { readonly level: string; readonly retentionDays: number };
   /** Undefined: no traces. */
   readonly tracing?: {

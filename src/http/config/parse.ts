@@ -4,6 +4,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import { type ParseError, parseTree, type Node as JsonNode, printParseErrorCode } from 'jsonc-parser';
+import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { isObject } from '../../codecs/canonical/json.ts';
 import { ipRanges } from '../ip-ranges.ts';
@@ -11,7 +12,8 @@ import { buildChannel } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import type { Channel, Config, Model, Timeouts } from './config.ts';
 import { COMPACT_SUFFIX } from './config.ts';
-import { ConfigError, type ConfigProblem, joinPath, pathOfPointer } from './config-error.ts';
+import { ConfigError, type ConfigProblem, joinPath, partsOf, pathOfPointer } from './config-error.ts';
+import { meantKey } from './known-keys.ts';
 import { CHANNEL_SCHEMAS, CONFIG_SCHEMA, type ChannelEntry, type ConfigFile } from './schema.ts';
 import { resolveSecrets, type SecretSources } from './secrets.ts';
 
@@ -29,11 +31,17 @@ export interface ParseOptions extends SecretSources {
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, firstDataMs: 600_000, idleMs: 120_000, writeStallMs: 60_000 };
 
 interface Checked {
+  readonly schema: unknown;
   Check(value: unknown): boolean;
   Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
 }
-const ROOT: Checked = Compile(CONFIG_SCHEMA);
-const CHANNELS = new Map<string, Checked>(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, Compile(schema)]));
+const ROOT = checkedBy(CONFIG_SCHEMA);
+const CHANNELS = new Map(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, checkedBy(schema)]));
+
+function checkedBy(schema: TSchema): Checked {
+  const compiled = Compile(schema);
+  return { schema, Check: (value) => compiled.Check(value), Errors: (value) => compiled.Errors(value) };
+}
 
 /** Throws {@link ConfigError} with every problem found. */
 export function parseConfig(text: string, options: ParseOptions): Config {
@@ -98,7 +106,10 @@ function collect(schema: Checked, value: unknown, at: string, problems: ConfigPr
   for (const { keyword, instancePath, message, params } of errors) {
     if (keyword === 'additionalProperties' && 'additionalProperties' in params && Array.isArray(params.additionalProperties)) {
       for (const key of params.additionalProperties) {
-        problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: 'is not a known key' });
+        const meant = meantKey(schema.schema, partsOf(instancePath), String(key));
+        const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
+        const hint = where === undefined ? '' : `; did you mean ${where}?`;
+        problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: `is not a known key${hint}` });
       }
     } else if (keyword === 'const' && 'allowedValue' in params && !known.has(instancePath)) {
       problems.push({ path: pathOfPointer(at + instancePath), message: `may be ${JSON.stringify(params.allowedValue)}` });
@@ -120,6 +131,10 @@ function build(file: ConfigFile, options: ParseOptions): Config {
   const trustedProxies = ipRanges(file.trusted_proxies ?? [], (index, message) =>
     problems.push({ path: `trusted_proxies[${index}]`, message }),
   );
+  const listenPort = options.port ?? file.listen?.port ?? 8080;
+  const isTaken = listenPort !== 0 && file.operations?.port === listenPort;
+  if (isTaken && (file.operations?.host ?? '127.0.0.1') === (options.host ?? file.listen?.host ?? '127.0.0.1'))
+    problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
   if (problems.length > 0) throw new ConfigError(problems);
 
   const operations =
@@ -132,7 +147,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     loadedAtMs: options.nowMs,
     listen: {
       host: options.host ?? file.listen?.host ?? '127.0.0.1',
-      port: options.port ?? file.listen?.port ?? 8080,
+      port: listenPort,
     },
     ...(operations === undefined ? {} : { operations }),
     ...(file.public_base_url === undefined ? {} : { publicBaseUrl: file.public_base_url.replace(/\/+$/, '') }),
@@ -141,6 +156,7 @@ function build(file: ConfigFile, options: ParseOptions): Config {
     storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',
+    unpricedTools: file.ledger?.unpriced_tools ?? 'forward',
     log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
     ...(file.tracing === undefined
       ? {}

@@ -210,7 +210,18 @@ export const CONFIG_SCHEMA = Type.Object(
     ),
     trusted_proxies: Type.Optional(Type.Array(Text('An address or CIDR range whose forwarding headers are believed.'))),
     ledger: Type.Optional(
-      Type.Object({ durability: Type.Optional(Type.Union([Type.Literal('batched'), Type.Literal('strict')])) }, closed),
+      Type.Object(
+        {
+          durability: Type.Optional(Type.Union([Type.Literal('batched'), Type.Literal('strict')])),
+          unpriced_tools: Type.Optional(
+            Type.Union([Type.Literal('forward'), Type.Literal('refuse')], {
+              description:
+                'A request with a server tool that the price has no meter for: forwarded, and a call flagged in the log (default), or 403. A request that forces such a tool is always 403.',
+            }),
+          ),
+        },
+        closed,
+      ),
     ),
     log: Type.Optional(
       Type.Object(

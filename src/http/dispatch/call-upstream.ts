@@ -47,7 +47,9 @@ export async function callUpstream<Answer>(
     const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
     if (typeof requestId === 'string') note.upstreamRequestId = requestId;
     if (head.status < 200 || head.status > 299) {
-      throw options.decodeError({ status: head.status, headers: head.headers, text: await readErrorText(head.body) });
+      const receivedAtMs = options.clock.now();
+      const text = await readErrorText(head.body);
+      throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
     }
     const answer = await read(head, timers);
     if (options.goesOn !== true) timers.stop();

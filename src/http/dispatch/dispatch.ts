@@ -3,8 +3,10 @@
  * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
+import { billableUsage } from '../billable.ts';
 import type { Channel } from '../config/config.ts';
 import { clientGone, errorCode, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';
@@ -29,6 +31,8 @@ export interface Target {
 export interface AttemptNote {
   upstreamStatus?: number;
   upstreamRequestId?: string;
+  /** What a failure said that it used. */
+  usage?: Usage;
 }
 
 /** Sends one request and resolves once its answer is one that may be shown. Rejecting means that nothing was shown. */
@@ -139,19 +143,22 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
-    const upstreamModel = this.#plan.model;
+    const { model } = this.#plan;
+    // Nobody waits in the queue of a Channel that will not be asked.
+    if (!this.#dispatcher.health.isFit(channel.id, model)) return { failure: undefined };
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
     }
-    const permit = this.#dispatcher.health.enter(channel.id, upstreamModel);
+    const permit = this.#dispatcher.health.enter(channel.id, model);
     if (permit === undefined) {
       release();
       return { failure: undefined };
     }
     try {
       const answer = await this.#send(channel);
+      permit.answering();
       return { taken: this.#taken(answer, channel, permit, release, preferred === channel.id) };
     } catch (thrown) {
       release();
@@ -181,13 +188,15 @@ class AttemptLoop<Answer> {
     const startedAtMs = clock.now();
     const started = clock.monotonic();
     const record = (error?: GatewayError): void => {
+      const { usage, ...learnt } = note;
       this.#attempts.push({
         channelId: channel.id,
         channelType: channel.type,
         upstreamModel: channel.models.get(this.#plan.model) ?? this.#plan.model,
         startedAtMs,
         durationMs: Math.round(clock.monotonic() - started),
-        ...note,
+        ...learnt,
+        ...(usage === undefined ? {} : { usage: billableUsage(usage) }),
         ...(error === undefined ? {} : failureOf(error)),
       });
     };

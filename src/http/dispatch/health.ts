@@ -21,8 +21,10 @@ export interface HealthSettings {
   readonly refusedCooldownMs: number;
 }
 
-/** Leave to try a Channel once. Exactly one of its methods is called; later calls do nothing. */
+/** Leave to try a Channel once. One of the methods that say how it ended is called; later calls do nothing. */
 export interface Permit {
+  /** Its first words are there: a trial then keeps the next one out no longer, however long its answer gets. */
+  answering(): void;
   succeeded(): void;
   /** A fault of the upstream: 5xx, 408, network, timeout, an answer that broke. */
   failed(): void;
@@ -70,6 +72,8 @@ export class Health {
   readonly #circuits = new Map<string, Circuit>();
   /** Probes that failed in a row. */
   readonly #probeFailures = new Map<string, number>();
+  /** Since when each Channel is configured as it is: a mark that only its own permits have. */
+  readonly #eras = new Map<string, object>();
   /** Channels that probes took out, and a good probe brings back. */
   readonly #outByProbe = new Set<string>();
 
@@ -98,10 +102,13 @@ export class Health {
   /** Undefined when the circuit is open, or its one trial is taken. */
   enter(channelId: string, model: string): Permit | undefined {
     if (!this.isFit(channelId, model)) return undefined;
-    const whole = this.#circuits.get(channelId);
-    const one = this.#circuits.get(keyOf(channelId, model));
-    for (const circuit of [whole, one]) if (circuit?.state === 'open') this.#move(circuit, CIRCUIT.open.try);
-    return this.#permit(channelId, model);
+    const trials: Circuit[] = [];
+    for (const circuit of [this.#circuits.get(channelId), this.#circuits.get(keyOf(channelId, model))]) {
+      if (circuit?.state !== 'open') continue;
+      this.#move(circuit, CIRCUIT.open.try);
+      trials.push(circuit);
+    }
+    return this.#permit(channelId, model, trials);
   }
 
   /**
@@ -111,7 +118,8 @@ export class Health {
   probed(channelId: string, good: boolean): void {
     if (good) {
       this.#probeFailures.delete(channelId);
-      if (this.#outByProbe.delete(channelId)) this.#close(channelId);
+      const circuit = this.#circuits.get(channelId);
+      if (this.#outByProbe.delete(channelId) && circuit !== undefined) this.#close(circuit);
       return;
     }
     const failures = (this.#probeFailures.get(channelId) ?? 0) + 1;
@@ -119,7 +127,7 @@ export class Health {
     const alreadyOut = (this.#circuits.get(channelId)?.state ?? 'closed') !== 'closed' && !this.#outByProbe.has(channelId);
     if (failures < PROBE_FAILURES || alreadyOut) return;
     this.#outByProbe.add(channelId);
-    this.#open(channelId, undefined, this.#clock.monotonic() + this.#settings().cooldownMs);
+    this.#open(this.#circuit(channelId, undefined), this.#clock.monotonic() + this.#settings().cooldownMs, []);
   }
 
   /** Everything that is not in order, for operators. */
@@ -134,79 +142,93 @@ export class Health {
     }));
   }
 
-  /** Forgets Channels that the configuration no longer has. */
+  /** Forgets Channels that the configuration no longer has as they were; attempts that run on them teach nothing any more. */
   keepOnly(channelIds: ReadonlySet<string>): void {
+    for (const channelId of this.#eras.keys()) if (!channelIds.has(channelId)) this.#eras.delete(channelId);
     for (const [key, { channelId }] of this.#circuits) if (!channelIds.has(channelId)) this.#circuits.delete(key);
     for (const channelId of this.#probeFailures.keys()) if (!channelIds.has(channelId)) this.#probeFailures.delete(channelId);
+    for (const channelId of this.#outByProbe) if (!channelIds.has(channelId)) this.#outByProbe.delete(channelId);
   }
 
   #passes(circuit: Circuit | undefined, now: number): boolean {
     return circuit === undefined || circuit.state === 'closed' || (circuit.state === 'open' && now >= circuit.openUntil);
   }
 
-  #permit(channelId: string, model: string): Permit {
+  /** Not opened anew since its cooldown was over. */
+  #passesOrTries(circuit: Circuit, now: number): boolean {
+    return circuit.state === 'trying' || this.#passes(circuit, now);
+  }
+
+  /** `trials`: the circuits that this very attempt is the trial of. What it finds out of others that have opened meanwhile is old. */
+  #permit(channelId: string, model: string, trials: readonly Circuit[]): Permit {
+    const era = this.#eraOf(channelId);
     let used = false;
     const once = (act: (now: number, settings: HealthSettings) => void) => () => {
-      if (used) return;
+      if (used || this.#eras.get(channelId) !== era) return;
       used = true;
       act(this.#clock.monotonic(), this.#settings());
     };
     const release = (): void => {
-      for (const key of [channelId, keyOf(channelId, model)]) {
-        const circuit = this.#circuits.get(key);
-        if (circuit !== undefined) this.#move(circuit, CIRCUIT[circuit.state].release);
-      }
+      for (const circuit of trials) if (circuit.state === 'trying') this.#move(circuit, CIRCUIT.trying.release);
+    };
+    const open = (of: string | undefined, until: number): void => {
+      release();
+      this.#open(this.#circuit(channelId, of), until, trials);
     };
     return {
+      answering: () => {
+        if (!used) release();
+      },
       succeeded: once((now) => {
-        this.#close(channelId);
+        for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
         const circuit = this.#circuits.get(keyOf(channelId, model));
-        if (circuit === undefined) return;
-        if (circuit.state !== 'closed') this.#close(keyOf(channelId, model));
-        else note(circuit, now, true);
+        if (circuit?.state === 'closed') note(circuit, now, true);
       }),
       failed: once((now, settings) => {
         release();
-        this.#count(channelId, model, now, settings, settings.cooldownMs);
+        this.#count(this.#circuit(channelId, model), now, settings.cooldownMs, trials);
       }),
       rateLimited: (retryAfterMs) =>
         once((now, settings) => {
+          if (retryAfterMs !== undefined) return open(model, now + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
           release();
-          if (retryAfterMs === undefined) this.#count(channelId, model, now, settings, settings.rateLimitCooldownMs);
-          else this.#open(channelId, model, now + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+          this.#count(this.#circuit(channelId, model), now, settings.rateLimitCooldownMs, trials);
         })(),
-      refused: once((now, settings) => {
-        release();
-        this.#open(channelId, undefined, now + settings.refusedCooldownMs);
-      }),
-      unknownModel: once((now, settings) => {
-        release();
-        this.#open(channelId, model, now + settings.refusedCooldownMs);
-      }),
+      refused: once((now, settings) => open(undefined, now + settings.refusedCooldownMs)),
+      unknownModel: once((now, settings) => open(model, now + settings.refusedCooldownMs)),
       nothing: once(release),
     };
   }
 
+  #eraOf(channelId: string): object {
+    const era = this.#eras.get(channelId) ?? {};
+    this.#eras.set(channelId, era);
+    return era;
+  }
+
   /** Opens the circuit when failures are many and no exception; a failed trial opens it again at once. */
-  #count(channelId: string, model: string, now: number, settings: HealthSettings, cooldownMs: number): void {
-    const circuit = this.#circuit(channelId, model);
+  #count(circuit: Circuit, now: number, cooldownMs: number, trials: readonly Circuit[]): void {
+    if (trials.includes(circuit)) {
+      this.#open(circuit, now + cooldownMs, trials);
+      return;
+    }
+    if (circuit.state !== 'closed') return;
+    const { windowMs, failures: most } = this.#settings();
     note(circuit, now, false);
-    circuit.results = circuit.results.filter(({ at }) => at > now - settings.windowMs);
+    circuit.results = circuit.results.filter(({ at }) => at > now - windowMs);
     const failures = circuit.results.filter(({ good }) => !good).length;
-    const sick = failures >= settings.failures && failures * 2 >= circuit.results.length;
-    if (circuit.state !== 'closed' || sick) this.#open(channelId, model, now + cooldownMs);
+    if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + cooldownMs, trials);
   }
 
-  #open(channelId: string, model: string | undefined, until: number): void {
-    const circuit = this.#circuit(channelId, model);
+  /** Another attempt's trial decides for itself; a circuit that is open already is never opened for less long. */
+  #open(circuit: Circuit, until: number, trials: readonly Circuit[]): void {
+    if (circuit.state === 'trying' && !trials.includes(circuit)) return;
+    circuit.openUntil = circuit.state === 'open' ? Math.max(circuit.openUntil, until) : until;
     this.#move(circuit, CIRCUIT[circuit.state].open);
-    circuit.openUntil = until;
   }
 
-  #close(key: string): void {
-    const circuit = this.#circuits.get(key);
-    if (circuit === undefined) return;
-    this.#circuits.delete(key);
+  #close(circuit: Circuit): void {
+    this.#circuits.delete(keyOfCircuit(circuit));
     this.#move(circuit, CIRCUIT[circuit.state].close);
   }
 
@@ -230,6 +252,10 @@ export class Health {
 function note(circuit: Circuit, at: number, good: boolean): void {
   circuit.results.push({ at, good });
   if (circuit.results.length > MAX_RESULTS) circuit.results.shift();
+}
+
+function keyOfCircuit({ channelId, model }: Circuit): string {
+  return model === undefined ? channelId : keyOf(channelId, model);
 }
 
 /** Channel ids hold no line end. */

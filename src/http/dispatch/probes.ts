@@ -2,12 +2,12 @@
  * Active probes, off unless `health.probe_ms` is set: each Channel whose type has a model list is asked for it now and then, with its own
  * credential. What they find concerns the Channel as a whole and is said to its health; models keep their own circuits.
  */
-import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { Channel } from '../config/config.ts';
 import type { ConfigSource } from '../config/source.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Health } from './health.ts';
+import { askModelList, hasModelList, judgeModelList } from './model-list.ts';
 import type { Upstreams } from './upstream.ts';
 import { readErrorText } from './upstream-body.ts';
 
@@ -18,15 +18,6 @@ export interface ProbesOptions {
   readonly metrics: Metrics;
   readonly clock: Clock;
 }
-
-const LISTS: Readonly<Partial<Record<ChannelType, string>>> = {
-  chat_completion: '/models',
-  responses: '/models',
-  messages: '/models',
-  gemini: '/models',
-  openai_image: '/models',
-  openrouter_image: '/images/models',
-};
 
 /** An upstream that takes longer to list its models is not well. */
 const PROBE_TIMEOUT_MS = 10_000;
@@ -59,26 +50,12 @@ async function look(channel: Channel, { upstreams, health, metrics }: ProbesOpti
 
 /** Whether the Channel answered as a healthy one; undefined where its type has no list, or nothing was learnt. */
 async function probe(upstreams: Upstreams, channel: Channel, stopped: AbortSignal): Promise<boolean | undefined> {
-  const path = LISTS[channel.type];
-  if (path === undefined) return undefined;
-  const { path: _ownPath, ...options } = channel.options;
-  const headers: Record<string, string> = channel.type === 'messages' ? { 'anthropic-version': '2023-06-01' } : {};
+  if (!hasModelList(channel.type)) return undefined;
   try {
-    const { status, body } = await upstreams.send(
-      { ...channel, options },
-      { path, headers },
-      {
-        method: 'GET',
-        stream: false,
-        signal: AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]),
-        clientHeaders: {},
-        upstreamModel: '',
-      },
-    );
-    await readErrorText(body);
-    // Too many requests is the answer of a healthy upstream, and 404 or 405 of one without a list.
-    if (status === 429) return undefined;
-    return status < 400 || status === 404 || status === 405;
+    const head = await askModelList(upstreams, channel, AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
+    await readErrorText(head.body);
+    const { result } = judgeModelList(head);
+    return result === 'unsure' ? undefined : result === 'good';
   } catch {
     // Whatever failed, the upstream did not answer; an attempt of a request tells the operator why.
     return false;

@@ -88,11 +88,20 @@ export class PictureRun {
     this.#failure ??= reason;
   }
 
-  async settle(): Promise<void> {
+  /** Before the picture goes out; does nothing unless durability is `strict`. */
+  settleFirst(): Promise<void> | undefined {
+    return this.#meter.settleFirst(() => this.#ending());
+  }
+
+  settle(): Promise<void> {
+    return this.#meter.settle(this.#ending());
+  }
+
+  #ending(): Parameters<Meter['settle']>[0] {
     const failure = this.#failure;
     const usage = this.#answer === undefined ? {} : { usage: imageUsage(this.#request, this.#answer, this.#admitted.rates) };
     const status = failure === undefined || this.#request.stream ? 200 : failure.status;
     const ending = failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) };
-    await this.#meter.settle({ status, ...ending, ...usage });
+    return { status, ...ending, ...usage };
   }
 }

@@ -67,6 +67,7 @@ async function serveWhole(call: Call, request: ImageRequest, runs: readonly Pict
     const body = encodeImageAnswer(joinAnswers(answers), seconds(call));
     const [only] = runs;
     const headers = runs.length === 1 && only !== undefined ? only.headers : {};
+    await Promise.all(runs.map((run) => run.settleFirst()));
     new Waiting(call.response).answer({ status: 200, body, headers });
     for (const run of runs) run.said();
   } finally {
@@ -101,6 +102,7 @@ async function serveStream(call: Call, request: ImageRequest, channels: readonly
   await run.draw();
   const { answer } = run;
   try {
+    await run.settleFirst();
     await committed.end(
       answer === undefined
         ? failureFrames(run.failure).map(committed.frame)

@@ -71,9 +71,11 @@ async function forward(call: Call, asked: Asked): Promise<void> {
       taken.succeeded();
       meter.took(taken.channel, wireModel(taken.channel, request.model), taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+      const ending = { status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) };
+      await meter.settleFirst(() => ending);
       new Waiting(call.response).answer({ status: 200, body: taken.answer.text, headers });
       meter.words();
-      await meter.settle({ status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) });
+      await meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });

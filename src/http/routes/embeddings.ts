@@ -64,9 +64,11 @@ export const embeddings: Handler = async (call) => {
       taken.succeeded();
       meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+      const ending = { status: 200, usage: taken.answer.usage ?? estimated(request) };
+      await meter.settleFirst(() => ending);
       new Waiting(call.response).answer({ status: 200, body: taken.answer.body, headers });
       meter.words();
-      await meter.settle({ status: 200, usage: taken.answer.usage ?? estimated(request) });
+      await meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });

@@ -1,9 +1,9 @@
 /** The four video endpoints (spec, "POST /v1/videos" and what follows). Only the primary serves them; no task enters the request log. */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
-import { decodeVideoRequest, videoRequestDigest } from '../../codecs/videos/request.ts';
+import { decodeVideoRequest, type VideoRequest, videoRequestDigest } from '../../codecs/videos/request.ts';
 import type { Principal } from '../../store/keys.ts';
-import type { NotCreated } from '../../store/videos.ts';
+import type { NewVideo, NotCreated, VideoTask } from '../../store/videos.ts';
 import { checkModel } from '../admit.ts';
 import { authenticate } from '../authenticate.ts';
 import { Waiting } from '../exchange.ts';
@@ -56,11 +56,25 @@ const ownerIds = ({ key, account }: Principal): { accountId: string; keyId: stri
 });
 
 async function create(call: Call, principal: Principal): Promise<void> {
-  const { gateway, config, request } = call;
-  checkContentType(request);
+  checkContentType(call.request);
   const { text, json } = await receiveJson(call, principal, MAX_BODY_BYTES);
-  const idempotencyKey = idempotencyKeyOf(request);
+  const idempotencyKey = idempotencyKeyOf(call.request);
   const wanted = decodeVideoRequest(json);
+  const request = { principal, idempotencyKey, bodyHash: videoRequestDigest(json) };
+  // Before the model is looked at: a request that was accepted stays so, whatever the configuration says by now.
+  const earlier = await call.gateway.store.videos.earlier(request);
+  if (!earlier.ok) throw notCreated(earlier.refusal);
+  const task = earlier.value ?? (await created(call, { ...request, wanted, text }));
+  answer(call, 202, createdView(task), { location: `/v1/videos/${task.id}` });
+}
+
+interface Creation extends Pick<NewVideo, 'principal' | 'idempotencyKey' | 'bodyHash'> {
+  readonly wanted: VideoRequest;
+  readonly text: string;
+}
+
+async function created({ gateway, config }: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
+  const { principal } = request;
   const model = checkModel(config, principal, wanted.model);
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
   if (model.kind !== 'video' || (routes.length === 0 && refusal === undefined)) {
@@ -68,22 +82,18 @@ async function create(call: Call, principal: Principal): Promise<void> {
   }
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');
-  if (priceNanos === undefined)
-    throw new GatewayError('model_pricing_required', 'The model has no price for videos.', { param: 'model' });
-  const created = await gateway.store.videos.create({
+  if (priceNanos === undefined) throw new GatewayError('model_pricing_required', 'The model has no price for videos.');
+  const made = await gateway.store.videos.create({
+    ...request,
     id: gateway.mint('video_'),
-    principal,
     model: wanted.model,
     requestJson: text,
     priceNanos,
-    idempotencyKey,
-    bodyHash: videoRequestDigest(json),
     nowMs: gateway.clock.now(),
   });
-  if (!created.ok) throw notCreated(created.refusal);
-  const { task } = created.value;
+  if (!made.ok) throw notCreated(made.refusal);
   gateway.videoCreated();
-  answer(call, 202, createdView(task), { location: `/v1/videos/${task.id}` });
+  return made.value.task;
 }
 
 /** SDKs send this endpoint as a form; here it is JSON. Any other type is taken for what the body is. */

@@ -9,12 +9,13 @@ import { fold, type Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { Order } from '../../codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
-import type { Target } from '../dispatch/dispatch.ts';
+import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
@@ -67,7 +68,7 @@ interface Sent {
 export async function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return await send(target, options, async (sent) => {
     const source = await openSource(sent, options);
-    const held = await readUntilCommit(source);
+    const held = await readUntilCommit(source, target.note);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
   });
 }
@@ -86,7 +87,10 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
     }
     timers.stop();
     const whole = fold(steps.flatMap(({ events }) => events));
-    if (whole.outcome.status === 'failed' && whole.items.length === 0) throw whole.outcome.error;
+    if (whole.outcome.status === 'failed' && whole.items.length === 0) {
+      for (const { events } of steps) noteUsage(events, target.note);
+      throw whole.outcome.error;
+    }
     const [only] = steps;
     const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
     return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
@@ -168,7 +172,7 @@ async function openSource(sent: Sent, options: TextAttemptOptions): Promise<Answ
   });
 }
 
-async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
+async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<readonly Step[]> {
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;
@@ -184,23 +188,31 @@ async function readUntilCommit(source: AnswerSource): Promise<readonly Step[]> {
     }
     const committed = held.slice(seen).some(commits);
     seen = held.length;
-    throwEarlyFailure(held);
+    throwEarlyFailure(held, note);
     if (committed) return held;
     if (broken) throw failure;
     if (source.ended) throw upstreamFault('empty', 'The upstream ended without an answer.');
   }
 }
 
-/** An answer that failed before it said anything may still come from another Channel. */
-function throwEarlyFailure(held: readonly Step[]): void {
-  for (const { events } of held) {
+/** An answer that failed before it said anything may still come from another Channel; what its end said that it used is noted. */
+function throwEarlyFailure(steps: readonly Step[], note: AttemptNote): void {
+  for (const { events } of steps) {
     for (const event of events) {
       if (event.type === 'item.start') return;
       if (event.type === 'response.end' && (event.outcome.status === 'failed' || event.outcome.status === 'cancelled')) {
+        noteUsage(events, note);
         throw event.outcome.error;
       }
     }
   }
+}
+
+/** A report beside the end. One that came earlier knows the input only, and nobody is charged for an input that got no answer. */
+function noteUsage(events: Step['events'], note: AttemptNote): void {
+  if (!events.some(({ type }) => type === 'response.end')) return;
+  const report = events.findLast((event) => event.type === 'usage.report');
+  if (report !== undefined && !isPlaceholder(report.usage)) note.usage = report.usage;
 }
 
 async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {

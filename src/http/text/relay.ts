@@ -17,6 +17,8 @@ export interface RelayWatch {
   onWords(): void;
   /** What must be done before the words in hand may go out. */
   beforeWords?(): Promise<void> | undefined;
+  /** What must be done before the last words may go out. `told` is the failure that they say. */
+  beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
@@ -40,6 +42,7 @@ export async function relay(
     held,
     isGone,
     beforeWords: () => watch.beforeWords?.(),
+    beforeEnd: () => watch.beforeEnd?.(told),
     onWords() {
       silent = false;
       watch.onWords();

@@ -6,7 +6,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { Usage } from '../../codecs/canonical/usage.ts';
+import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
@@ -14,9 +14,9 @@ import { identify } from '../authenticate.ts';
 import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { dispatch, type Plan, type Taken } from '../dispatch/dispatch.ts';
+import { dispatch, type Plan, type Taken, type Target } from '../dispatch/dispatch.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
-import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
+import { completedUsage, countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { type Committed, type Reply, Waiting } from '../exchange.ts';
 import type { Asking, Call } from '../gateway.ts';
 import { atClientPath, type OwnInput } from '../history/client-path.ts';
@@ -26,6 +26,7 @@ import { receiveJson } from '../receive-json.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { carriesOpaque, needOf } from './need.ts';
 import { failureFrames, relay } from './relay.ts';
+import { checkMeters } from './unpriced-tools.ts';
 
 /** A request in hand: who asks, and what exactly. */
 export interface Asked {
@@ -76,6 +77,7 @@ async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Rep
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
   const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
+  checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
   try {
@@ -120,6 +122,7 @@ class TextExchange {
   readonly #responseId: string;
   readonly #remember: Remember | undefined;
   readonly #reply: Reply;
+  #unanswered: { readonly usage?: Usage } = {};
 
   constructor(
     call: Asking,
@@ -158,7 +161,7 @@ class TextExchange {
     try {
       taken = await dispatch(
         plan,
-        (target) => attemptWhole(target, this.#options),
+        (target) => this.#noting(target, attemptWhole(target, this.#options)),
         this.#call.gateway.dispatcher,
         this.#meter.attempts,
       );
@@ -171,19 +174,21 @@ class TextExchange {
       if (broken === undefined) taken.succeeded();
       else taken.failed(broken);
       const usage = await this.#usageOf(taken.answer, broken);
+      const ending = { status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage };
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
       if (remember !== undefined) await rememberBody(body, outcome.status, remember);
+      await this.#meter.settleFirst(() => ending);
       this.#reply.answer({ status: 200, body, headers });
       this.#meter.words();
-      await this.#meter.settle({ status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage });
+      await this.#meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       taken?.failed(error);
       // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
       const usage =
         taken === undefined
-          ? {}
+          ? this.#unanswered
           : await this.#usageOf(
               taken.answer,
               error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined,
@@ -207,10 +212,16 @@ class TextExchange {
     const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
-      taken = await dispatch(plan, (target) => attemptStream(target, this.#options), gateway.dispatcher, this.#meter.attempts);
+      taken = await dispatch(
+        plan,
+        (target) => this.#noting(target, attemptStream(target, this.#options)),
+        gateway.dispatcher,
+        this.#meter.attempts,
+      );
     } catch (thrown) {
       const error = toGatewayError(thrown);
-      await this.#meter.settle({ status: committed === undefined ? error.status : 200, error, clientGone: isClientGone(error) });
+      const status = committed === undefined ? error.status : 200;
+      await this.#meter.settle({ status, error, clientGone: isClientGone(error), ...this.#unanswered });
       if (committed === undefined) throw error;
       await this.#sayFailure(committed, error);
       return;
@@ -226,20 +237,29 @@ class TextExchange {
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
     const heard = remember === undefined ? undefined : remembering(encoder, remember);
+    const endingOf = async (failure: GatewayError | undefined): Promise<Parameters<Meter['settle']>[0]> => {
+      const usage = await this.#streamUsage(taken.answer, failure);
+      return { status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }), ...usage };
+    };
+    const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
+      const { outcome } = source.fold;
+      return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
+    };
     let failure: GatewayError | undefined;
     try {
-      const watch = { onWords: () => this.#meter.words(), beforeWords: () => heard?.takePending() };
-      failure = await relay(held, source, heard ?? encoder, committed, watch);
-      const { outcome } = source.fold;
-      if (outcome?.status === 'failed' || outcome?.status === 'cancelled') failure ??= outcome.error;
+      failure = failureOf(
+        await relay(held, source, heard ?? encoder, committed, {
+          onWords: () => this.#meter.words(),
+          beforeWords: () => heard?.takePending(),
+          beforeEnd: (told) => this.#meter.settleFirst(() => endingOf(failureOf(told))),
+        }),
+      );
     } catch (thrown) {
       failure = toGatewayError(thrown);
     }
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
-    const usage = await this.#streamUsage(taken.answer, failure);
-    const gone = failure !== undefined && isClientGone(failure);
-    await this.#meter.settle({ status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: gone }), ...usage });
+    await this.#meter.settle(await endingOf(failure));
   }
 
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
@@ -282,10 +302,20 @@ class TextExchange {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
   }
 
+  /** Remembers what a failed attempt said that it used: it costs that where no other answers. */
+  async #noting<Answer>(target: Target, attempt: Promise<Answer>): Promise<Answer> {
+    try {
+      return await attempt;
+    } finally {
+      if (target.note.usage !== undefined) this.#unanswered = { usage: target.note.usage };
+    }
+  }
+
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
   async #usageOf(answer: WholeAnswer, failure: GatewayError | undefined): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
-    if (answer.whole.usage !== undefined) return { usage: answer.whole.usage };
-    return failure === undefined ? { usage: await countedUsage(this.#request, answer.whole) } : {};
+    const { whole } = answer;
+    if (failure === undefined) return { usage: await completedUsage(whole.usage, this.#request, () => whole) };
+    return whole.usage === undefined ? {} : { usage: whole.usage };
   }
 
   /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
@@ -294,12 +324,12 @@ class TextExchange {
     failure: GatewayError | undefined,
   ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
     const { fold: said } = start.source;
-    const isFinal = said.outcome !== undefined || failure === undefined;
-    if (said.usage !== undefined && isFinal && !said.isUsageEarly) return { usage: said.usage };
+    const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
     if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
-    const counted = await countedUsage(this.#request, said.whole({ status: 'cancelled', error: failure ?? clientGone() }));
-    return { usage: { ...counted, ...onlyInput(said.usage) } };
+    const whole = () => said.whole({ status: 'cancelled', error: failure ?? clientGone() });
+    if (isFinal) return { usage: await completedUsage(said.usage, this.#request, whole) };
+    return { usage: { ...(await countedUsage(this.#request, whole())), ...onlyInput(said.usage) } };
   }
 }
 
@@ -307,5 +337,5 @@ class TextExchange {
 function onlyInput(usage: Usage | undefined): Partial<Usage> {
   if (usage === undefined) return {};
   const { output: _output, reasoning: _reasoning, ...input } = usage;
-  return (usage.input ?? 0) > 0 ? input : {};
+  return totalInput(usage) > 0 ? input : {};
 }

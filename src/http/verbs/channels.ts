@@ -1,5 +1,6 @@
 /** `mizu channels test [ID]`: asks every Channel for its model list with its own credential, and says what came back. */
-import { decodeModelList, ROUTER_MODELS_PATH } from '../../codecs/images/index.ts';
+import { decodeModelList } from '../../codecs/images/index.ts';
+import { askModelList, judgeModelList } from '../dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import { Upstreams } from '../dispatch/upstream.ts';
 import type { Channel } from '../config/config.ts';
@@ -39,38 +40,44 @@ function missingModels(channel: Channel, listed: readonly string[]): string[] {
   return [...new Set(channel.models.values())].filter((model) => !known.has(model));
 }
 
-/** A list that the type does not have (404, 405) still proves that the credential and the connection are good. */
 async function probe(upstreams: Upstreams, channel: Channel, now: () => number): Promise<Probe> {
   const started = now();
-  const path = channel.type === 'openrouter_image' ? ROUTER_MODELS_PATH : '/models';
-  const headers: Record<string, string> = channel.type === 'messages' ? { 'anthropic-version': '2023-06-01' } : {};
-  const plain: Channel = { ...channel, options: withoutPath(channel.options) };
   try {
-    const { status, body } = await upstreams.send(
-      plain,
-      { path, headers },
-      { method: 'GET', stream: false, signal: AbortSignal.timeout(PROBE_MS), clientHeaders: {}, upstreamModel: '' },
-    );
-    const ok = status < 400 || status === 404 || status === 405;
-    if (channel.type === 'openrouter_image' && status < 300) {
+    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS));
+    const { status, body } = head;
+    const { result, note } = judgeModelList(head);
+    const answered = { id: channel.id, ok: result !== 'bad', status, note };
+    if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
       const missing = missingModels(channel, decodeModelList(await readWhole(body, MAX_LIST_BYTES)));
-      const note = missing.length === 0 ? noteOf(status) : `not in its list: ${missing.join(', ')}`;
-      return { id: channel.id, ok: missing.length === 0, status, ms: Math.round(now() - started), note };
+      const ms = Math.round(now() - started);
+      return missing.length === 0
+        ? { ...answered, ms }
+        : { ...answered, ok: false, ms, note: `not in its list: ${missing.join(', ')}` };
     }
     await readErrorText(body);
-    return { id: channel.id, ok, status, ms: Math.round(now() - started), note: noteOf(status) };
+    return { ...answered, ms: Math.round(now() - started) };
   } catch (error) {
-    return { id: channel.id, ok: false, ms: Math.round(now() - started), note: errorCode(error) ?? String(error) };
+    return { id: channel.id, ok: false, ms: Math.round(now() - started), note: whyOf(error) };
   }
 }
 
-function withoutPath(options: Channel['options']): Channel['options'] {
-  const { path: _path, ...rest } = options;
-  return rest;
+/** The code of the connection's error, in words where it needs some. */
+function whyOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${PROBE_MS / 1000} s`;
+  const code = errorCode(error);
+  if (code === undefined) return error instanceof Error ? error.message : String(error);
+  return `${code}${WORDS[code] === undefined ? '' : `: ${WORDS[code]}`}`;
 }
 
-function noteOf(status: number): string {
-  if (status === 401 || status === 403) return 'the key was refused';
-  if (status === 404 || status === 405) return 'reached; it has no model list';
-  return status < 400 ? 'reached' : 'the upstream failed';
-}
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nobody listens there',
+  ENOTFOUND: 'the name does not exist',
+  EAI_AGAIN: 'the name service does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within connect_ms',
+  CERT_HAS_EXPIRED: 'the certificate is over',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is that of another host',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the authority is not trusted: see options.ca',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate signs itself: see options.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the authority is not trusted: see options.ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the authority is not trusted: see options.ca',
+};

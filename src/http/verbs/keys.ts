@@ -100,12 +100,17 @@ async function list(context: VerbContext): Promise<number> {
     key.name,
     `${key.prefix}…${key.last4}`,
     key.accountId,
-    key.disabled ? 'disabled' : 'active',
+    stateOf(key, context.clock.now()),
     key.expiresAtMs === undefined ? '' : new Date(key.expiresAtMs).toISOString(),
     restrictions(key),
   ]);
   report(context, found.map(shown), table([['ID', 'NAME', 'KEY', 'ACCOUNT', 'STATE', 'EXPIRES', 'RESTRICTIONS'], ...rows]));
   return 0;
+}
+
+function stateOf({ disabled, expiresAtMs }: KeyRecord, nowMs: number): string {
+  if (disabled) return 'disabled';
+  return expiresAtMs !== undefined && expiresAtMs <= nowMs ? 'expired' : 'active';
 }
 
 function restrictions({ models, ips, limits, subAccount }: KeyRecord): string {

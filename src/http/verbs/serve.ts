@@ -11,6 +11,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
 import type { ConfigError } from '../config/config-error.ts';
 import { parseConfig } from '../config/parse.ts';
+import { changedAtStartOnly } from '../config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
 import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
 import type { Gateway } from '../gateway.ts';
@@ -73,17 +74,21 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   const refused = (error: ConfigError): void =>
     log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
   let metrics: Metrics | undefined;
+  let atStart: Config | undefined;
   const source = new FileConfig(path, options.load, {
     onAccepted(config) {
       metrics?.configReload(true);
       log.info({ path, revision: config.revision }, 'configuration reloaded');
+      const keys = atStart === undefined ? [] : changedAtStartOnly(atStart, config);
+      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: what they say now waits for a restart');
     },
     onRefused(error) {
       metrics?.configReload(false);
       refused(error);
     },
   });
-  log.level = source.current().log.level;
+  atStart = source.current();
+  log.level = atStart.log.level;
   source.startWatching();
   if (options.workers > 1 && !isWorker) {
     const { operations } = source.current();

@@ -51,7 +51,8 @@ async function resolve(context: VerbContext): Promise<number> {
   const url = textOption(context, 'succeeded');
   const failed = textOption(context, 'failed');
   if ((url === undefined) === (failed === undefined)) throw new UsageError('give --succeeded URL or --failed MESSAGE');
-  if (url !== undefined && !URL.canParse(url)) throw new UsageError('--succeeded needs the URL of the result');
+  if (url !== undefined && !/^https?:$/.test(URL.parse(url)?.protocol ?? ''))
+    throw new UsageError('--succeeded needs the HTTP(S) URL of the result');
   const verdict =
     url === undefined
       ? ({

@@ -1,7 +1,8 @@
 /**
  * The one process that submits and polls video tasks, under a lease of the store. "Submission has begun" is on disk before the first byte
  * goes upstream; what is unclear after that becomes `unknown` and is never submitted again. Every change is fenced by the lease, so a
- * worker that lost it cannot touch a task any more.
+ * worker that lost it cannot touch a task any more. It shares its event loop with the requests of clients: calls are begun one by one
+ * with a pause between, however many tasks are due.
  */
 import type { Logger } from 'pino';
 import type { Clock, Timer } from '../../streams/clock.ts';
@@ -10,10 +11,13 @@ import type { Store } from '../../store/store.ts';
 import type { VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
 import { parseJson, isObject } from '../../codecs/canonical/json.ts';
 import { decodeVideoRequest, type VideoRequest } from '../../codecs/videos/request.ts';
-import type { Progress } from '../../codecs/videos/upstream.ts';
+import type { Progress, VideoCall } from '../../codecs/videos/upstream.ts';
 import type { ConfigSource } from '../config/source.ts';
 import { orderChannels } from '../dispatch/candidates.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
+import { Lanes } from './lanes.ts';
+import { LookBatch } from './look-batch.ts';
+import { afterQuery, afterSubmission, type Asking, type Moment, nextLook, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
 import { type CallResult, callVideoUpstream, routeOf, routesFor, type VideoRoute } from './video-channel.ts';
 
 export interface VideoWorkerOptions {
@@ -26,8 +30,6 @@ export interface VideoWorkerOptions {
   /** Names this process in the lease. */
   readonly holder: string;
   readonly log: Logger;
-  /** Calls under way at once. Default 16. */
-  readonly maxCalls?: number;
   /** How often due tasks are looked up. Default 250. */
   readonly tickMs?: number;
 }
@@ -35,7 +37,7 @@ export interface VideoWorkerOptions {
 export interface VideoWorker {
   /** A task was created here: look now. */
   wake(): void;
-  /** Starts nothing more, lets calls under way finish (they hold answers that must not be lost), releases the lease. */
+  /** Starts nothing more, lets submissions under way finish (their answers must not be lost), releases the lease. */
   stop(): Promise<void>;
 }
 
@@ -43,10 +45,10 @@ const LEASE_TTL_MS = 15_000;
 const LEASE_RENEW_MS = 5_000;
 const SUBMIT_TIMEOUT_MS = 120_000;
 const QUERY_TIMEOUT_MS = 30_000;
-/** A task whose outcome is unknown is asked for slowly. */
-const UNKNOWN_INTERVAL_MS = 60_000;
-const MAX_INTERVAL_MS = 60_000;
-const MAX_UNKNOWN_INTERVAL_MS = 900_000;
+/** Between the beginnings of two calls. */
+const PAUSE_MS = 2;
+/** As many are taken up before due tasks are looked up again: what is most overdue then may be another. */
+const MOST_AT_ONCE = 16;
 
 export function startVideoWorker(options: VideoWorkerOptions): VideoWorker {
   const worker = new Worker(options);
@@ -54,11 +56,19 @@ export function startVideoWorker(options: VideoWorkerOptions): VideoWorker {
   return worker;
 }
 
+/** The lease, and what ends with it: what another worker will do must not be done here too. */
+interface Held {
+  readonly token: number;
+  readonly submissions: AbortController;
+  readonly looks: AbortController;
+}
+
 class Worker implements VideoWorker {
   readonly #options: VideoWorkerOptions;
-  readonly #busy = new Map<string, Promise<void>>();
-  /** Aborted when the lease is lost: what another worker will do must not be done here too. */
-  #held: { readonly token: number; readonly lost: AbortController } | undefined;
+  readonly #lanes = new Lanes();
+  readonly #looks: LookBatch;
+  readonly #moment: () => Moment;
+  #held: Held | undefined;
   #renewAtMs = 0;
   #timer: Timer | undefined;
   #ticking: Promise<void> | undefined;
@@ -67,6 +77,10 @@ class Worker implements VideoWorker {
 
   constructor(options: VideoWorkerOptions) {
     this.#options = options;
+    const { clock, random } = options;
+    const jitter = (ms: number): number => Math.round(ms * (0.8 + 0.4 * random()));
+    this.#moment = () => ({ nowMs: clock.now(), jitter });
+    this.#looks = new LookBatch({ clock, write: (looks) => this.#putOff(looks) });
   }
 
   wake(): void {
@@ -91,25 +105,35 @@ class Worker implements VideoWorker {
   async stop(): Promise<void> {
     this.#stopped = true;
     this.#timer?.cancel();
+    this.#held?.looks.abort(new Error('stopped'));
     await this.#ticking;
-    await Promise.all(this.#busy.values());
+    await this.#lanes.empty(() => this.#looks.flush());
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) await this.#options.store.leases.release(VIDEO_WORKER, held.token);
   }
 
   async #tick(): Promise<void> {
-    const { store, clock } = this.#options;
-    if (this.#options.config.current().role !== 'primary') return;
+    const { store, clock, config } = this.#options;
+    if (config.current().role !== 'primary') return;
     const token = await this.#lease();
     if (token === undefined) return;
-    const room = (this.#options.maxCalls ?? 16) - this.#busy.size;
-    if (room <= 0) return;
-    const due = await store.videos.due(clock.now(), room + this.#busy.size);
-    for (const task of due) {
-      if (this.#stopped || this.#busy.size >= (this.#options.maxCalls ?? 16)) break;
-      if (!this.#busy.has(task.id)) this.#start(task, token);
+    for (const lane of this.#lanes.open()) {
+      const due = await store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), {
+        states: lane.states,
+        inHand: this.#lanes.inHand,
+      });
+      if (due.length === MOST_AT_ONCE) this.#again = true;
+      for (const task of due) {
+        if (this.#stopped) return;
+        this.#start(task, token);
+        await this.#pause();
+      }
     }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => this.#options.clock.setTimeout(resolve, PAUSE_MS));
   }
 
   /** The token under which this process may work; undefined while another holds the lease. */
@@ -124,13 +148,12 @@ class Worker implements VideoWorker {
         return this.#held.token;
       }
       log.warn('the lease of the video worker is lost');
-      this.#held.lost.abort(new Error('lease lost'));
-      this.#held = undefined;
+      this.#leaseLost();
     }
     const acquired = await store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now);
     if (!acquired.ok) return undefined;
     const { token } = acquired.value;
-    this.#held = { token, lost: new AbortController() };
+    this.#held = { token, submissions: new AbortController(), looks: new AbortController() };
     this.#renewAtMs = now + LEASE_RENEW_MS;
     const lost = await store.videos.loseAbandoned(token, now);
     if (lost.length > 0)
@@ -138,14 +161,17 @@ class Worker implements VideoWorker {
     return token;
   }
 
+  #leaseLost(): void {
+    this.#held?.submissions.abort(new Error('lease lost'));
+    this.#held?.looks.abort(new Error('lease lost'));
+    this.#held = undefined;
+  }
+
   #start(task: VideoTask, token: number): void {
-    const work = this.#process(task, token)
-      .catch((error: unknown) => this.#options.log.error({ err: error, task: task.id }, 'video task'))
-      .finally(() => {
-        this.#busy.delete(task.id);
-        if (this.#busy.size + 1 >= (this.#options.maxCalls ?? 16)) this.wake();
-      });
-    this.#busy.set(task.id, work);
+    const work = this.#process(task, token).catch((error: unknown) =>
+      this.#options.log.error({ err: error, task: task.id }, 'video task'),
+    );
+    this.#lanes.enter(task, work, () => this.wake());
   }
 
   async #process(task: VideoTask, token: number): Promise<void> {
@@ -174,11 +200,9 @@ class Worker implements VideoWorker {
       // A cancel came first, or the lease is gone: nothing was sent.
       if (started === undefined) return;
       begun = true;
-      const change = this.#submitted(
-        await this.#call(route, route.codec.submit(request, route.upstreamModel), SUBMIT_TIMEOUT_MS),
-        route,
-        request,
-      );
+      const call = route.codec.submit(request, route.upstreamModel);
+      const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, this.#held?.submissions);
+      const change = afterSubmission(result, request, askingOf(route), this.#moment());
       if (change === undefined) continue;
       await this.#change(task.id, change, token);
       return;
@@ -191,65 +215,35 @@ class Worker implements VideoWorker {
     );
   }
 
-  /** Undefined when this Channel certainly took nothing, and the next may be tried. */
-  #submitted(result: CallResult, route: VideoRoute, request: VideoRequest): VideoChange | undefined {
-    const nowMs = this.#options.clock.now();
-    if (!result.answered) {
-      if (!result.sent) return undefined;
-      return { event: 'lose', why: `the answer to the submission was lost: ${result.reason}` };
-    }
-    const submission = route.codec.readSubmission(result.answer);
-    switch (submission.said) {
-      case 'accepted': {
-        const seconds = route.codec.expiresAfterSeconds(request) ?? route.channel.video.pollDeadlineS;
-        return {
-          event: 'accept',
-          upstreamId: submission.upstreamId,
-          dueAtMs: nowMs + this.#jitter(route.channel.video.pollIntervalMs),
-          ...(seconds === undefined ? {} : { deadlineAtMs: nowMs + seconds * 1000 }),
-        };
-      }
-      case 'refused':
-        return { event: 'fail', error: submission.error };
-      case 'notTaken':
-        return undefined;
-      case 'unclear':
-        return { event: 'lose', why: `the answer to the submission was unclear: ${submission.reason}` };
-    }
-  }
-
   async #poll(task: VideoTaskIn<'running' | 'unknown'>, token: number): Promise<void> {
-    const channel = this.#options.config.current().channels.find(({ id }) => id === task.submission.channelId);
-    const route = channel === undefined ? undefined : routeOf(channel, task.model);
     // Without an id it cannot be asked for; without its Channel, not now.
     if (task.upstreamId === undefined) return;
+    const { channelId } = task.submission;
+    const channel = this.#options.config.current().channels.find(({ id }) => id === channelId);
+    const route = channel === undefined ? undefined : routeOf(channel, task.model);
+    const intervalMs = route?.channel.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS;
+    if (route !== undefined && !this.#lanes.admits(channelId)) {
+      // A Channel that is slow to answer must not keep the others waiting.
+      await this.#looks.add({ id: task.id, dueAtMs: nextLook(task, intervalMs, this.#moment()) });
+      return;
+    }
     const progress = route === undefined ? missingChannel : await this.#query(route, task.upstreamId);
-    await this.#change(task.id, this.#polled(task, progress, route?.channel.video.pollIntervalMs ?? UNKNOWN_INTERVAL_MS), token);
-  }
-
-  async #query(route: VideoRoute, upstreamId: string): Promise<Progress> {
-    const result = await this.#call(route, route.codec.query(upstreamId), QUERY_TIMEOUT_MS);
-    if (!result.answered) return { said: 'queryError', reason: result.reason };
-    const progress = route.codec.readProgress(result.answer);
-    if (progress.said !== 'lookup') return progress;
-    const lookup = await this.#call(route, progress.call, QUERY_TIMEOUT_MS);
-    return lookup.answered ? route.codec.readLookup(lookup.answer) : { said: 'queryError', reason: lookup.reason };
-  }
-
-  #polled(task: VideoTaskIn<'running' | 'unknown'>, progress: Progress, intervalMs: number): VideoChange {
-    const nowMs = this.#options.clock.now();
-    if (progress.said === 'succeeded')
-      return { event: 'succeed', outputUrl: progress.url, detailsJson: JSON.stringify(progress.report) };
-    if (progress.said === 'failed') return { event: 'fail', error: progress.error };
     if (progress.said === 'queryError')
       this.#options.log.warn({ task: task.id, reason: progress.reason }, 'video query failed: the hold stays');
-    if (task.state === 'running' && task.deadlineAtMs !== undefined && nowMs >= task.deadlineAtMs) {
-      return { event: 'lose', why: 'no outcome before the deadline', dueAtMs: nowMs + this.#jitter(UNKNOWN_INTERVAL_MS) };
-    }
-    const [base, most] =
-      task.state === 'running' ? [intervalMs, MAX_INTERVAL_MS] : [UNKNOWN_INTERVAL_MS, MAX_UNKNOWN_INTERVAL_MS];
-    const backoff = Math.min(Math.max(base, most), base * 1.2 ** Math.min(task.polls, 40));
-    return { event: 'poll', dueAtMs: nowMs + this.#jitter(backoff) };
+    const change = afterQuery(task, progress, intervalMs, this.#moment());
+    if (change.event === 'poll') await this.#looks.add({ id: task.id, dueAtMs: change.dueAtMs });
+    else await this.#change(task.id, change, token);
+  }
+
+  #query(route: VideoRoute, upstreamId: string): Promise<Progress> {
+    return this.#lanes.ask(route.channel.id, async () => {
+      const result = await this.#call(route, route.codec.query(upstreamId), QUERY_TIMEOUT_MS, this.#held?.looks);
+      if (!result.answered) return { said: 'queryError', reason: result.reason };
+      const progress = route.codec.readProgress(result.answer);
+      if (progress.said !== 'lookup') return progress;
+      const lookup = await this.#call(route, progress.call, QUERY_TIMEOUT_MS, this.#held?.looks);
+      return lookup.answered ? route.codec.readLookup(lookup.answer) : { said: 'queryError', reason: lookup.reason };
+    });
   }
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
@@ -257,27 +251,32 @@ class Worker implements VideoWorker {
     const { store, clock, log } = this.#options;
     const changed = await store.videos.change(id, change, token, clock.now());
     if (changed.ok) return changed.value;
-    if (changed.refusal.reason === 'lease_lost') {
-      this.#held?.lost.abort(new Error('lease lost'));
-      this.#held = undefined;
-    }
+    if (changed.refusal.reason === 'lease_lost') this.#leaseLost();
     log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
   }
 
-  async #call(route: VideoRoute, call: Parameters<typeof callVideoUpstream>[1], timeoutMs: number): Promise<CallResult> {
-    const { upstreams, clock } = this.#options;
-    const signal = this.#held?.lost.signal ?? AbortSignal.abort(new Error('lease lost'));
-    return await callVideoUpstream(route, call, { upstreams, clock, timeoutMs, signal });
+  async #putOff(looks: Parameters<Store['videos']['putOff']>[0]): Promise<void> {
+    const token = this.#held?.token;
+    if (token === undefined) return;
+    const { store, clock } = this.#options;
+    const changed = await store.videos.putOff(looks, token, clock.now());
+    if (!changed.ok) this.#leaseLost();
   }
 
-  /** Spread by a fifth to both sides, so that tasks made together are not asked for together. */
-  #jitter(ms: number): number {
-    return Math.round(ms * (0.8 + 0.4 * this.#options.random()));
+  async #call(route: VideoRoute, call: VideoCall, timeoutMs: number, until: AbortController | undefined): Promise<CallResult> {
+    const { upstreams, clock } = this.#options;
+    const signal = until?.signal ?? AbortSignal.abort(new Error('lease lost'));
+    return await callVideoUpstream(route, call, { upstreams, clock, timeoutMs, signal });
   }
 }
 
 const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is not configured any more' };
+
+function askingOf({ codec, channel }: VideoRoute): Asking {
+  const { pollIntervalMs, pollDeadlineS } = channel.video;
+  return { codec, pollIntervalMs, ...(pollDeadlineS === undefined ? {} : { pollDeadlineS }) };
+}
 
 /** The request as it was checked at creation. */
 function requestOf(task: VideoTask): VideoRequest {

@@ -1,6 +1,14 @@
 /** Accounts on LMDB. */
 import { randomHex } from '../random-hex.ts';
-import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
+import {
+  type Account,
+  type AccountChanges,
+  type AccountRecord,
+  type Accounts,
+  type Cause,
+  type NewAccount,
+  DEFAULT_CLASS,
+} from '../accounts.ts';
 import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
 import { inRange } from '../money.ts';
 import { done, invalid, refused } from '../result.ts';
@@ -28,7 +36,7 @@ export function createAccounts(environment: Environment): Accounts {
         const record: AccountRecord = {
           id: `acct_${randomHex(randomBytes)}`,
           name,
-          class: account.class ?? 'default',
+          class: account.class ?? DEFAULT_CLASS,
           unlimited: account.unlimited ?? false,
           disabled: false,
           createdAtMs: clock.now(),

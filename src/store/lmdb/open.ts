@@ -1,7 +1,7 @@
 /** Opens the store on LMDB and puts its parts together. Several processes may have the same path open. */
 import type { Store, StoreOptions } from '../store.ts';
 import { Reservations } from '../reservations.ts';
-import { StoreError } from '../store-error.ts';
+import { closeOnce } from '../closing.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Environment, type Seams } from './environment.ts';
@@ -23,8 +23,6 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
   await owner.closeInterrupted();
   const reservations = new Reservations();
   const settlements = new SettlementQueue(environment, owner);
-  let closing: Promise<void> | undefined;
-
   return {
     accounts: createAccounts(environment),
     keys: createKeys(environment),
@@ -37,21 +35,6 @@ export async function openLmdbStore(options: StoreOptions, seams: Seams = {}): P
     leases: createLeases(environment, owner),
     secrets,
     health: () => environment.health(),
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
+    close: closeOnce({ settlements, owner, engine: () => environment.close() }),
   };
-
-  async function close(): Promise<void> {
-    await settlements.close();
-    try {
-      await owner.leave();
-    } catch (error) {
-      // A store that cannot write is left as a killed process leaves it: the next start finds what was open.
-      if (!(error instanceof StoreError)) throw error;
-      owner.abandon();
-    }
-    await environment.close();
-  }
 }

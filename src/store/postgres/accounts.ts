@@ -1,6 +1,6 @@
 /** Accounts on PostgreSQL. */
 import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
-import type { AccountRecord, Accounts, Cause } from '../accounts.ts';
+import { type AccountRecord, type Accounts, type Cause, DEFAULT_CLASS } from '../accounts.ts';
 import { inRange } from '../money.ts';
 import { walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
@@ -39,7 +39,7 @@ export function createAccounts(database: Database): Accounts {
       const record: AccountRecord = {
         id: `acct_${randomHex(randomBytes)}`,
         name,
-        class: account.class ?? 'default',
+        class: account.class ?? DEFAULT_CLASS,
         unlimited: account.unlimited ?? false,
         disabled: false,
         createdAtMs: clock.now(),

@@ -13,7 +13,8 @@ import { accountOf, big, bytes, holdOf, int, journalOf, keyOf, type Row, spendOf
 import type { Session, Statement } from './session.ts';
 import { countsOfDay } from './spend.ts';
 import { PAGES, rowsOf, verify } from './verify.ts';
-import { dueOf, INSERT_IDEMPOTENCY, INSERT_VIDEO, taskOf, taskText } from './videos.ts';
+import { dueAt } from '../video-rules.ts';
+import { INSERT_IDEMPOTENCY, INSERT_VIDEO, taskOf, taskText } from './videos.ts';
 
 const statement = (name: string, sql: string): Statement => ({ name: `archive_${name}`, text: sql });
 
@@ -136,7 +137,7 @@ async function write(session: Session, { table, row }: ArchiveRow): Promise<void
       return;
     }
     case 'video':
-      await session.run(INSERT_VIDEO, [row.id, row.number, row.accountId, row.keyId, row.state, dueOf(row), taskText(row)]);
+      await session.run(INSERT_VIDEO, [row.id, row.number, row.accountId, row.keyId, row.state, dueAt(row), taskText(row)]);
       return;
     case 'idempotency':
       await session.run(INSERT_IDEMPOTENCY, [row.accountId, row.keyId, row.idempotencyKey, row.taskId, row.bodyHash]);

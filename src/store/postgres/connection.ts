@@ -1,11 +1,12 @@
 /**
- * The address of the database and what each connection is told. Reads TLS from the parameters of the URL (`sslmode`, `sslrootcert`,
- * `sslcert`, `sslkey`). Nothing that this file throws repeats the password.
+ * The address of the database and what each connection is told. TLS is in the parameters of the URL (`sslmode`, `sslrootcert`,
+ * `sslcert`, `sslkey`; see `tls-mode.ts`). Nothing that this file throws repeats the password.
  */
 import { Client, type ClientConfig, types } from 'pg';
 import { StoreError } from '../store-error.ts';
 import { messageOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions } from './options.ts';
+import { withTlsMode } from './tls-mode.ts';
 
 /** PostgreSQL's own number of the type `bigint`. */
 const INT8 = 20;
@@ -21,12 +22,13 @@ const exactTypes: ClientConfig['types'] = {
 export function clientConfig(options: PostgresOptions): ClientConfig {
   const { statementTimeoutMs = DEFAULTS.statementTimeoutMs, lockTimeoutMs = DEFAULTS.lockTimeoutMs } = options;
   return {
-    connectionString: options.url,
+    connectionString: withTlsMode(options.url),
     application_name: 'mizu',
     types: exactTypes,
     statement_timeout: statementTimeoutMs,
     lock_timeout: lockTimeoutMs,
-    idle_in_transaction_session_timeout: 2 * statementTimeoutMs,
+    // Whoever is cut off in the middle of a change has the ledger's lock: it must be free again before those who wait give up.
+    idle_in_transaction_session_timeout: Math.ceil(lockTimeoutMs / 4),
     // The server cannot say that the line to it is cut: the client stops waiting by itself, a little later than the server would.
     query_timeout: statementTimeoutMs + 1_000,
     connectionTimeoutMillis: statementTimeoutMs,
@@ -45,6 +47,7 @@ export function newClient(options: PostgresOptions): Client {
   try {
     return new Client(clientConfig(options));
   } catch (error) {
+    if (error instanceof StoreError) throw error;
     // The driver reads the URL and the files that its parameters name. Its words may repeat the URL, and with it a password.
     const said = messageOf(error);
     throw new StoreError(

@@ -21,6 +21,9 @@ const TRIES_AGAIN = 10;
 const COMMITTED: Statement = { name: 'committed', text: 'SELECT 1 AS one FROM commits WHERE id = $1' };
 const NOTIFY: Statement = { name: 'notify', text: `SELECT pg_notify('mizu', '')::text AS done` };
 
+/** It keeps nobody waiting, so it may think between its reads. */
+const SNAPSHOT = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL idle_in_transaction_session_timeout = '60s'`;
+
 /** A change with an identity: running it again after a failure never does it twice. */
 export interface Unit<T> {
   run(): Promise<T>;
@@ -111,7 +114,7 @@ export class Database {
   snapshot<T>(look: (session: Session) => Promise<T>): Promise<T> {
     return this.#again(() =>
       this.#borrow(async (session) => {
-        await session.command('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+        await session.command(SNAPSHOT);
         const result = await look(session);
         await session.command('COMMIT');
         return result;

@@ -38,8 +38,19 @@ const TIMED_OUT = /timeout exceeded when trying to connect|query read timeout|co
 const ENDED =
   /connection terminated|client has encountered a connection error|not queryable|client was closed|server closed the connection/i;
 
+/** OpenSSL's words for a certificate that is not to be trusted, and the driver's for a server without TLS. */
+const UNTRUSTED =
+  /^(CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_(CA|PURPOSE)|ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO)/;
+const NO_TLS = 'The server does not support SSL connections';
+
+function isUntrusted(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.message === NO_TLS || ('code' in error && typeof error.code === 'string' && UNTRUSTED.test(error.code));
+}
+
 function connectionFailure(error: unknown): 'lost' | 'away' | undefined {
   if (!(error instanceof Error)) return undefined;
+  if (isUntrusted(error)) return 'away';
   // One for each address that was tried.
   if (error instanceof AggregateError) return connectionFailure(error.errors[0]);
   const { message } = error;
@@ -54,6 +65,7 @@ export function storeErrorOf(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
   const state = sqlStateOf(error);
   const message = `${what}: ${messageOf(error)}`;
+  if (isUntrusted(error)) return new StoreError('untrusted', message, error);
   if (state === '28P01' || state === '28000') return new StoreError('access_denied', message, error);
   if (state === '3D000') return new StoreError('bad_url', message, error);
   if (state === '42501') return new StoreError('access_denied', message, error);

@@ -1,7 +1,7 @@
 /** Opens the store on PostgreSQL and puts its parts together. Any number of processes on any number of machines may share it. */
 import { Reservations } from '../reservations.ts';
 import type { Store } from '../store.ts';
-import { StoreError } from '../store-error.ts';
+import { closeOnce } from '../closing.ts';
 import { createAccounts } from './accounts.ts';
 import { createAdmission } from './admission.ts';
 import { Database } from './database.ts';
@@ -20,7 +20,7 @@ import { createVideos } from './videos.ts';
 import { Watch } from './watch.ts';
 
 /**
- * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `unavailable`. What dead processes
+ * Throws `StoreError`: `bad_url`, `access_denied`, `read_only`, `schema_newer`, `schema_older`, `untrusted`, `unavailable`. What dead processes
  * left open is closed, and what they left in the local spool is taken over, before it resolves.
  */
 export async function openPostgresStore(options: PostgresOptions, seams: PostgresSeams = {}): Promise<Store> {
@@ -46,7 +46,6 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   await settlements.recover();
   await settlements.closeInterrupted();
   const reservations = new Reservations();
-  let closing: Promise<void> | undefined;
   return {
     accounts: createAccounts(database),
     keys: createKeys(database, watch),
@@ -59,23 +58,14 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     leases: createLeases(database, owner),
     secrets,
     health: () => database.health(),
-    close: () => {
-      closing ??= close();
-      return closing;
-    },
+    close: closeOnce({
+      settlements,
+      owner,
+      engine: async () => {
+        await spool.close();
+        await watch.close();
+        await database.close();
+      },
+    }),
   };
-
-  async function close(): Promise<void> {
-    await settlements.close();
-    try {
-      await owner.leave();
-    } catch (error) {
-      // A database that is away is left as a killed process leaves it: the next start finds what was open.
-      if (!(error instanceof StoreError)) throw error;
-      owner.abandon();
-    }
-    await spool.close();
-    await watch.close();
-    await database.close();
-  }
 }

@@ -2,21 +2,38 @@
 import { VIDEO_WORKER } from '../leases.ts';
 import { payerOf } from '../payer.ts';
 import type { Reservations } from '../reservations.ts';
-import { done, invalid, refused } from '../result.ts';
-import { reachedWindow, spendAt } from '../spend-windows.ts';
+import { done, invalid, refused, type Result } from '../result.ts';
 import { StoreError } from '../store-error.ts';
-import { nextTask, UNDUE } from '../video-task.ts';
 import {
+  DUE_STATES,
+  type DueState,
   type NewVideo,
   type NotChanged,
   type NotCreated,
   VIDEO,
-  VIDEO_HOLD,
   type VideoChange,
-  type VideoEvent,
   type Videos,
   type VideoTask,
 } from '../videos.ts';
+import {
+  ABANDONED,
+  activePayer,
+  canHold,
+  checkNewVideo,
+  checkResolvable,
+  decide,
+  dueAt,
+  type Earlier,
+  isOwned,
+  isTaskId,
+  MAX_LIST,
+  type Owner,
+  pageOf,
+  pageSize,
+  queuedTask,
+  repeated,
+  resolver,
+} from '../video-rules.ts';
 import { findAccount } from './accounts.ts';
 import type { Database } from './database.ts';
 import { findKey } from './keys.ts';
@@ -26,27 +43,22 @@ import { type Row, text } from './rows.ts';
 import type { Statement } from './session.ts';
 import type { Work } from './work.ts';
 
-const ID = /^[\x21-\x7e]{1,200}$/;
-/** What the endpoint takes. */
-const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
-const MAX_LIST = 1000;
-
-interface Owner {
-  readonly accountId: string;
-  readonly keyId: string;
-}
-
 const FIND: Statement = { name: 'video_find', text: 'SELECT task FROM videos WHERE id = $1' };
 /** $3: below this number. */
 const LIST: Statement = {
   name: 'video_list',
   text: 'SELECT task FROM videos WHERE account_id = $1 AND key_id = $2 AND number < $3 ORDER BY number DESC LIMIT $4',
 };
+/** The first of one state, from the index, however many more are due. */
+const dueIn = (state: DueState): string =>
+  `(SELECT task, due_at_ms, id FROM videos WHERE state = '${state}' AND '${state}' = ANY ($4::text[]) AND due_at_ms <= $1
+    AND id <> ALL ($3::text[]) ORDER BY due_at_ms, id COLLATE "C" LIMIT $2)`;
+/** $1 now, $2 limit, $3 ids to leave out, $4 states. */
 const DUE: Statement = {
   name: 'video_due',
-  text: `SELECT task FROM videos WHERE state IN ('queued', 'running', 'unknown') AND due_at_ms <= $1
-    ORDER BY due_at_ms, id COLLATE "C" LIMIT $2`,
+  text: `SELECT task FROM (${DUE_STATES.map(dueIn).join(' UNION ALL ')}) AS due ORDER BY due_at_ms, id COLLATE "C" LIMIT $2`,
 };
+const FIND_ALL: Statement = { name: 'video_find_all', text: 'SELECT task FROM videos WHERE id = ANY ($1)' };
 const SUBMITTING: Statement = {
   name: 'video_submitting',
   text: `SELECT task FROM videos WHERE state = 'submitting' ORDER BY id COLLATE "C"`,
@@ -63,6 +75,11 @@ const UPDATE: Statement = {
   name: 'video_update',
   text: 'UPDATE videos SET state = $2, due_at_ms = $3, task = $4 WHERE id = $1',
 };
+const UPDATE_ALL: Statement = {
+  name: 'video_update_all',
+  text: `UPDATE videos v SET state = n.state, due_at_ms = n.due_at_ms, task = n.task
+    FROM jsonb_to_recordset($1) AS n (id text, state text, due_at_ms bigint, task text) WHERE v.id = n.id`,
+};
 const EARLIER: Statement = {
   name: 'video_earlier',
   text: `SELECT i.task_id, i.body_hash, v.task FROM idempotency i LEFT JOIN videos v ON v.id = i.task_id
@@ -75,22 +92,25 @@ export const INSERT_IDEMPOTENCY: Statement = {
 
 export function createVideos(database: Database, reservations: Reservations): Videos {
   const find = async (run: Pick<Work, 'run'>, id: string): Promise<VideoTask | undefined> => {
-    const [row] = ID.test(id) ? await run.run(FIND, [id]) : [];
+    const [row] = isTaskId(id) ? await run.run(FIND, [id]) : [];
     return row === undefined ? undefined : taskOf(row);
   };
   const owned = async (run: Pick<Work, 'run'>, id: string, owner: Owner): Promise<VideoTask | undefined> => {
     const task = await find(run, id);
-    return task?.accountId === owner.accountId && task.keyId === owner.keyId ? task : undefined;
+    return isOwned(task, owner) ? task : undefined;
   };
 
   return {
     async create(video) {
-      if (!ID.test(video.id)) return invalid('id', 'is not an id');
-      if (!IDEMPOTENCY_KEY.test(video.idempotencyKey))
-        return invalid('idempotencyKey', 'must be 1 to 255 printable ASCII characters');
-      if (video.priceNanos < 0n) return invalid('priceNanos', 'must not be negative');
+      const checked = checkNewVideo(video);
+      if (!checked.ok) return checked;
       database.requireHealth();
       return database.transact((work) => create(work, video, reservations));
+    },
+
+    async earlier(request) {
+      const earlier = await earlierOf(database, request);
+      return earlier === undefined ? done(undefined) : repeated(earlier, request);
     },
 
     find: (id, owner) => owned(database, id, owner),
@@ -98,12 +118,10 @@ export function createVideos(database: Database, reservations: Reservations): Vi
     async list(owner, { limit, after }) {
       const last = after === undefined ? undefined : await owned(database, after, owner);
       if (after !== undefined && last === undefined) return refused({ reason: 'unknown_cursor' } as const);
-      const size = Math.min(Math.max(Math.trunc(limit), 1), MAX_LIST);
+      const size = pageSize(limit);
       const below = last?.number ?? Number.MAX_SAFE_INTEGER;
-      const found = (await database.run(LIST, [owner.accountId, owner.keyId, below, size + 1])).map(taskOf);
-      const tasks = found.slice(0, size);
-      const nextCursor = found.length > size ? tasks.at(-1)?.id : undefined;
-      return done({ tasks, hasMore: nextCursor !== undefined, ...(nextCursor === undefined ? {} : { nextCursor }) });
+      const found = await database.run(LIST, [owner.accountId, owner.keyId, below, size + 1]);
+      return done(pageOf(found.map(taskOf), size));
     },
 
     cancel: (id, owner, nowMs) =>
@@ -118,17 +136,27 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         return change(work, await find(work, id), what, { nowMs, leaseToken });
       }),
 
-    resolve: (id, verdict, cause, nowMs) =>
+    putOff: (looks, leaseToken, nowMs) =>
       database.transact(async (work) => {
-        const task = await find(work, id);
-        if (task === undefined) return refused<NotChanged>({ reason: 'not_found' });
-        // Only what is unclear is a person's to decide.
-        if (task.state !== 'unknown') return refused<NotChanged>({ reason: 'illegal', task, event: verdict.event });
-        const note = cause.note === undefined ? cause.id : `${cause.id}: ${cause.note}`;
-        return change(work, task, verdict, { nowMs, leaseToken: 0, by: { by: cause.by, note } });
+        if (!(await holdsLease(work, VIDEO_WORKER, leaseToken))) return refused({ reason: 'lease_lost' } as const);
+        const due = new Map(looks.map(({ id, dueAtMs }) => [id, dueAtMs]));
+        const changed = (await work.run(FIND_ALL, [[...due.keys()].filter(isTaskId)])).flatMap((row) => {
+          const task = taskOf(row);
+          const decided = decide(task, { event: 'poll', dueAtMs: due.get(task.id) ?? nowMs }, { nowMs, leaseToken });
+          return decided.ok ? [columnsOf(decided.value.next)] : [];
+        });
+        if (changed.length > 0) await work.run(UPDATE_ALL, [JSON.stringify(changed)]);
+        return done(changed.length);
       }),
 
-    due: async (nowMs, limit) => (await database.run(DUE, [nowMs, limit])).map(taskOf),
+    resolve: (id, verdict, cause, nowMs) =>
+      database.transact(async (work) => {
+        const task = checkResolvable(await find(work, id), verdict.event);
+        return task.ok ? change(work, task.value, verdict, { nowMs, leaseToken: 0, by: resolver(cause) }) : task;
+      }),
+
+    due: async (nowMs, limit, { states = DUE_STATES, inHand = [] } = {}) =>
+      (await database.run(DUE, [nowMs, limit, [...inHand], states])).map(taskOf),
 
     loseAbandoned: (leaseToken, nowMs) =>
       database.transact(async (work) => {
@@ -136,8 +164,7 @@ export function createVideos(database: Database, reservations: Reservations): Vi
         const lost: VideoTask[] = [];
         for (const task of (await work.run(SUBMITTING)).map(taskOf)) {
           if (task.state !== 'submitting' || task.leaseToken === leaseToken) continue;
-          const why = 'the gateway stopped between submission and answer';
-          const changed = await change(work, task, { event: 'lose', why }, { nowMs, leaseToken });
+          const changed = await change(work, task, { event: 'lose', why: ABANDONED }, { nowMs, leaseToken });
           if (changed.ok) lost.push(changed.value);
         }
         return lost;
@@ -149,48 +176,42 @@ export function createVideos(database: Database, reservations: Reservations): Vi
   };
 }
 
-async function create(work: Work, video: NewVideo, reservations: Reservations) {
+async function earlierOf(
+  run: Pick<Work, 'run'>,
+  { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
+): Promise<Earlier | undefined> {
+  const [row] = await run.run(EARLIER, [principal.account.id, principal.key.id, idempotencyKey]);
+  if (row === undefined) return undefined;
+  const task = row['task'] === null ? undefined : taskOf(row);
+  return { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash'), task };
+}
+
+async function create(
+  work: Work,
+  video: NewVideo,
+  reservations: Reservations,
+): Promise<Result<{ readonly task: VideoTask; readonly created: boolean }, NotCreated>> {
   const { id, principal, nowMs, priceNanos, idempotencyKey, bodyHash } = video;
   const [accountId, keyId] = [principal.account.id, principal.key.id];
 
-  const [earlier] = await work.run(EARLIER, [accountId, keyId, idempotencyKey]);
+  const earlier = await earlierOf(work, video);
   if (earlier !== undefined) {
-    const taskId = text(earlier, 'task_id');
-    if (text(earlier, 'body_hash') !== bodyHash || earlier['task'] === null)
-      return refused<NotCreated>({ reason: 'idempotency_key_reused', taskId });
-    return done({ task: taskOf(earlier), created: false });
+    const task = repeated(earlier, video);
+    return task.ok ? done({ task: task.value, created: false }) : task;
   }
   if ((await work.run(FIND, [id])).length > 0) return invalid('id', 'is taken');
 
-  // The key as it is now, not as it was when the request was admitted.
-  const [key, account] = [await findKey(work, keyId), await findAccount(work, accountId)];
-  if (key === undefined || account === undefined || key.disabled || account.disabled)
-    return refused<NotCreated>({ reason: 'key_not_active' });
+  const active = activePayer(await findKey(work, keyId), await findAccount(work, accountId));
+  if (!active.ok) return active;
+  const { key, account } = active.value;
   const from = payerOf(key, account.unlimited);
   await work.load([from], [keyId]);
-  if (!from.startsWith('house:') && work.balance(from) - reservations.ofPayer(from) < priceNanos) {
-    return refused<NotCreated>({ reason: 'insufficient_balance', source: from.startsWith('sub:') ? 'sub_account' : 'wallet' });
-  }
-  // A fixed price is known to the last digit, so it must fit: a limit that it would exactly fill is not exceeded.
-  const window = reachedWindow(key.limits, spendAt(work.spend(keyId), nowMs), reservations.ofKey(keyId) + priceNanos - 1n);
-  if (window !== undefined) return refused<NotCreated>({ reason: 'spend_limit_reached', window });
+  const fits = canHold(priceNanos, { from, balance: work.balance(from), key, spend: work.spend(keyId) }, reservations, nowMs);
+  if (!fits.ok) return fits;
 
-  const { model, requestJson, dueAtMs = nowMs } = video;
-  const task: VideoTask = {
-    id,
-    number: work.nextVideoNumber(),
-    accountId,
-    keyId,
-    model,
-    requestJson,
-    createdAtMs: nowMs,
-    updatedAtMs: nowMs,
-    frozenNanos: priceNanos,
-    state: 'queued',
-    dueAtMs,
-  };
+  const task = queuedTask(video, work.nextVideoNumber());
   await openHold(work, { id, accountId, keyId, from, nanos: priceNanos, openedAtMs: nowMs });
-  await work.run(INSERT_VIDEO, [id, task.number, accountId, keyId, task.state, dueOf(task), taskText(task)]);
+  await work.run(INSERT_VIDEO, [id, task.number, accountId, keyId, task.state, dueAt(task), taskText(task)]);
   await work.run(INSERT_IDEMPOTENCY, [accountId, keyId, idempotencyKey, id, bodyHash]);
   return done({ task, created: true });
 }
@@ -201,36 +222,22 @@ interface Circumstance {
   readonly by?: { readonly by: string; readonly note?: string };
 }
 
-/** The one funnel: the table decides, the new record is made, the hold follows. */
 async function change(
   work: Work,
   task: VideoTask | undefined,
   what: VideoChange | { readonly event: 'cancel' },
-  { nowMs, leaseToken, by }: Circumstance,
-) {
-  if (task === undefined) return refused<NotChanged>({ reason: 'not_found' });
-  const event: VideoEvent = what.event;
-  const next = VIDEO[task.state][event] === null ? undefined : nextTask(task, what, nowMs, leaseToken);
-  if (next === undefined) return refused<NotChanged>({ reason: 'illegal', task, event });
-  const holdEvent = VIDEO_HOLD[event];
-  if (holdEvent !== null) await resolveHold(work, task.id, holdEvent, nowMs, by);
-  await work.run(UPDATE, [next.id, next.state, dueOf(next), taskText(next)]);
+  circumstance: Circumstance,
+): Promise<Result<VideoTask, NotChanged>> {
+  const decided = decide(task, what, circumstance);
+  if (!decided.ok) return decided;
+  const { next, hold } = decided.value;
+  if (hold !== null) await resolveHold(work, next.id, hold, circumstance.nowMs, circumstance.by);
+  await work.run(UPDATE, [next.id, next.state, dueAt(next), taskText(next)]);
   return done(next);
 }
 
-/** When the worker should look, or undefined when it never has to. */
-export function dueOf(task: VideoTask): number | undefined {
-  switch (task.state) {
-    case 'queued':
-    case 'running':
-      return task.dueAtMs;
-    case 'submitting':
-      return UNDUE;
-    case 'unknown':
-      return task.dueAtMs ?? UNDUE;
-    default:
-      return undefined;
-  }
+function columnsOf(task: VideoTask): object {
+  return { id: task.id, state: task.state, due_at_ms: dueAt(task), task: taskText(task) };
 }
 
 export function taskText(task: VideoTask): string {

@@ -139,18 +139,20 @@ test('minimax v1 takes frames only, and no aspect ratio', () => {
 });
 
 test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the file is looked up', () => {
-  assert.equal(
-    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1026, status_msg: 'sensitive' } })).said,
-    'refused',
-  );
-  assert.equal(
-    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1002, status_msg: 'limit' } })).said,
-    'notTaken',
-  );
-  assert.equal(
-    minimaxVideoV1.readSubmission(answer({ task_id: '', base_resp: { status_code: 1001, status_msg: 'timeout' } })).said,
-    'unclear',
-  );
+  const said = {
+    1026: 'refused',
+    1027: 'refused',
+    2013: 'refused',
+    1000: 'unclear',
+    1001: 'unclear',
+    1013: 'unclear',
+    9999: 'unclear',
+  };
+  const notTaken = Object.fromEntries([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056].map((code) => [code, 'notTaken']));
+  for (const [code, word] of Object.entries({ ...said, ...notTaken })) {
+    const refused = answer({ task_id: '', base_resp: { status_code: Number(code), status_msg: 'no' } });
+    for (const upstream of [minimaxVideoV1, minimaxVideoV2]) assert.equal(upstream.readSubmission(refused).said, word, code);
+  }
   assert.deepEqual(minimaxVideoV1.readSubmission(answer({ task_id: '10', base_resp: { status_code: 0 } })), {
     said: 'accepted',
     upstreamId: '10',

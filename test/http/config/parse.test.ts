@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { CA } from '../../support/certificates.ts';
 import type { Config } from '../../../src/http/config/config.ts';
 import { ConfigError } from '../../../src/http/config/config-error.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
@@ -84,7 +85,7 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
   assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);
-  assert.deepEqual(problemsOf({ listen: { prot: 1 } }), ['listen.prot: is not a known key']);
+  assert.deepEqual(problemsOf({ listen: { prot: 1 } }), ['listen.prot: is not a known key; did you mean listen.port?']);
   assert.deepEqual(problemsOf('{"models": {}, "models": {}}'), ['models: is given twice']);
   assert.deepEqual(problemsOf(file({ type: 'smoke' })).length, 1);
   assert.match(problemsOf(file({ type: 'smoke' }))[0] ?? '', /^channels\[0\]\.type: must be one of /);
@@ -118,6 +119,79 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   ]);
 });
 
+test('a key that is not known is answered with the one that was meant: nearly the same, or the same at another place', () => {
+  const unknown = (config: object) => problemsOf(config).filter((problem) => problem.includes('not a known key'));
+  const channelWith = (changes: object) => unknown(file(changes))[0];
+  assert.deepEqual(unknown({ chanels: [] }), ['chanels: is not a known key; did you mean channels?']);
+  assert.deepEqual(unknown({ drain: 5 }), ['drain: is not a known key']);
+  assert.equal(channelWith({ baseurl: 'x' }), 'channels[0].baseurl: is not a known key; did you mean channels[0].base_url?');
+  assert.equal(channelWith({ Priority: 1 }), 'channels[0].Priority: is not a known key; did you mean channels[0].priority?');
+  assert.equal(
+    channelWith({ max_concurrency: 5 }),
+    'channels[0].max_concurrency: is not a known key; did you mean channels[0].options.max_concurrency?',
+  );
+  assert.equal(
+    channelWith({ options: { idle_ms: 5 } }),
+    'channels[0].options.idle_ms: is not a known key; did you mean channels[0].timeouts.idle_ms?',
+  );
+  assert.deepEqual(unknown({ probe_ms: 5000 }), ['probe_ms: is not a known key; did you mean health.probe_ms?']);
+  assert.deepEqual(unknown({ base_url: 'https://h' }), ['base_url: is not a known key; did you mean channels[].base_url?']);
+  assert.deepEqual(unknown({ models: { m: { prise: {} } } }), [
+    'models.m.prise: is not a known key; did you mean models.m.price?',
+  ]);
+  assert.deepEqual(unknown({ ['__proto__x']: 1, x: 1 }).length, 2);
+});
+
+test('keys that contradict each other are named', () => {
+  const conflicts: readonly (readonly [object | string, string])[] = [
+    [file({ options: { max_queue: 5 } }), 'channels[0].options.max_queue: has no meaning without max_concurrency'],
+    [file({ options: { queue_ms: 5 } }), 'channels[0].options.queue_ms: has no meaning without max_concurrency'],
+    [
+      file({ options: { headers: { 'X-Team': 'a' }, forward_headers: ['x-team'] } }),
+      'channels[0].options.forward_headers: x-team is also in headers',
+    ],
+    [file({ options: { headers: { 'X-A': 'a', 'x-a': 'b' } } }), 'channels[0].options.headers["x-a"]: is given twice'],
+    [file({ options: { parameters: { stream: true } } }), 'channels[0].options: the member stream belongs to the gateway'],
+    [
+      { listen: { port: 9000 }, operations: { port: 9000 } },
+      'operations.port: is the port of listen, and operators need one of their own',
+    ],
+    [
+      { models: { m: { min_thinking_budget: 5, max_thinking_budget: 4 } } },
+      'models.m.min_thinking_budget: is over max_thinking_budget',
+    ],
+  ];
+  for (const [config, problem] of conflicts) assert.deepEqual(problemsOf(config), [problem]);
+  assert.deepEqual(problemsOf({ listen: { port: 0 }, operations: { port: 0 } }), []);
+  assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '127.0.0.2', port: 9000 } }), []);
+});
+
+test('headers of the connection itself are the gateway’s, and a certificate must be one', () => {
+  for (const name of [
+    'Connection',
+    'Keep-Alive',
+    'Upgrade',
+    'Expect',
+    'TE',
+    'Trailer',
+    'Proxy-Connection',
+    'Host',
+    'Content-Length',
+  ]) {
+    assert.deepEqual(problemsOf(file({ options: { headers: { [name]: 'x' } } })), [
+      `channels[0].options.headers[${JSON.stringify(name)}]: is written by the gateway`,
+    ]);
+    assert.deepEqual(problemsOf(file({ options: { forward_headers: [name] } })), [
+      `channels[0].options.forward_headers: ${name.toLowerCase()} is never forwarded`,
+    ]);
+  }
+  assert.deepEqual(problemsOf(file({ options: { headers: { 'x-a': 'ä\u0007' } } })), [
+    'channels[0].options.headers["x-a"]: is no header value',
+  ]);
+  assert.deepEqual(problemsOf(file({ options: { ca: 'no certificate' } })), ['channels[0].options.ca: holds no PEM certificate']);
+  assert.deepEqual(problemsOf(file({ options: { ca: CA } })), []);
+});
+
 test('mizu.schema.json is generated from the schema and current', () => {
   const committed: unknown = JSON.parse(readFileSync('mizu.schema.json', 'utf8'));
   assert.deepEqual(committed, JSON.parse(JSON.stringify(CONFIG_SCHEMA)), 'run: node src/http/config/write-schema.ts');
@@ -133,7 +207,7 @@ test('a secret that stands anywhere is in no problem’s words', () => {
     log: { level: 'info' },
     channels: [
       channel({
-        options: { headers: { 'x-a': 'b' }, parameters: { a: 'b' }, proxy: 'http://p:1', ca: 'pem', auth: 'bearer', path: '/x' },
+        options: { headers: { 'x-a': 'b' }, parameters: { a: 'b' }, proxy: 'http://p:1', ca: CA, auth: 'bearer', path: '/x' },
         file_scope: 's',
       }),
     ],

@@ -89,3 +89,81 @@ test('a permit is used once', () => {
   permit?.refused();
   assert.ok(health.isFit('a', 'm'));
 });
+
+test('what began before the circuit opened neither closes it nor takes the trial away', () => {
+  const { health, at } = setUp();
+  const early = Array.from({ length: 4 }, () => health.enter('a', 'm'));
+  fail(health, 3);
+  early[0]?.succeeded();
+  assert.ok(!health.isFit('a', 'm'), 'an old stream that ends well says nothing of new ones');
+  at(600);
+  const trial = health.enter('a', 'm');
+  assert.ok(trial);
+  early[1]?.failed();
+  early[2]?.nothing();
+  assert.equal(health.enter('a', 'm'), undefined, 'the trial is still under way');
+  trial.succeeded();
+  assert.ok(health.isFit('a', 'm'));
+  early[3]?.failed();
+  assert.ok(health.isFit('a', 'm'), 'one failure opens nothing');
+});
+
+test('a success elsewhere does not end the cooldown of a refused credential', () => {
+  const { health, at } = setUp();
+  const early = health.enter('a', 'm');
+  health.enter('a', 'other')?.refused();
+  early?.succeeded();
+  assert.ok(!health.isFit('a', 'm'));
+  at(800);
+  health.enter('a', 'm')?.succeeded();
+  assert.ok(health.isFit('a', 'third'));
+});
+
+test('a second Retry-After makes the wait longer, never shorter', () => {
+  const { health, at } = setUp();
+  const [first, second, third] = [health.enter('a', 'm'), health.enter('a', 'm'), health.enter('a', 'm')];
+  first?.rateLimited(400);
+  second?.rateLimited(100);
+  at(200);
+  assert.ok(!health.isFit('a', 'm'));
+  third?.rateLimited(500);
+  at(600);
+  assert.ok(!health.isFit('a', 'm'));
+  at(700);
+  assert.ok(health.isFit('a', 'm'));
+});
+
+test('a Channel whose configuration changed begins anew, and attempts under the old one teach nothing', () => {
+  const { health } = setUp();
+  const early = health.enter('a', 'm');
+  health.enter('a', 'm')?.refused();
+  health.enter('b', 'm')?.refused();
+  health.keepOnly(new Set(['b']));
+  assert.ok(health.isFit('a', 'm'), 'the new credential is tried at once');
+  assert.ok(!health.isFit('b', 'm'));
+  early?.refused();
+  assert.ok(health.isFit('a', 'm'));
+});
+
+test('a trial that has begun to answer lets the next one try, and each end counts', () => {
+  const { health, at } = setUp();
+  fail(health, 3);
+  at(500);
+  const long = health.enter('a', 'm');
+  assert.equal(health.enter('a', 'm'), undefined);
+  long?.answering();
+  const second = health.enter('a', 'm');
+  assert.ok(second, 'a stream of ten minutes keeps nobody out for ten minutes');
+  assert.equal(health.enter('a', 'm'), undefined, 'one at a time waits for its first word');
+  second.answering();
+  second.failed();
+  assert.ok(!health.isFit('a', 'm'), 'it broke in mid-stream: open again');
+  long?.succeeded();
+  assert.ok(!health.isFit('a', 'm'), 'the newer failure counts');
+  at(1000);
+  const third = health.enter('a', 'm');
+  third?.answering();
+  third?.succeeded();
+  assert.ok(health.enter('a', 'm'));
+  assert.ok(health.enter('a', 'm'), 'closed');
+});

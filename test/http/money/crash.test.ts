@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CrashLane } from '../../slow/crash/crash-lane.ts';
-import { CHARGE, type Evidence, judge, type Row, WINDOW_MS } from '../../slow/crash/judgement.ts';
+import { CHARGE, type Evidence, judge, type Row, STALL_MS, WINDOW_MS } from '../../slow/crash/judgement.ts';
 
 test('F30: killed five times under load: every request settled once, interrupted or unflushed; no task lost, doubled or sent twice', async (t) => {
   const lane = await CrashLane.open(Math.random);
@@ -31,8 +31,11 @@ const GOOD: Evidence = {
   received: 1,
   rows: [ROW],
   killedAtMs: KILL,
+  durableAtMs: KILL,
 };
 const { answeredAtMs: _answered, ...UNANSWERED } = GOOD;
+const { durableAtMs: _durable, ...NOTHING_DURABLE } = GOOD;
+const STALLED: Evidence = { ...GOOD, durableAtMs: LONG_AGO - 1, rows: [] };
 
 const FATES: readonly (readonly [string, Evidence, string])[] = [
   ['all three agree', GOOD, 'settled'],
@@ -40,6 +43,11 @@ const FATES: readonly (readonly [string, Evidence, string])[] = [
   ['received just before the kill', { ...UNANSWERED, rows: [], receivedAtMs: KILL - 5 }, 'unflushed'],
   ['answered just before the kill', { ...GOOD, rows: [], answeredAtMs: KILL - 5 }, 'unflushed'],
   ['settled in memory, open on disk', { ...GOOD, rows: [FREE], answeredAtMs: KILL - 5 }, 'interrupted'],
+  ['answered while the disk stalled: nothing later is there', STALLED, 'unflushed'],
+  ['answered while the disk stalled, open on disk', { ...STALLED, rows: [FREE] }, 'interrupted'],
+  ['nothing of a short life is there', { ...NOTHING_DURABLE, rows: [] }, 'unflushed'],
+  ['missing, though something answered later is there', { ...STALLED, durableAtMs: LONG_AGO + WINDOW_MS + 1 }, 'violation'],
+  ['missing for longer than any disk stalls', { ...STALLED, answeredAtMs: KILL - STALL_MS - 1, durableAtMs: 0 }, 'violation'],
   ['two rows', { ...GOOD, rows: [ROW, ROW] }, 'violation'],
   ['sent upstream twice', { ...GOOD, received: 2 }, 'violation'],
   [

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Script } from '../../../src/http/simulator/script.ts';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
-import { CLIENTS, type MoneyGateway, moneyGateway, type Owner } from '../../support/money-gateway.ts';
+import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
 import { testGateway } from '../../support/test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -213,3 +213,57 @@ test('settlement delays no byte: an answer ends though the store never writes', 
     await simulator.close();
   }
 });
+
+const REPORTED = 7n * 5_000n + 3n * 25_000n;
+const failedResponse = {
+  id: 'resp_1',
+  object: 'response',
+  status: 'failed',
+  model: 'm',
+  output: [],
+  error: { code: 'server_error', message: 'The model broke.' },
+  usage: { input_tokens: 7, output_tokens: 3, total_tokens: 10 },
+};
+const failure = (stream: boolean): Script => ({
+  match: ({ path }) => path.endsWith('/responses'),
+  raw: stream
+    ? {
+        headers: { 'content-type': 'text/event-stream' },
+        body: sse({ type: 'response.failed', sequence_number: 0, response: failedResponse }),
+      }
+    : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(failedResponse) },
+});
+
+for (const stream of [true, false]) {
+  const form = stream ? 'stream' : 'whole';
+
+  test(`a failure that says what it used, before a word, costs that where nothing else answers (${form})`, async (t) => {
+    const { gateway } = await gatewayOf(t);
+    for (const client of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
+      const { row, status } = await ended(gateway, client, 'responses', stream, failure(stream));
+      assert.deepEqual([status, row.status, row.charge?.total], [502, 'error', REPORTED], client);
+      assert.deepEqual(row.attempts[0]?.usage, { input: 7, output: 3 });
+    }
+  });
+
+  test(`where another Channel answers its answer is what is paid; the log keeps what the first one used (${form})`, async (t) => {
+    const gateway = await moneyGateway(t, {
+      ...lenient,
+      models: { m: { price: PRICE } },
+      channels: [
+        { id: 'first', type: 'responses', base_url: 'SIMULATOR', api_key: 'k', models: ['m'], priority: 0 },
+        { id: 'second', type: 'messages', base_url: 'SIMULATOR', api_key: 'k', models: ['m'], priority: 1 },
+      ],
+    });
+    gateway.simulator.enqueue({ match: ({ path }) => path.endsWith('/messages'), reply: { pieces: HELLO, usage: USAGE } });
+    const { row, status } = await ended(gateway, 'chat', 'm', stream, failure(stream));
+    assert.deepEqual([status, row.status, row.charge?.total], [200, 'success', CHARGE]);
+    assert.deepEqual(
+      row.attempts.map(({ channelId, usage }) => [channelId, usage]),
+      [
+        ['first', { input: 7, output: 3 }],
+        ['second', undefined],
+      ],
+    );
+  });
+}

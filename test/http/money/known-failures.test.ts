@@ -134,6 +134,36 @@ test('U3: what message_start said of the cache survives a stream that breaks off
   assert.deepEqual(row.usage, { input: 6, cachedInput: 500, cacheWriteUnsplit: 1_000, output: 1 });
 });
 
+test('U3: a report that leaves a part out is completed by a count, flagged; what it says stays', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  for (const [usage, billed] of [
+    [{ completion_tokens: 40 }, { input: 1, output: 40 }],
+    [
+      { prompt_tokens: -10, completion_tokens: 40 },
+      { input: 1, output: 40 },
+    ],
+    [{ prompt_tokens: 70 }, { input: 70, output: 2 }],
+    [{ prompt_tokens: 70, completion_tokens: 0 }, { input: 70 }],
+  ] as const) {
+    for (const stream of [true, false]) {
+      const script = stream
+        ? raw(chatChunk({ choices: delta('Good morning', 'stop') }), chatChunk({ choices: [], usage }), '[DONE]')
+        : {
+            raw: {
+              headers: { 'content-type': 'application/json' },
+              body: JSON.stringify({
+                ...chatChunk({ object: 'chat.completion', usage }),
+                choices: [{ index: 0, message: { role: 'assistant', content: 'Good morning' }, finish_reason: 'stop' }],
+              }),
+            },
+          };
+      const { row } = await asked(gateway, owner, 'chat', 'chat_completion', stream, script);
+      assert.deepEqual(row.usage, billed, JSON.stringify(usage));
+      assert.equal(row.charge?.flags.includes('estimated'), !('completion_tokens' in usage && usage.completion_tokens === 0));
+    }
+  }
+});
+
 test('U4, F12: message_delta repeats and corrects the input and the cache; the last value of each field counts, nothing is summed', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   const { row } = await asked(
@@ -327,6 +357,8 @@ test('U14: reasoning that was counted beside the output is billed as output', as
     assert.equal(dollars(row), 9n * 5_000n + 15_203n * 25_000n);
     assert.equal(shown.output_tokens, 15_203);
   }
+  const { data }: Json = await (await gateway.get(owner, '/v1/usage')).json();
+  assert.deepEqual([data[0].output_tokens, data[0].reasoning_tokens], [30_406, 30_406], 'the day of the owner counts likewise');
 });
 
 test('U15: thinking tokens of a messages upstream are reasoning tokens to chat and responses clients, inside the output', async (t) => {

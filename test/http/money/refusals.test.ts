@@ -12,6 +12,8 @@ type Json = any;
 interface Case {
   readonly status: number;
   readonly code: string;
+  /** Default null. */
+  readonly param?: string;
   /** The bearer. */
   owner(gateway: MoneyGateway): Promise<Owner | string>;
   readonly model?: string;
@@ -62,6 +64,7 @@ const CASES: Record<string, Case> = {
   'a model outside the list': {
     status: 403,
     code: 'model_not_allowed',
+    param: 'model',
     owner: (gateway) => changed(gateway, { models: ['responses'] }),
   },
   'a model without a price': {
@@ -70,7 +73,13 @@ const CASES: Record<string, Case> = {
     owner: (gateway) => gateway.owner(1_000_000n),
     model: 'unpriced',
   },
-  'no such model': { status: 404, code: 'model_not_found', owner: (gateway) => gateway.owner(1_000_000n), model: 'nothing' },
+  'no such model': {
+    status: 404,
+    code: 'model_not_found',
+    param: 'model',
+    owner: (gateway) => gateway.owner(1_000_000n),
+    model: 'nothing',
+  },
   'an empty wallet': { status: 402, code: 'insufficient_balance', owner: (gateway) => gateway.owner(0n) },
   'a wallet in debt': { status: 402, code: 'insufficient_balance', owner: (gateway) => spender(gateway, 1_000_001n, {}) },
   'an empty sub-account beside a full wallet': {
@@ -104,7 +113,7 @@ before(async (t) => {
   });
 });
 
-for (const [name, { status, code, owner: ownerOf, model = MODEL }] of Object.entries(CASES)) {
+for (const [name, { status, code, param = null, owner: ownerOf, model = MODEL }] of Object.entries(CASES)) {
   test(`${name}: ${status} ${code} in every dialect, nothing sent, nothing charged`, async () => {
     const owner = await ownerOf(gateway);
     await gateway.store.settlements.flush();
@@ -122,7 +131,9 @@ for (const [name, { status, code, owner: ownerOf, model = MODEL }] of Object.ent
           client === 'messages' ? ['error', 'request_id', 'type'] : ['error'],
           `the shape of ${client}`,
         );
-        if (client !== 'messages') assert.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
+        if (client === 'messages') continue;
+        assert.deepEqual(Object.keys(body.error).sort(), ['code', 'message', 'param', 'type']);
+        assert.equal(body.error.param, param, client);
       }
     }
     assert.equal(gateway.simulator.requests.length, 0);

@@ -162,6 +162,8 @@ test('a key takes every option, is changed, and loses its restrictions with "non
   assert.equal((await ops.json('keys', ['disable', id])).disabled, true);
   assert.match((await ops.run('balance', ['ada'])).text, /ada +10\.00$/, 'its balance went back to the wallet');
   assert.equal((await ops.json('keys', ['enable', id])).disabled, false);
+  await ops.json('keys', ['change', id], { expires: '2020-01-01' });
+  assert.match((await ops.run('keys', ['list'], { account: 'ada' })).text, /builds .*expired +2020-01-01T00:00:00\.000Z/);
   assert.equal((await ops.run('ledger', ['verify'])).code, 0);
 });
 

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
-import { fixedConfig } from '../../../src/http/config/source.ts';
+import { type ConfigSource, fixedConfig } from '../../../src/http/config/source.ts';
 import { createLogger } from '../../../src/http/logs.ts';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/http/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../../src/http/start.ts';
@@ -31,6 +31,7 @@ export class VideoGateway {
   readonly #role: 'primary' | 'replica';
   #running: RunningGateway | undefined;
   store!: Store;
+  config!: ConfigSource;
 
   private constructor(simulator: Simulator, folder: string, role: 'primary' | 'replica') {
     this.simulator = simulator;
@@ -73,8 +74,9 @@ export class VideoGateway {
       revision: 1,
       nowMs: Date.now(),
     });
+    this.config = fixedConfig(config);
     this.#running = await startGateway({
-      config: fixedConfig(config),
+      config: this.config,
       store: this.store,
       codecs,
       clock: systemClock,

@@ -41,6 +41,18 @@ test('F29: the same key and body answer the same 202 again and hold nothing twic
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
 });
 
+test('what was accepted stays so, whatever the key may by now: its 202 comes again, and only new work is refused', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const first = await gateway.create(BODY, 'before');
+  const [key] = (await gateway.store.keys.list()).filter(({ name }) => name === 'alice');
+  assert.equal((await gateway.store.keys.change(key?.id ?? '', { models: ['hailuo'] }, { id: 'narrow', by: 'test' })).ok, true);
+  assert.deepEqual(await gateway.create(BODY, 'before').then(({ status, body }) => [status, body]), [202, first.body]);
+  assert.equal((await gateway.create({ ...BODY, duration: 6 }, 'before')).body.error.code, 'idempotency_key_reused');
+  assert.equal((await gateway.create(BODY, 'after')).body.error.code, 'model_not_allowed');
+  await gateway.until(first.body.id, 'succeeded');
+  assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
+});
+
 test('an explicit failure of the upstream refunds once', async (t) => {
   const gateway = await VideoGateway.start(t, {
     video: { queueMs: 1, runMs: 1, outcome: 'failed', code: 'OutputVideoSensitiveContentDetected', message: 'no' },
@@ -246,6 +258,8 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
   assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
+    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
   assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');

@@ -252,8 +252,11 @@ export class CrashLane {
     const received = this.#received();
     const store = await this.#store();
     try {
+      const written = new Map<string, Row[]>();
+      for (const marker of this.#asked.keys()) written.set(marker, await rowsOf(store, marker));
+      const durableAtMs = this.#newestSettled(written);
       for (const [marker, asked] of this.#asked) {
-        const rows = await rowsOf(store, marker);
+        const rows = written.get(marker) ?? [];
         const seen = received.get(marker);
         const verdict = judge({
           ...asked,
@@ -261,6 +264,7 @@ export class CrashLane {
           received: seen?.count ?? 0,
           rows,
           killedAtMs,
+          ...(durableAtMs === undefined ? {} : { durableAtMs }),
         });
         if (verdict.fate === 'violation') report.violations.push(`${marker} (${asked.kind}): ${verdict.why}`);
         else if (verdict.fate === 'never_admitted') report.neverAdmitted += 1;
@@ -273,6 +277,14 @@ export class CrashLane {
     } finally {
       await store.close();
     }
+  }
+
+  #newestSettled(written: ReadonlyMap<string, readonly Row[]>): number | undefined {
+    const answered = [...this.#asked].flatMap(([marker, { answeredAtMs }]) => {
+      const isSettled = written.get(marker)?.some(({ status }) => status !== 'interrupted') ?? false;
+      return isSettled && answeredAtMs !== undefined ? [answeredAtMs] : [];
+    });
+    return answered.length === 0 ? undefined : Math.max(...answered);
   }
 
   async #checkSums(store: Store): Promise<void> {

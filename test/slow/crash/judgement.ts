@@ -9,6 +9,12 @@
  */
 export const WINDOW_MS = 400;
 
+/**
+ * A disk that stalls holds back everything: the queue is flushed in its order. So what is missing may be older where nothing that was
+ * answered later is there either; but no disk may take as long as this.
+ */
+export const STALL_MS = 10_000;
+
 export type Kind = 'ok' | 'fail' | 'unreported' | 'leaves';
 
 export interface Evidence {
@@ -22,6 +28,8 @@ export interface Evidence {
   readonly received: number;
   readonly rows: readonly Row[];
   readonly killedAtMs: number;
+  /** When the newest answer of this life came whose settlement is in the ledger; absent: none is. */
+  readonly durableAtMs?: number;
 }
 
 export interface Row {
@@ -44,7 +52,9 @@ export function judge(seen: Evidence): Verdict {
   const violation = (why: string): Verdict => ({ fate: 'violation', why });
   if (seen.received > 1) return violation('sent upstream twice');
   if (seen.rows.length > 1) return violation('settled twice');
-  const recent = (atMs: number | undefined): boolean => atMs !== undefined && atMs > seen.killedAtMs - WINDOW_MS;
+  const flushedAtMs = Math.min(seen.killedAtMs, seen.durableAtMs ?? Number.NEGATIVE_INFINITY);
+  const oldest = Math.max(flushedAtMs - WINDOW_MS, seen.killedAtMs - STALL_MS);
+  const recent = (atMs: number | undefined): boolean => atMs !== undefined && atMs > oldest;
   const [row] = seen.rows;
   if (row === undefined) {
     if (seen.answeredAtMs !== undefined)

@@ -20,7 +20,7 @@ interface Done {
 
 function run(folder: string, ...args: readonly string[]): Promise<Done> {
   const { promise, resolve: done } = Promise.withResolvers<Done>();
-  execFile(process.execPath, [MAIN, ...args], { cwd: folder, timeout: 20_000 }, (error, out, err) => {
+  execFile(process.execPath, [MAIN, ...args], { cwd: folder, timeout: 60_000 }, (error, out, err) => {
     done({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, out, err });
   });
   return promise;
@@ -96,9 +96,36 @@ async function prepared(t: TestContext): Promise<{ folder: string; own: Server; 
   return { folder, own, url };
 }
 
+async function namesWhatIsWrong(folder: string, own: Server, url: string): Promise<void> {
+  const named = async (bad: string): Promise<string> => {
+    const { code, err } = await run(folder, 'store', 'migrate', '--config', configOf(folder, bad));
+    assert.equal(code, 1, err);
+    assert.doesNotMatch(err, /secret/);
+    return /^mizu: (\w+): /.exec(err)?.[1] ?? err;
+  };
+  const socket = encodeURIComponent(own.socket);
+  assert.equal(await named('postgres://u:secret@h:port/db'), 'bad_url');
+  assert.equal(await named(`postgres://mizu:secret@${socket}/nowhere`), 'bad_url');
+  assert.equal(await named(`${url}?sslmode=prefer`), 'bad_url');
+  assert.equal(await named(`postgres://nobody:secret@${socket}/postgres`), 'access_denied');
+  assert.equal(await named('postgres://u:secret@127.0.0.1:1/db'), 'unavailable');
+  const readOnly = await own.createDatabase();
+  await own.admin(`ALTER DATABASE ${readOnly.split('/').at(-1)} SET default_transaction_read_only = on`);
+  assert.equal(await named(readOnly), 'read_only');
+  const future = await own.createDatabase();
+  assert.equal((await run(folder, 'store', 'migrate', '--config', configOf(folder, future))).code, 0);
+  await own.admin(`INSERT INTO schema_migrations (version, name) VALUES (99, 'x')`, future.split('/').at(-1));
+  assert.equal(await named(future), 'schema_newer');
+}
+
+function configOf(folder: string, url: string): string {
+  writeFileSync(join(folder, 'other.json'), JSON.stringify({ operations: null, store: { url, path: './other' } }));
+  return 'other.json';
+}
+
 onPostgres(() => {
   test('two gateways and the verbs on one database; away it is 503, never 401; there and back again', {
-    timeout: 90_000,
+    timeout: 240_000,
   }, async (t) => {
     const { folder, own, url } = await prepared(t);
     const mizu = (...args: string[]) => run(folder, ...args, '--config', 'gateway.json');
@@ -124,7 +151,7 @@ onPostgres(() => {
     const away = await ask(one, key);
     assert.deepEqual([away.status, (await away.text()).includes('store_unavailable')], [503, true]);
     assert.equal((await ask(one, 'sk-mizu-never-seen')).status, 503);
-    assert.match((await mizu('balance')).err, /^mizu: the database cannot be opened/);
+    assert.match((await mizu('balance')).err, /^mizu: unavailable: the database cannot be opened/);
     await own.start();
     await until(async () => (await ask(one, key)).status === 200);
     // Every answer is paid for once, also those that were given when the database had just gone.
@@ -143,5 +170,10 @@ onPostgres(() => {
     const returned = await run(folder, 'store', 'copy', '--from', './copy', '--to', back);
     assert.equal(returned.code, 0, returned.err);
     assert.equal((await run(folder, 'store', 'copy', '--from', './copy', '--to', back)).code, 1);
+  });
+
+  test('each bad start ends with code 1 and says what it is, without a password', { timeout: 240_000 }, async (t) => {
+    const { folder, own, url } = await prepared(t);
+    await namesWhatIsWrong(folder, own, url);
   });
 });

@@ -3,39 +3,17 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import type { Principal } from '../../../src/store/keys.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';
 import { migratePostgres } from '../../../src/store/postgres/migrate.ts';
 import { openPostgresStore } from '../../../src/store/postgres/open.ts';
-import type { PostgresOptions, PostgresSeams } from '../../../src/store/postgres/options.ts';
 import { SCHEMA } from '../../../src/store/postgres/schema.ts';
 import { linesOf } from '../../../src/store/postgres/spool.ts';
-import type { Store } from '../../../src/store/store.ts';
 import { server, startServer } from '../../support/postgres.ts';
+import { clean, fails, open, stayAlive, until } from '../support/postgres-store.ts';
 import { cause, entry, FakeClock, funded, ok, realClock, refusal, T0 } from '../support/store.ts';
 import { nameOf, onPostgres, postgresOptions, spoolOf } from '../support/stores.ts';
-
-/** The store's timers keep no process alive, and for a moment of these tests there is no connection that would. */
-function stayAlive(t: TestContext): void {
-  const timer = setInterval(() => undefined, 1_000);
-  t.after(() => clearInterval(timer));
-}
-
-async function open(t: TestContext, url: string, more: Partial<PostgresOptions> = {}, seams: PostgresSeams = {}): Promise<Store> {
-  stayAlive(t);
-  const store = await openPostgresStore(postgresOptions(url, more), seams);
-  t.after(() => store.close());
-  return store;
-}
-
-/** Waits until `reached` says so; the test's own time limit is the only other end. */
-async function until(reached: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await reached())) await new Promise((resolve) => setTimeout(resolve, 10));
-}
-
-const fails = (url: string, more: Partial<PostgresOptions> = {}) => openPostgresStore(postgresOptions(url, more));
-const clean = async (store: Store) => assert.deepEqual((await store.ledger.verify()).differences, []);
 
 /** Waits until the notifications of one's own changes have come back and been looked into. */
 async function quiet(asked: readonly string[]): Promise<void> {
@@ -46,7 +24,7 @@ async function quiet(asked: readonly string[]): Promise<void> {
   }
 }
 
-onPostgres(({ place, makePlace, dropPlace }) => {
+onPostgres(({ place }) => {
   test('a bad address, an unknown database, user and host are named at start, and no password is repeated', async () => {
     const { url, socket } = await server();
     await assert.rejects(fails('mysql://u:secret@h/db'), { code: 'bad_url' });
@@ -82,14 +60,6 @@ onPostgres(({ place, makePlace, dropPlace }) => {
         refused instanceof Error && 'code' in refused && refused.code === 'access_denied' && !refused.message.includes('wrong')
       );
     });
-  });
-
-  test('a database that takes no writes is refused at start, and found out while running', async (t) => {
-    const url = await place(t);
-    await assert.rejects(fails(url.replace('search_path', 'default_transaction_read_only%3Don%20-c%20search_path')), {
-      code: 'read_only',
-    });
-    assert.deepEqual(await tablesOf(url), []);
   });
 
   test('an empty database is migrated once, whoever comes first; a newer one is refused; an older one where told to', async (t) => {
@@ -374,41 +344,6 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     assert.ok(second.token > first.token);
   });
 
-  test('a full database refuses the write by name and keeps nothing of it', async (t) => {
-    const url = await makePlace();
-    const store = await open(t, url);
-    const owner = await funded(store, 10n);
-    const { admin } = await server();
-    const schema = nameOf(url);
-    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
-    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
-    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('once')), { name: 'StoreError', code: 'disk_full' });
-    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
-    assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
-    await clean(store);
-    t.after(() => dropPlace(url));
-  });
-
-  test('a lock that is held too long is an error by name, not a wait for ever', async (t) => {
-    const url = await place(t);
-    const store = await open(t, url, { lockTimeoutMs: 100 });
-    const owner = await funded(store, 10n);
-    const { admin } = await server();
-    const holding = admin(`BEGIN; SELECT * FROM ${nameOf(url)}.ledger_head FOR UPDATE; SELECT pg_sleep(3); COMMIT`);
-    // It sleeps once it holds the lock.
-    const asleep = `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%${nameOf(url)}%'`;
-    for (let tries = 0; (await admin(asleep)).length === 0; tries++) {
-      assert.ok(tries < 400, 'the lock was never held');
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { code: 'unavailable' });
-    await holding;
-    await until(() => store.health().healthy);
-    ok(await store.accounts.credit(owner.account.id, 5n, cause()));
-    await clean(store);
-  });
-
   test('money beyond what a float can hold comes back to the last digit', async (t) => {
     const store = await open(t, await place(t), { clock: realClock });
     const odd = 9_007_199_254_740_993n;
@@ -426,11 +361,6 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await clean(store);
   });
 });
-
-async function tablesOf(url: string): Promise<unknown[]> {
-  const { admin } = await server();
-  return [...(await admin(`SELECT table_name FROM information_schema.tables WHERE table_schema = '${nameOf(url)}'`))];
-}
 
 function openOf({ account, key }: Principal, exchangeId: string) {
   const names = { exchangeId, requestId: `req_${exchangeId}`, accountId: account.id, keyId: key.id };

@@ -11,14 +11,15 @@ import { entry, realClock } from './store.ts';
 import { postgresOptions } from './stores.ts';
 
 const [, , url = '', spoolPath = '', token = '', name = ''] = process.argv;
-const TTL_MS = 800;
+const TTL_MS = 2_000;
 
 const store = await openPostgresStore({
   ...postgresOptions(url, { process: { host: name, pid: process.pid, isAlive: alive } }),
   spoolPath,
-  statementTimeoutMs: 400,
-  lockTimeoutMs: 400,
-  ownerTtlMs: 900,
+  // Long enough for a busy machine to stay within, short enough to be waited for.
+  statementTimeoutMs: 2_000,
+  lockTimeoutMs: 2_000,
+  ownerTtlMs: 4_000,
 });
 const say = (...words: unknown[]): void => {
   process.stdout.write(`${words.join(' ')}\n`);

@@ -1,0 +1,34 @@
+/** `base_resp` of MiniMax: an error inside an HTTP 200, known by its number (protocol notes, "base_resp.status_code"). */
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { sanitise } from '../sanitise.ts';
+import type { Submission, VideoFailure } from './upstream.ts';
+
+/** It will not make this video: sensitive input or output, invalid parameters. */
+const REFUSED = new Set([1026, 1027, 2013]);
+/** Limits, load, and refusals of our credential. Every other code (1000, 1001, 1013, …) leaves open whether a task was made. */
+const NOT_TAKEN = new Set([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056]);
+
+export function statusCode(body: JsonObject | undefined): number | undefined {
+  const base = body?.['base_resp'];
+  const code = isObject(base) ? base['status_code'] : undefined;
+  return typeof code === 'number' ? code : undefined;
+}
+
+/** What a submission without a task id came to. */
+export function byStatusCode(body: JsonObject | undefined): Submission {
+  const code = statusCode(body);
+  if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failureByCode(body) };
+  if (code !== undefined && NOT_TAKEN.has(code))
+    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+  return { said: 'unclear', reason: `an answer without a task id, status_code ${code ?? 'missing'}` };
+}
+
+export function failureByCode(body: JsonObject | undefined): VideoFailure {
+  const base = body?.['base_resp'];
+  const message = isObject(base) && typeof base['status_msg'] === 'string' ? base['status_msg'] : undefined;
+  const code = statusCode(body) ?? 0;
+  return {
+    code: code === 0 ? 'generation_failed' : String(code),
+    message: sanitise(message, 'The upstream could not make the video.'),
+  };
+}

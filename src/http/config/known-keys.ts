@@ -1,0 +1,87 @@
+/**
+ * What an operator probably meant by a key that nobody knows: one of the same place that is written almost so, or the very same key at another
+ * place. Knows JSON Schema as far as the configuration's uses it.
+ */
+import { isObject } from '../../codecs/canonical/json.ts';
+import { joinPath } from './config-error.ts';
+
+/** The path of the key that was meant, beginning at the schema's own root; undefined where nothing is near. */
+export function meantKey(schema: unknown, place: readonly string[], key: string): string | undefined {
+  const here = place.reduce((schemas, part) => schemas.flatMap((each) => inside(each, part)), alternatives(schema));
+  const near = nearest(key, new Set(here.flatMap((each) => Object.keys(propertiesOf(each)))));
+  if (near !== undefined) return joinPath([...place, near]);
+  return placesOf(schema, key, [])
+    .map((path) => withIndices(path, place))
+    .sort((a, b) => a.length - b.length)[0];
+}
+
+function alternatives(schema: unknown): unknown[] {
+  return isObject(schema) && Array.isArray(schema['anyOf']) ? schema['anyOf'].flatMap(alternatives) : [schema];
+}
+
+function propertiesOf(schema: unknown): Readonly<Record<string, unknown>> {
+  const properties = isObject(schema) ? schema['properties'] : undefined;
+  return isObject(properties) ? properties : {};
+}
+
+/** Of any key of a record, or of any place of an array. */
+function otherMembers(schema: unknown): unknown[] {
+  if (!isObject(schema)) return [];
+  const patterns = isObject(schema['patternProperties']) ? Object.values(schema['patternProperties']) : [];
+  return [...patterns, ...(schema['items'] === undefined ? [] : [schema['items']])];
+}
+
+function inside(schema: unknown, part: string): unknown[] {
+  const properties = propertiesOf(schema);
+  const found = Object.hasOwn(properties, part) ? [properties[part]] : otherMembers(schema);
+  return found.flatMap(alternatives);
+}
+
+const ANY = '*';
+
+function placesOf(schema: unknown, key: string, path: readonly string[]): string[][] {
+  return alternatives(schema).flatMap((each) => {
+    const properties = propertiesOf(each);
+    const own = Object.hasOwn(properties, key) ? [[...path, key]] : [];
+    const deeper = Object.entries(properties).flatMap(([name, value]) => placesOf(value, key, [...path, name]));
+    return [...own, ...deeper, ...otherMembers(each).flatMap((member) => placesOf(member, key, [...path, ANY]))];
+  });
+}
+
+/** `channels[0].timeouts` when the unknown key stood in `channels[0]`, else `channels[].timeouts`. */
+function withIndices(path: readonly string[], place: readonly string[]): string {
+  let same = true;
+  const parts = path.map((part, index) => {
+    same &&= part === ANY || part === place[index];
+    return part === ANY && same ? (place[index] ?? ANY) : part;
+  });
+  return joinPath(parts).replaceAll(`["${ANY}"]`, '[]');
+}
+
+/** The one that needs the fewest letters changed: at most a third of them. */
+function nearest(key: string, known: ReadonlySet<string>): string | undefined {
+  let found: { readonly name: string; readonly distance: number } | undefined;
+  for (const name of known) {
+    const distance = lettersChanged(key.toLowerCase(), name);
+    if (distance <= Math.max(1, Math.floor(Math.min(key.length, name.length) / 3)) && distance < (found?.distance ?? Infinity))
+      found = { name, distance };
+  }
+  return found?.name;
+}
+
+/** Letters added, left out, replaced, or exchanged with their neighbour. */
+function lettersChanged(from: string, to: string): number {
+  let [before, row]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
+  for (let line = 1; line <= from.length; line += 1) {
+    const next = [line];
+    for (let column = 1; column <= to.length; column += 1) {
+      const same = from[line - 1] === to[column - 1];
+      let least = Math.min((row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1, (row[column - 1] ?? 0) + (same ? 0 : 1));
+      const swapped = line > 1 && column > 1 && from[line - 1] === to[column - 2] && from[line - 2] === to[column - 1];
+      if (swapped) least = Math.min(least, (before[column - 2] ?? 0) + 1);
+      next.push(least);
+    }
+    [before, row] = [row, next];
+  }
+  return row[to.length] ?? from.length;
+}

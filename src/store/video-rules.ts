@@ -1,0 +1,165 @@
+/**
+ * What must hold before a video task is created or changed, and when the worker looks at it. Pure; shared by every engine, which only
+ * fetches what these rules ask about and writes what they answer.
+ */
+import type { AccountRecord } from './accounts.ts';
+import type { KeyRecord } from './keys.ts';
+import type { HoldEvent, LedgerAccount } from './ledger.ts';
+import type { Reservations } from './reservations.ts';
+import { done, type Invalid, invalid, refused, type Result } from './result.ts';
+import { reachedWindow, spendAt, type SpendRow } from './spend-windows.ts';
+import { nextTask } from './video-task.ts';
+import {
+  type NewVideo,
+  type NotChanged,
+  type NotCreated,
+  VIDEO,
+  VIDEO_HOLD,
+  type VideoChange,
+  type VideoEvent,
+  type VideoPage,
+  type VideoTask,
+} from './videos.ts';
+
+/** "Never by itself": later than every time, and still an exact integer. */
+export const UNDUE = Number.MAX_SAFE_INTEGER - 2;
+/** What `all` and `list` give at the most. */
+export const MAX_LIST = 1000;
+/** Why a task that was in submission under an earlier lease is `unknown`. */
+export const ABANDONED = 'the gateway stopped between submission and answer';
+
+const ID = /^[\x21-\x7e]{1,200}$/;
+/** What the endpoint takes. */
+const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
+
+/** Whose tasks: account and key. */
+export interface Owner {
+  readonly accountId: string;
+  readonly keyId: string;
+}
+
+export function isTaskId(id: string): boolean {
+  return ID.test(id);
+}
+
+export function isOwned(task: VideoTask | undefined, { accountId, keyId }: Owner): task is VideoTask {
+  return task?.accountId === accountId && task.keyId === keyId;
+}
+
+export function checkNewVideo(video: NewVideo): Result<true, Invalid> {
+  if (!isTaskId(video.id)) return invalid('id', 'is not an id');
+  if (!IDEMPOTENCY_KEY.test(video.idempotencyKey))
+    return invalid('idempotencyKey', 'must be 1 to 255 printable ASCII characters');
+  return video.priceNanos < 0n ? invalid('priceNanos', 'must not be negative') : done(true);
+}
+
+/** What is remembered of a creation under its idempotency key. */
+export interface Earlier {
+  readonly taskId: string;
+  readonly bodyHash: string;
+  readonly task: VideoTask | undefined;
+}
+
+/** What a repeated creation gets: the task that the same request made, or that another request had this key. */
+export function repeated(
+  earlier: Earlier,
+  { bodyHash }: Pick<NewVideo, 'bodyHash'>,
+): Result<VideoTask, Extract<NotCreated, { readonly reason: 'idempotency_key_reused' }>> {
+  const { task, taskId } = earlier;
+  return earlier.bodyHash === bodyHash && task !== undefined ? done(task) : refused({ reason: 'idempotency_key_reused', taskId });
+}
+
+/** A key and its account as they are now, not as they were when the request was admitted. */
+export function activePayer<Key extends Pick<KeyRecord, 'disabled'>, Account extends Pick<AccountRecord, 'disabled'>>(
+  key: Key | undefined,
+  account: Account | undefined,
+): Result<{ readonly key: Key; readonly account: Account }, NotCreated> {
+  if (key === undefined || account === undefined || key.disabled || account.disabled)
+    return refused({ reason: 'key_not_active' });
+  return done({ key, account });
+}
+
+/** A fixed price is known to the last digit, so it must fit: a balance or a limit that it would exactly fill is not exceeded. */
+export function canHold(
+  priceNanos: bigint,
+  payer: { readonly from: LedgerAccount; readonly balance: bigint; readonly key: KeyRecord; readonly spend: SpendRow },
+  reservations: Pick<Reservations, 'ofPayer' | 'ofKey'>,
+  nowMs: number,
+): Result<true, NotCreated> {
+  const { from, balance, key, spend } = payer;
+  if (!from.startsWith('house:') && balance - reservations.ofPayer(from) < priceNanos) {
+    return refused({ reason: 'insufficient_balance', source: from.startsWith('sub:') ? 'sub_account' : 'wallet' });
+  }
+  const window = reachedWindow(key.limits, spendAt(spend, nowMs), reservations.ofKey(key.id) + priceNanos - 1n);
+  return window === undefined ? done(true) : refused({ reason: 'spend_limit_reached', window });
+}
+
+/** The task as it begins. */
+export function queuedTask(video: NewVideo, number: number): VideoTask {
+  const { id, principal, model, requestJson, nowMs, priceNanos, dueAtMs = nowMs } = video;
+  return {
+    id,
+    number,
+    accountId: principal.account.id,
+    keyId: principal.key.id,
+    model,
+    requestJson,
+    createdAtMs: nowMs,
+    updatedAtMs: nowMs,
+    frozenNanos: priceNanos,
+    state: 'queued',
+    dueAtMs,
+  };
+}
+
+/** The one funnel: the table decides, the new record is made; what the hold does follows from the event. */
+export function decide(
+  task: VideoTask | undefined,
+  what: VideoChange | { readonly event: 'cancel' },
+  { nowMs, leaseToken }: { readonly nowMs: number; readonly leaseToken: number },
+): Result<{ readonly next: VideoTask; readonly hold: HoldEvent | null }, NotChanged> {
+  if (task === undefined) return refused({ reason: 'not_found' });
+  const event: VideoEvent = what.event;
+  const next = VIDEO[task.state][event] === null ? undefined : nextTask(task, what, nowMs, leaseToken);
+  return next === undefined ? refused({ reason: 'illegal', task, event }) : done({ next, hold: VIDEO_HOLD[event] });
+}
+
+/** Only what is unclear is a person's to decide. */
+export function checkResolvable(task: VideoTask | undefined, event: VideoEvent): Result<VideoTask, NotChanged> {
+  if (task === undefined) return refused({ reason: 'not_found' });
+  return task.state === 'unknown' ? done(task) : refused({ reason: 'illegal', task, event });
+}
+
+/** Who resolved it, and under which cause, as the journal says it. */
+export function resolver(cause: { readonly id: string; readonly by: string; readonly note?: string }): {
+  readonly by: string;
+  readonly note: string;
+} {
+  return { by: cause.by, note: cause.note === undefined ? cause.id : `${cause.id}: ${cause.note}` };
+}
+
+/** When the worker should look (`UNDUE`: never by itself), or undefined when it never has to. */
+export function dueAt(task: VideoTask): number | undefined {
+  switch (task.state) {
+    case 'queued':
+    case 'running':
+      return task.dueAtMs;
+    case 'submitting':
+      return UNDUE;
+    case 'unknown':
+      return task.dueAtMs ?? UNDUE;
+    default:
+      return undefined;
+  }
+}
+
+export function pageSize(limit: number): number {
+  return Math.min(Math.max(Math.trunc(limit), 1), MAX_LIST);
+}
+
+/** A page of `size`, from what was found when one more was asked for. */
+export function pageOf(found: readonly VideoTask[], size: number): VideoPage {
+  const tasks = found.slice(0, size);
+  const nextCursor = found.length > size ? tasks.at(-1)?.id : undefined;
+  return { tasks, hasMore: nextCursor !== undefined, ...(nextCursor === undefined ? {} : { nextCursor }) };
+}

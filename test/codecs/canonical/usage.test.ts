@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countOf, isPlaceholder } from '../../../src/codecs/canonical/usage.ts';
+import { UsageReader } from '../../../src/codecs/messages/usage.ts';
+import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
+import { readTokenUsage } from '../../../src/codecs/token-usage.ts';
+
+test('a counter is a number or a numeric string; anything else is unknown, never negative and never a number out of nowhere', () => {
+  for (const [value, count] of [
+    [7, 7],
+    ['7', 7],
+    [' 7 ', 7],
+    [0, 0],
+  ] as const)
+    assert.equal(countOf(value), count);
+  for (const value of [-1, '-1', '', ' ', 'seven', Number.NaN, Number.POSITIVE_INFINITY, '1e999', null, undefined, true, [], {}])
+    assert.equal(countOf(value), undefined, String(value));
+});
+
+test('every dialect reads counters that are spelled as strings', () => {
+  assert.deepEqual(readTokenUsage({ prompt_tokens: '10', completion_tokens: '4' }), { input: 10, output: 4 });
+  assert.deepEqual(readUsage({ usage: { input_tokens: '10', output_tokens: '4' } }), { input: 10, output: 4 });
+  assert.deepEqual(new UsageReader().read({ input_tokens: '10', output_tokens: '4', cache_read_input_tokens: '3' }), {
+    input: 10,
+    cacheRead: 3,
+    output: 4,
+  });
+});
+
+test('zeros are no report, but calls of a metered tool are one', () => {
+  assert.equal(isPlaceholder({ input: 0, output: 0, cacheRead: 0 }), true);
+  assert.equal(isPlaceholder({ cacheWrite1h: 1 }), false);
+  assert.equal(isPlaceholder({ meters: new Map([['web_search', 1]]) }), false);
+  const output = [{ type: 'web_search_call', status: 'completed' }];
+  assert.deepEqual(readUsage({ output, usage: { input_tokens: 0, output_tokens: 0 } })?.meters, new Map([['web_search', 1]]));
+});

@@ -1,0 +1,49 @@
+/** The shapes in which upstreams write errors, read the same by every dialect (semantics 2.2.2). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonValue } from '../../src/codecs/canonical/json.ts';
+import { type ErrorMembers, readErrorMembers } from '../../src/codecs/upstream-error.ts';
+
+const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
+  [
+    'an object',
+    { error: { message: 'm', type: 't', code: 'c', param: 'p' } },
+    { message: 'm', type: 't', code: 'c', param: 'p' },
+  ],
+  ['a number as code', { error: { message: 'm', code: 429 } }, { message: 'm', code: '429' }],
+  ['empty strings are missing', { error: { message: '', type: '', code: '' } }, {}],
+  [
+    'a router’s metadata',
+    { error: { message: 'm', metadata: { provider_code: 'pc', error_type: 'et' } } },
+    { message: 'm', code: 'pc', type: 'et' },
+  ],
+  [
+    'direct members before metadata',
+    { error: { code: 'c', type: 't', metadata: { provider_code: 'pc', error_type: 'et' } } },
+    { code: 'c', type: 't' },
+  ],
+  ['a text', { error: 'm', code: 'c' }, { message: 'm', code: 'c' }],
+  ['a detail', { detail: 'm' }, { message: 'm' }],
+  ['bare members', { message: 'm', code: 'c' }, { message: 'm', code: 'c' }],
+  [
+    'a list of what is wrong with the body',
+    {
+      detail: [
+        { type: 'int_parsing', loc: ['body', 'max_tokens'], msg: 'must be an integer' },
+        { loc: ['body', 'messages', 0, 'role'], msg: 'unknown' },
+      ],
+    },
+    { message: 'max_tokens: must be an integer; messages.0.role: unknown' },
+  ],
+  ['a list of nothing', { detail: [] }, {}],
+  ['a list of texts', { detail: ['x', null] }, {}],
+  ['text that is no JSON', 'busy', { message: 'busy' }],
+  ['nothing', null, {}],
+];
+
+for (const [name, body, members] of CASES) {
+  test(name, () => {
+    const read = Object.fromEntries(Object.entries(readErrorMembers(body)).filter(([, value]) => value !== undefined));
+    assert.deepEqual(read, members);
+  });
+}

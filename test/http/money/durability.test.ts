@@ -1,0 +1,74 @@
+/** `ledger.durability`: with `strict` the end of an answer waits until its charge is on disk; by default no byte waits for anything. */
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { eventually, testGateway } from '../../support/test-gateway.ts';
+
+const messages = [{ role: 'user', content: 'hi' }];
+const ASKS: Readonly<Record<string, readonly [path: string, body: object]>> = {
+  'a chat stream': ['/v1/chat/completions', { model: 'm', stream: true, messages }],
+  'a chat answer': ['/v1/chat/completions', { model: 'm', messages }],
+  'a responses stream': ['/v1/responses', { model: 'm', stream: true, input: 'hi' }],
+  'a messages stream': ['/v1/messages', { model: 'm', stream: true, max_tokens: 10, messages }],
+  'an embedding': ['/v1/embeddings', { model: 'e', input: 'hi' }],
+  'a picture': ['/v1/images/generations', { model: 'i', prompt: 'a hill' }],
+  'a stream of a picture': ['/v1/images/generations', { model: 'i', prompt: 'a hill', stream: true }],
+};
+
+async function gatewayWith(t: TestContext, durability: string) {
+  const simulator = await startSimulator({ pace: { ms: 0 } });
+  t.after(() => simulator.close());
+  const channel = (id: string, type: string, model: string) => ({
+    id,
+    type,
+    base_url: simulator.url,
+    api_key: 'k',
+    models: [model],
+  });
+  return await testGateway(
+    {
+      ledger: { durability },
+      channels: [channel('t', 'messages', 'm'), channel('e', 'chat_completion', 'e'), channel('i', 'openai_image', 'i')],
+      models: {
+        m: { price: { input: '1', output: '2' } },
+        e: { kind: 'embedding', price: { input: '1' } },
+        i: { kind: 'image', price: { input: '1', output: '2' } },
+      },
+    },
+    { level: 'error' },
+  );
+}
+
+for (const [what, [path, body]] of Object.entries(ASKS)) {
+  test(`strict: ${what} is whole only when its charge is on disk`, async (t) => {
+    await using gateway = await gatewayWith(t, 'strict');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.disk = disk.promise;
+    let whole = false;
+    const answer = gateway.post(path, body).then(async (response) => {
+      const text = await response.text();
+      whole = true;
+      return { status: response.status, text };
+    });
+    await eventually(() => gateway.store.settled.length === 1, 'it is settled');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    assert.equal(whole, false, 'the client has it all before the disk has its charge');
+    disk.resolve();
+    const { status, text } = await answer;
+    assert.equal(status, 200, text);
+    assert.doesNotMatch(text, /"error":\{/);
+    const [row] = gateway.store.settled;
+    assert.equal(row?.status, 'success');
+    assert.equal(typeof row?.firstByteMs, 'number');
+    assert.equal(gateway.store.settled.length, 1);
+  });
+
+  test(`by default ${what} does not wait for the disk`, async (t) => {
+    await using gateway = await gatewayWith(t, 'batched');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.disk = disk.promise;
+    const response = await gateway.post(path, body);
+    assert.notEqual(await response.text(), '');
+    disk.resolve();
+  });
+}

@@ -1,0 +1,101 @@
+/** What the worker does with many tasks, and with upstreams that do not answer. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
+import { createLogger } from '../../../src/http/logs.ts';
+import { LookBatch } from '../../../src/http/videos/look-batch.ts';
+import { startVideoWorker } from '../../../src/http/videos/worker.ts';
+import type { Look } from '../../../src/store/videos.ts';
+import { systemClock } from '../../../src/streams/clock.ts';
+import { VideoGateway } from './video-gateway.ts';
+
+const at = (path: string, method: string) => (request: { readonly method: string; readonly path: string }) =>
+  request.method === method && request.path.startsWith(path);
+
+test('a Channel that answers no query takes the worker from nobody, and nothing waits for it at the end', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  await gateway.addAccount('carol', '1000', 'sk-mizu-carol');
+  gateway.simulator.enqueue({ match: at('/api/v3', 'GET'), times: 10_000, faults: [{ type: 'silent' }] });
+  const slow = Array.from({ length: 80 }, (_, n) =>
+    gateway.create({ model: 'ark', prompt: `${n}` }, `slow-${n}`, 'sk-mizu-carol'),
+  );
+  assert.ok((await Promise.all(slow)).every(({ status }) => status === 202));
+  const quick = await gateway.create({ model: 'hailuo', prompt: 'quick' }, 'quick');
+  assert.match((await gateway.until(quick.body.id, 'succeeded')).body.output.url, /^http/);
+  const asked = gateway.simulator.requests.filter(at('/api/v3', 'GET')).length;
+  assert.ok(asked <= 32, `${asked} looks at one Channel at once`);
+  const stopping = performance.now();
+  await gateway.stop();
+  assert.ok(performance.now() - stopping < 10_000, 'a look that is cut short loses nothing');
+});
+
+test('submissions that hang do not stop the looks at what is under way', async (t) => {
+  const gateway = await VideoGateway.start(t, { video: { queueMs: 5, runMs: 300 } });
+  await gateway.addAccount('carol', '1000', 'sk-mizu-carol');
+  const running = await gateway.create({ model: 'hailuo', prompt: 'p' }, 'first');
+  await gateway.until(running.body.id, 'running');
+  gateway.simulator.enqueue({ match: at('/api/v3', 'POST'), times: 10_000, faults: [{ type: 'slow-headers', ms: 1_500 }] });
+  for (let n = 0; n < 40; n++) await gateway.create({ model: 'ark', prompt: `${n}` }, `hangs-${n}`, 'sk-mizu-carol');
+  const done = await gateway.until(running.body.id, 'succeeded');
+  assert.equal(done.body.billing.status, 'settled');
+});
+
+test('of several workers on one store one works, whichever others come and go: nothing is submitted twice', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const others = ['second', 'third'].map((holder) => {
+    const upstreams = new Upstreams(systemClock);
+    const worker = startVideoWorker({
+      config: gateway.config,
+      store: gateway.store,
+      upstreams,
+      clock: systemClock,
+      random: Math.random,
+      holder,
+      log: createLogger('silent', { write: () => undefined }),
+      tickMs: 5,
+    });
+    return { worker, upstreams };
+  });
+  const tasks: string[] = [];
+  const create = async (n: number): Promise<void> => {
+    tasks.push((await gateway.create({ model: 'hailuo', prompt: `${n}` }, `shared-${n}`)).body.id);
+  };
+  for (let n = 0; n < 6; n++) await create(n);
+  for (const [n, { worker, upstreams }] of others.entries()) {
+    await worker.stop();
+    await upstreams.close();
+    await create(6 + n);
+  }
+  for (const id of tasks) await gateway.until(id, 'succeeded');
+  assert.equal(gateway.submissions(), tasks.length);
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
+test('looks that decide nothing are written together, each told when it is on disk or why it is not', async () => {
+  const written: (readonly Look[])[] = [];
+  let fails = false;
+  const batch = new LookBatch({
+    clock: systemClock,
+    async write(looks) {
+      if (fails) throw new Error('no disk');
+      written.push(looks);
+    },
+  });
+  const look = (id: number): Look => ({ id: `video_${id}`, dueAtMs: id });
+  await Promise.all(Array.from({ length: 70 }, (_, id) => batch.add(look(id))));
+  assert.deepEqual(
+    written.map(({ length }) => length),
+    [32, 32, 6],
+  );
+  assert.deepEqual(
+    written.flat().map(({ dueAtMs }) => dueAtMs),
+    Array.from({ length: 70 }, (_, id) => id),
+  );
+  fails = true;
+  const failing = [batch.add(look(1)), batch.add(look(2))];
+  batch.flush();
+  for (const each of failing) await assert.rejects(each, /no disk/);
+  fails = false;
+  await batch.add(look(3));
+  assert.deepEqual(written.at(-1), [look(3)]);
+});

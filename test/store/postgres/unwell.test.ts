@@ -1,0 +1,142 @@
+/** A database that is there and not well: read-only, full, slow, locked, or held up by another process that was cut off. */
+import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
+import { test } from 'node:test';
+import { openPostgresStore } from '../../../src/store/postgres/open.ts';
+import { server, startServer } from '../../support/postgres.ts';
+import { cuttableSocket } from '../support/cuttable-socket.ts';
+import { clean, fails, open, stayAlive, until } from '../support/postgres-store.ts';
+import { cause, entry, funded, ok, T0 } from '../support/store.ts';
+import { nameOf, onPostgres, postgresOptions, spoolOf } from '../support/stores.ts';
+
+onPostgres(({ place, makePlace, dropPlace }) => {
+  test('a database that takes no writes is refused at start, and nothing is written', async (t) => {
+    const url = await place(t);
+    await assert.rejects(fails(url.replace('search_path', 'default_transaction_read_only%3Don%20-c%20search_path')), {
+      code: 'read_only',
+    });
+    assert.deepEqual(await tablesOf(url), []);
+  });
+
+  test('a database that stops taking writes is found out while running; nobody is let in until it does again', async (t) => {
+    const own = await startServer();
+    t.after(() => own.stop());
+    const url = await own.createDatabase();
+    const store = await open(t, url);
+    const owner = await funded(store, 1_000n);
+    const readOnly = async (only: 'on' | 'off'): Promise<void> => {
+      await own.admin(`ALTER DATABASE ${url.split('/').at(-1)} SET default_transaction_read_only = ${only}`);
+      await own.admin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mizu'`);
+    };
+    await readOnly('on');
+    await until(() => !store.health().healthy);
+    await assert.rejects(store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { name: 'StoreError', code: 'read_only' });
+    const settled = store.settlements.settle({ entry: entry(owner, 'meanwhile', 7n) });
+    await readOnly('off');
+    await settled;
+    await until(() => store.health().healthy && store.settlements.pending === 0);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
+    await clean(store);
+  });
+
+  test('a full database refuses the write by name and keeps nothing of it', async (t) => {
+    const url = await makePlace();
+    const store = await open(t, url);
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
+    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('once')), { name: 'StoreError', code: 'disk_full' });
+    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
+    assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
+    await clean(store);
+    t.after(() => dropPlace(url));
+  });
+
+  test('a lock that is held too long is an error by name, not a wait for ever', async (t) => {
+    const url = await place(t);
+    const store = await open(t, url, { lockTimeoutMs: 100 });
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const holding = admin(`BEGIN; SELECT * FROM ${nameOf(url)}.ledger_head FOR UPDATE; SELECT pg_sleep(3); COMMIT`);
+    // It sleeps once it holds the lock.
+    const asleep = `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND query LIKE '%${nameOf(url)}%'`;
+    for (let tries = 0; (await admin(asleep)).length === 0; tries++) {
+      assert.ok(tries < 400, 'the lock was never held');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { code: 'unavailable' });
+    await holding;
+    await until(() => store.health().healthy);
+    ok(await store.accounts.credit(owner.account.id, 5n, cause()));
+    await clean(store);
+  });
+
+  test('a slow database is away, and not waited for; what it did not take in time is settled once', async (t) => {
+    const url = await place(t);
+    const store = await open(t, url, { statementTimeoutMs: 200 });
+    const owner = await funded(store, 1_000n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    await admin(`CREATE FUNCTION ${schema}.slowly() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN PERFORM pg_sleep(2); RETURN NULL; END $$`);
+    await admin(`CREATE TRIGGER slowly BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.slowly()`);
+    const settled = store.settlements.settle({ entry: entry(owner, 'slow', 7n) });
+    await until(() => !store.health().healthy);
+    assert.deepEqual(await settled, { settled: true, chargedNanos: 7n }, 'it is kept on the local disk');
+    await assert.rejects(store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
+    await admin(`DROP TRIGGER slowly ON ${schema}.journal`);
+    await until(() => store.health().healthy && store.settlements.pending === 0 && readdirSync(spoolOf(url)).length === 0);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
+    await clean(store);
+  });
+
+  test('a process that is cut off in the middle of a change does not hold the others up', async (t) => {
+    stayAlive(t);
+    const url = await place(t);
+    const { socket, admin } = await server();
+    const line = await cuttableSocket(socket);
+    t.after(() => line.close());
+    const problems: string[] = [];
+    const steady = await open(t, url, { onProblem: ({ what }) => problems.push(what) });
+    const owner = await funded(steady, 1_000n);
+    let cutNext = false;
+    const cut = await openPostgresStore(
+      postgresOptions(url.replace(encodeURIComponent(socket), encodeURIComponent(line.folder)), { statementTimeoutMs: 2_000 }),
+      {
+        beforeStatement(text) {
+          // Every statement of the change is done, and it is never committed.
+          if (cutNext && text === 'COMMIT') line.cut();
+        },
+      },
+    );
+    t.after(() => cut.close());
+    cutNext = true;
+    const lost = cut.accounts.credit(owner.account.id, 5n, cause('cut off'));
+    const holding = `SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction' AND query LIKE '%WITH%'`;
+    await until(async () => (await admin(holding)).length > 0);
+    for (let n = 0; n < 5; n += 1) await steady.settlements.settle({ entry: entry(owner, `steady-${n}`, 1n) });
+    assert.deepEqual(
+      problems.filter((what) => what.startsWith('store_unhealthy')),
+      [],
+    );
+    cutNext = false;
+    line.heal();
+    await lost.then(
+      () => undefined,
+      (error: unknown) => assert.ok(error instanceof Error && error.name === 'StoreError', String(error)),
+    );
+    await until(() => cut.health().healthy);
+    ok(await cut.accounts.credit(owner.account.id, 5n, cause('cut off')));
+    assert.equal((await steady.accounts.find(owner.account.id))?.walletNanos, 1_000n);
+    await clean(steady);
+  });
+});
+
+async function tablesOf(url: string): Promise<unknown[]> {
+  const { admin } = await server();
+  return [...(await admin(`SELECT table_name FROM information_schema.tables WHERE table_schema = '${nameOf(url)}'`))];
+}
