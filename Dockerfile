@@ -16,6 +16,8 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json mizu.schema.json README.md ARCHITECTURE.md ./
 COPY static ./static
 COPY src ./src
+# What is compiled here need not be at each start.
+RUN node src/main.ts --help > /dev/null
 # The store: give it a volume, and "store": { "path": "/var/lib/mizu" } in the configuration.
 RUN mkdir -p /var/lib/mizu /etc/mizu && chown node:node /var/lib/mizu
 USER node

@@ -21,13 +21,14 @@ function importsOf(file: string): Import[] {
 const imports = files.flatMap(importsOf);
 const room = (file: string) => file.split('/')[1] ?? '';
 
-/** The rooms that each room may import. `main.ts` is the entry and may import the http room and the store. */
+/** The rooms that each room may import. `main.ts` is the entry, `command-line.ts` what it runs. */
 const ALLOWED: Record<string, readonly string[]> = {
   streams: ['streams'],
   store: ['store'],
   codecs: ['codecs', 'streams'],
   http: ['http', 'codecs', 'store', 'streams'],
-  'main.ts': ['http', 'store', 'streams', 'codecs'],
+  'main.ts': ['command-line.ts'],
+  'command-line.ts': ['http', 'store', 'streams', 'codecs'],
 };
 
 test('imports run in one direction: streams <- codecs <- http -> store', () => {

@@ -6,7 +6,7 @@ import { median, type Row, spread } from '../harness/statistics.ts';
 import { modelOf } from '../harness/gateway.ts';
 import { historyBody } from '../shapes.ts';
 
-/** From the spawn to the first 200 of `/readyz`, beside the floor's start. Both compile their TypeScript anew. */
+/** From the spawn to the first 200 of `/readyz`, beside the floor's start. The gateway finds what an earlier start compiled; the floor has one small file. */
 export async function startUp(rounds: number): Promise<Row[]> {
   const floors: number[] = [];
   const subjects: number[] = [];

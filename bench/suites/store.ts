@@ -7,7 +7,9 @@ import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { median, type Row, spread } from '../harness/statistics.ts';
 
 const LANES = 32;
-const REQUESTS = 4096;
+const REQUESTS = 8192;
+/** Node's compilers work on this code for some fifty thousand requests: a share of every figure before, and of none after. */
+const WARM_ROUNDS = 6;
 
 export async function admission(rounds: number): Promise<Row[]> {
   const path = mkdtempSync(join(tmpdir(), 'mizu-bench-store-'));
@@ -61,7 +63,7 @@ export async function admission(rounds: number): Promise<Row[]> {
       void store.settlements.settle({ entry, reservation: admitted.value });
     };
     const micros: number[] = [];
-    for (let round = 0; round <= rounds; round++) {
+    for (let round = 0; round < WARM_ROUNDS + rounds; round++) {
       const before = process.cpuUsage();
       for (let done = 0; done < REQUESTS; done += LANES) {
         await Promise.all(Array.from({ length: LANES }, one));
@@ -69,7 +71,7 @@ export async function admission(rounds: number): Promise<Row[]> {
       }
       await store.settlements.flush();
       const { user, system } = process.cpuUsage(before);
-      if (round > 0) micros.push((user + system) / REQUESTS);
+      if (round >= WARM_ROUNDS) micros.push((user + system) / REQUESTS);
     }
     const { differences } = await store.ledger.verify();
     if (differences.length > 0) throw new Error('the ledger does not balance');
@@ -80,7 +82,7 @@ export async function admission(rounds: number): Promise<Row[]> {
         unit: 'µs of processor time a request',
         subject: median(micros),
         spread: spread(micros),
-        goal: 30,
+        goal: 15,
         goalIs: 'subject',
       },
     ];

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../store/keys.ts';
 import type { Asking } from './gateway.ts';
+import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
 
 const BEARER = 'bearer';
@@ -36,14 +37,13 @@ function unauthorized(): GatewayError {
 
 /** `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. */
 export function tokenOf(request: IncomingMessage): string | undefined {
-  const { authorization = [], 'x-api-key': apiKeys = [] } = request.headersDistinct;
   const tokens = new Set<string>();
-  for (const value of authorization) {
+  for (const value of headerValues(request, 'authorization')) {
     const scheme = value.trim();
     // Another scheme belongs to somebody else (a proxy's Basic): `x-api-key` may still hold the key.
     if (/^bearer(?: |$)/i.test(scheme)) tokens.add(scheme.slice(BEARER.length).trim());
   }
-  for (const value of apiKeys) tokens.add(value.trim());
+  for (const value of headerValues(request, 'x-api-key')) tokens.add(value.trim());
   const [token] = tokens;
   if (tokens.size !== 1 || token === undefined) return undefined;
   return token !== '' && Buffer.byteLength(token) <= MAX_KEY_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : undefined;

@@ -90,11 +90,12 @@ export class Committed {
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */
 export function writeAnswer(response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return;
-  const body = typeof answer.body === 'string' ? Buffer.from(answer.body) : answer.body;
+  const { body } = answer;
   response.writeHead(answer.status, {
     'content-type': answer.contentType ?? 'application/json; charset=utf-8',
-    'content-length': body.length,
+    'content-length': Buffer.byteLength(body),
     ...answer.headers,
   });
+  // A text leaves in one piece with the head; bytes would be a second one.
   response.end(body);
 }

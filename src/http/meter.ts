@@ -75,8 +75,8 @@ export class Meter {
       stream: this.#options.stream,
       startedAtMs,
     });
+    // Without `strict` nobody waits: the store itself tells of rows that it could not write.
     if (config.durability === 'strict') await written;
-    else tellFailure(written, gateway.log, this.exchangeId, 'exchange not opened');
   }
 
   took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
@@ -116,7 +116,6 @@ export class Meter {
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
     if (config.durability === 'strict') await written;
-    else tellFailure(written, gateway.log, this.exchangeId, 'settlement failed');
   }
 
   #entry(ending: Ending): RequestLogEntry {
@@ -199,11 +198,6 @@ export class Meter {
       'exchange',
     );
   }
-}
-
-/** Holds on to nothing else of the exchange: until the disk has it, a thousand others may have come and gone. */
-function tellFailure(written: Promise<unknown>, log: Asking['gateway']['log'], exchangeId: string, what: string): void {
-  written.catch((error: unknown) => log.error({ exchange_id: exchangeId, err: error }, what));
 }
 
 /** Why an attempt failed, in few words of our own: an upstream's code could be anything, and every value of a label is kept for ever. */

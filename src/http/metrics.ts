@@ -79,6 +79,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
     registers,
   });
   const tokens = new Counter({ name: 'mizu_tokens_total', help: 'Billed tokens.', labelNames: ['kind'], registers });
+  for (const kind of ['input', 'cached_input', 'output']) tokens.inc({ kind }, 0);
   const reloads = new Counter({
     name: 'mizu_config_reloads_total',
     help: 'Configuration reloads.',
@@ -132,7 +133,9 @@ export function createMetrics(options: MetricsOptions): Metrics {
     probed: (channel, good) => probes.inc({ channel, outcome: good ? 'success' : 'failure' }),
     firstToken: (route, seconds) => first.observe({ route }, seconds),
     tokenGap: (route, seconds) => gap.observe({ route }, seconds),
-    tokens: (kind, count) => tokens.inc({ kind }, count),
+    tokens(kind, count) {
+      if (count > 0) tokens.inc({ kind }, count);
+    },
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
   };
 }

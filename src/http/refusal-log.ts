@@ -54,7 +54,5 @@ export function logRefusal(call: Asking, error: GatewayError): void {
     },
     'refused',
   );
-  gateway.store.settlements
-    .settle({ entry })
-    .catch((thrown: unknown) => gateway.log.error({ request_id: requestId, err: thrown }, 'refusal not logged'));
+  void gateway.store.settlements.settle({ entry });
 }

@@ -29,6 +29,11 @@ interface Row {
   readonly methods: readonly Method[];
 }
 
+/** A row with the words of its `Allow` header. */
+interface Entry extends Row {
+  readonly allow: string;
+}
+
 /** Served beneath every prefix. `GET /responses` is the WebSocket upgrade; without one it is answered 426. */
 const ALIASED: readonly Row[] = [
   { name: 'chat_completions', path: '/chat/completions', methods: ['POST'] },
@@ -53,13 +58,18 @@ const EXACT: readonly Row[] = [
   { name: 'readyz', path: '/readyz', methods: ['GET'] },
 ];
 
-const VIDEO = /^\/v1\/videos\/([A-Za-z0-9_-]{1,128})(\/cancel)?$/;
-const VIDEO_ROW: Row = { name: 'video', path: '/v1/videos/{id}', methods: ['GET'] };
-const VIDEO_CANCEL_ROW: Row = { name: 'video_cancel', path: '/v1/videos/{id}/cancel', methods: ['POST'] };
+const entryOf = (row: Row): Entry => {
+  const allow = [...row.methods.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])), 'OPTIONS'].join(', ');
+  return { ...row, allow };
+};
 
-const TABLE: ReadonlyMap<string, Row> = new Map([
-  ...PREFIXES.flatMap((prefix) => ALIASED.map((row): [string, Row] => [prefix + row.path, row])),
-  ...EXACT.map((row): [string, Row] => [row.path, row]),
+const VIDEO = /^\/v1\/videos\/([A-Za-z0-9_-]{1,128})(\/cancel)?$/;
+const VIDEO_ROW = entryOf({ name: 'video', path: '/v1/videos/{id}', methods: ['GET'] });
+const VIDEO_CANCEL_ROW = entryOf({ name: 'video_cancel', path: '/v1/videos/{id}/cancel', methods: ['POST'] });
+
+const TABLE: ReadonlyMap<string, Entry> = new Map([
+  ...PREFIXES.flatMap((prefix) => ALIASED.map((row): [string, Entry] => [prefix + row.path, entryOf(row)])),
+  ...EXACT.map((row): [string, Entry] => [row.path, entryOf(row)]),
 ]);
 
 /** Every endpoint once, by its own path: what the API reference must name. The web pages have paths of their own (`pages/`). */
@@ -78,15 +88,16 @@ export type RouteMatch =
   | { readonly kind: 'options'; readonly allow: string };
 
 export function matchRoute(method: string, path: string): RouteMatch {
-  const video = VIDEO.exec(path);
-  const row = video === null ? TABLE.get(path) : video[2] === undefined ? VIDEO_ROW : VIDEO_CANCEL_ROW;
-  if (row === undefined) return { kind: 'not_found' };
-  const allow = [...row.methods.flatMap((name) => (name === 'GET' ? ['GET', 'HEAD'] : [name])), 'OPTIONS'].join(', ');
+  const exact = TABLE.get(path);
+  const video = exact === undefined ? VIDEO.exec(path) : null;
+  const entry = exact ?? (video === null ? undefined : video[2] === undefined ? VIDEO_ROW : VIDEO_CANCEL_ROW);
+  if (entry === undefined) return { kind: 'not_found' };
+  const { name, methods, allow } = entry;
   if (method === 'OPTIONS') return { kind: 'options', allow };
   const effective = method === 'HEAD' ? 'GET' : method;
-  const known = row.methods.find((name) => name === effective);
+  const known = methods.find((each) => each === effective);
   if (known === undefined) return { kind: 'method_not_allowed', allow };
-  return { kind: 'route', name: row.name, method: known, ...(video?.[1] === undefined ? {} : { id: video[1] }) };
+  return { kind: 'route', name, method: known, ...(video?.[1] === undefined ? {} : { id: video[1] }) };
 }
 
 /** The path of a request target: origin-form, or the absolute-form that proxies use. Its authority and query are ignored. */

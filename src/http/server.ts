@@ -9,6 +9,7 @@ import { answerError, errorBody } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
 import { clientGone, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
+import { headerValues } from './header-values.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
 import { isPagePath } from './pages/create-pages.ts';
@@ -34,10 +35,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 const KEEP_ALIVE_PROBE_MS = 30_000;
 
-const CORS = {
-  'access-control-allow-origin': '*',
-  'access-control-expose-headers': 'x-request-id, request-id, x-mizu-channel, retry-after, location',
-} as const;
+const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
   const { limits } = gateway.config.current();
@@ -136,7 +134,7 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
-    if ((request.headersDistinct['host'] ?? []).length > 1) {
+    if (headerValues(request, 'host').length > 1) {
       throw new GatewayError('invalid_request', 'The request names more than one Host.');
     }
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
@@ -172,7 +170,8 @@ function answerPage(gateway: Gateway, request: IncomingMessage, response: Server
 /** The handler, or undefined when the answer is already out. Throws 404 and 405. */
 function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerResponse): Handler | undefined {
   if (match.kind === 'not_found') throw new GatewayError('not_found', 'There is no such endpoint.');
-  for (const [name, value] of Object.entries(CORS)) response.setHeader(name, value);
+  response.setHeader('access-control-allow-origin', '*');
+  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
   if (match.kind === 'options') {
     response.writeHead(204, {
       allow: match.allow,

@@ -208,7 +208,8 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
     clock,
     onLost: (count, error) => log.warn({ count, err: error }, 'spans were lost'),
   });
-  return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(0, bytes * 2) });
+  // Randomness stands at the end of an id.
+  return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(-bytes * 2) });
 }
 
 /** A new configuration touches no open stream; a Channel that was changed (a credential that is right now) begins anew: pools that are not wanted close when their requests are over. */

@@ -64,26 +64,24 @@ type TokenField =
   | 'imageInput'
   | 'imageOutput';
 
-/** Each token field, its own class first, then the classes whose rate stands in for a missing one. */
-const TOKEN_FIELDS: readonly (readonly [TokenField, readonly [TokenClass, ...TokenClass[]]])[] = [
-  ['input', ['input']],
-  ['cachedInput', ['cached_input', 'input']],
-  ['cacheWrite5m', ['cache_write_5m', 'input']],
-  ['cacheWrite1h', ['cache_write_1h', 'input']],
-  ['cacheWriteUnsplit', ['cache_write_5m', 'input']],
-  ['output', ['output']],
-  ['reasoning', ['reasoning', 'output']],
-  ['imageInput', ['image_input', 'input']],
-  ['imageOutput', ['image_output', 'output']],
-];
+interface TokenRow {
+  readonly field: TokenField;
+  /** Its own class first, then the classes whose rate stands in for a missing one. */
+  readonly classes: readonly [TokenClass, ...TokenClass[]];
+  /** Counts toward the length of the context. */
+  readonly isInput: boolean;
+}
 
-const INPUT_FIELDS: readonly TokenField[] = [
-  'input',
-  'cachedInput',
-  'cacheWrite5m',
-  'cacheWrite1h',
-  'cacheWriteUnsplit',
-  'imageInput',
+const TOKENS: readonly TokenRow[] = [
+  { field: 'input', classes: ['input'], isInput: true },
+  { field: 'cachedInput', classes: ['cached_input', 'input'], isInput: true },
+  { field: 'cacheWrite5m', classes: ['cache_write_5m', 'input'], isInput: true },
+  { field: 'cacheWrite1h', classes: ['cache_write_1h', 'input'], isInput: true },
+  { field: 'cacheWriteUnsplit', classes: ['cache_write_5m', 'input'], isInput: true },
+  { field: 'output', classes: ['output'], isInput: false },
+  { field: 'reasoning', classes: ['reasoning', 'output'], isInput: false },
+  { field: 'imageInput', classes: ['image_input', 'input'], isInput: true },
+  { field: 'imageOutput', classes: ['image_output', 'output'], isInput: false },
 ];
 
 /** The names of tiers that mean "no tier". */
@@ -103,17 +101,22 @@ export function chargeFor(usage: BillableUsage, rates: Rates): Charge {
     return 0;
   };
 
-  const counts = new Map<TokenField, number>(TOKEN_FIELDS.map(([field]) => [field, count(field, usage[field])]));
-  const totalInput = INPUT_FIELDS.reduce((sum, field) => sum + (counts.get(field) ?? 0), 0);
+  const used: { readonly row: TokenRow; readonly quantity: number }[] = [];
+  let totalInput = 0;
+  for (const row of TOKENS) {
+    const quantity = count(row.field, usage[row.field]);
+    if (quantity === 0) continue;
+    used.push({ row, quantity });
+    if (row.isInput) totalInput += quantity;
+  }
   const tables = applicable(usage.serviceTier ?? '', totalInput, rates, flags);
 
-  for (const [field, classes] of TOKEN_FIELDS) {
-    const quantity = counts.get(field) ?? 0;
-    if (quantity === 0) continue;
-    if (field === 'cacheWriteUnsplit') flags.push('cache_write_unsplit');
-    const found = firstRate(classes, (name) => pick(tables, (table) => table.tokens.get(name)));
-    if (found === undefined) flags.push(`unpriced:${classes[0]}`);
-    else lines.push(line(classes[0], found.name, quantity, found.rate, 'million'));
+  for (const { row, quantity } of used) {
+    const [own] = row.classes;
+    if (row.field === 'cacheWriteUnsplit') flags.push('cache_write_unsplit');
+    const found = firstRate(row.classes, (name) => pick(tables, (table) => table.tokens.get(name)));
+    if (found === undefined) flags.push(`unpriced:${own}`);
+    else lines.push(line(own, found.name, quantity, found.rate, 'million'));
   }
   pieces('image', count('images', usage.images));
   pieces('video', count('videos', usage.videos));

@@ -86,6 +86,11 @@ export function addSpend(row: SpendRow, nanos: bigint, nowMs: number): SpendRow 
   };
 }
 
+/** Whether a key has any limit at all: without one nobody need know what it has spent. */
+export function isLimited({ total, hourly, daily }: SpendLimits): boolean {
+  return total !== undefined || hourly !== undefined || daily !== undefined;
+}
+
 /** The first window with no room: where `spent + held + extra` has reached the limit. */
 export function reachedWindow(limits: SpendLimits, spend: Spend, extra: bigint): SpendWindow | undefined {
   const pending = spend.held + extra;

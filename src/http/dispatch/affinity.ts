@@ -2,7 +2,7 @@
  * Which Channel a conversation was last answered by, so that it meets its prompt cache again. Written after success only, dropped on
  * failure, forgotten when idle; state of one process.
  */
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Item } from '../../codecs/canonical/item.ts';
 import type { JsonValue } from '../../codecs/canonical/json.ts';
@@ -40,11 +40,9 @@ export class Affinity {
 
 /** The same for every turn of one conversation of one key with one model. */
 export function conversationOf(keyId: string, request: CanonicalRequest): string {
-  const hash = createHash('sha256').update(JSON.stringify([keyId, request.model]));
   const identity = explicitIdentity(request);
-  if (identity !== undefined) hash.update(`id:${identity}`);
-  else hash.update(`items:${leadingItems(request.items)}`);
-  return hash.digest('base64url');
+  const conversation = identity === undefined ? `items:${leadingItems(request.items)}` : `id:${identity}`;
+  return hash('sha256', JSON.stringify([keyId, request.model]) + conversation, 'base64url');
 }
 
 function explicitIdentity(request: CanonicalRequest): string | undefined {

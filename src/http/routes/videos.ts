@@ -8,6 +8,7 @@ import { checkModel } from '../admit.ts';
 import { authenticate } from '../authenticate.ts';
 import { Waiting } from '../exchange.ts';
 import type { Call, Handler } from '../gateway.ts';
+import { headerValues } from '../header-values.ts';
 import { receiveJson } from '../receive-json.ts';
 import { createdView, type TaskView, taskView } from '../videos/task-view.ts';
 import { routesFor } from '../videos/video-channel.ts';
@@ -104,7 +105,7 @@ function checkContentType(request: IncomingMessage): void {
 }
 
 function idempotencyKeyOf(request: IncomingMessage): string {
-  const values = request.headersDistinct['idempotency-key'] ?? [];
+  const values = headerValues(request, 'idempotency-key');
   const [value] = values;
   if (value === undefined || value.trim() === '') {
     throw new GatewayError('idempotency_key_required', 'The Idempotency-Key header is required: one key for each generation.', {

@@ -2,7 +2,7 @@
 import type { Principal } from '../keys.ts';
 import type { Admission, NotAdmitted, Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
-import { NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
+import { isLimited, NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
 import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 
@@ -10,15 +10,17 @@ export function createAdmission(environment: Environment, reservations: Reservat
   return {
     async admit({ key, account }: Principal, estimateNanos, nowMs) {
       environment.requireHealth();
-      return environment.read((tables) => {
+      return environment.look((tables) => {
         const payer = payerOf(key, account.unlimited);
         if (!payer.startsWith('house:') && (tables.balances.get(payer) ?? 0n) - reservations.ofPayer(payer) <= 0n) {
           const source = payer.startsWith('sub:') ? 'sub_account' : 'wallet';
           return refused<NotAdmitted>({ reason: 'insufficient_balance', source });
         }
-        const spend = spendAt(tables.spend.get(key.id) ?? NOTHING_SPENT, nowMs);
-        const window = reachedWindow(key.limits, spend, reservations.ofKey(key.id));
-        if (window !== undefined) return refused<NotAdmitted>({ reason: 'spend_limit_reached', window });
+        if (isLimited(key.limits)) {
+          const spend = spendAt(tables.spend.get(key.id) ?? NOTHING_SPENT, nowMs);
+          const window = reachedWindow(key.limits, spend, reservations.ofKey(key.id));
+          if (window !== undefined) return refused<NotAdmitted>({ reason: 'spend_limit_reached', window });
+        }
         return done(reservations.reserve(payer, key.id, estimateNanos));
       });
     },

@@ -98,14 +98,19 @@ export class Environment {
     }
   }
 
-  /** A synchronous look at one snapshot. Rejects with `StoreError`. */
-  async read<T>(look: (tables: Tables) => T): Promise<T> {
+  /** A look at one snapshot. Throws `StoreError`. */
+  look<T>(look: (tables: Tables) => T): T {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
     try {
       return look(this.tables);
     } catch (error) {
       throw error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
     }
+  }
+
+  /** {@link look} for those who promise: rejects with `StoreError`. */
+  async read<T>(look: (tables: Tables) => T): Promise<T> {
+    return this.look(look);
   }
 
   health(): StoreHealth {
@@ -150,11 +155,11 @@ export class Environment {
 
   async #checkSchema(): Promise<void> {
     const found = metaOf(this.tables, 'schema');
-    if (found === undefined) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
-    else if (found > SCHEMA) {
+    if (found !== undefined && found > SCHEMA) {
       await this.close();
       throw new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
     }
+    if (found !== SCHEMA) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
   }
 
   async #failed(error: unknown): Promise<StoreError> {

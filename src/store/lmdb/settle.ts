@@ -68,6 +68,6 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
 function appendLog(work: Work, entry: RequestLogEntry, nowMs: number): void {
   const { tables } = work;
   const { seq, atMs } = work.takeLogRow(entry.keyId, nowMs);
-  work.put(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
+  work.append(tables.log, seq, { ...entry, seq, loggedAtMs: atMs });
   for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
 }

@@ -9,9 +9,11 @@ import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
+import type { Listed } from './listed.ts';
+import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 
-/** The version of this layout. A store of a newer one is refused. */
-export const SCHEMA = 1;
+/** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are (`listed.ts`). */
+export const SCHEMA = 2;
 
 /** A process that has this store open. */
 export interface OwnerRow {
@@ -95,21 +97,25 @@ export interface Tables {
 export function openTables(root: RootDatabase): Tables {
   // `bigint` comes back as bigint whatever its size, a Map as a Map and a plain object as a plain object.
   const open = <V, K extends Key>(name: string): Database<V, K> => root.openDB<V, K>({ name, encoding: 'msgpack', cache: false });
+  const openListed = <V, K extends Key>(name: string, shape: Listed<V>): Database<V, K> => {
+    const options = { name, cache: false, encoder: listEncoder(root, shape) };
+    return root.openDB<V, K>(options);
+  };
   return {
     meta: open('meta'),
     accounts: open('accounts'),
     accountNames: open('account_names'),
     keys: open('keys'),
     keyDigests: open('key_digests'),
-    journal: open('journal'),
+    journal: openListed('journal', JOURNAL_ROW),
     journalRefs: open('journal_refs'),
     balances: open('balances'),
     holds: open('holds'),
-    spend: open('spend'),
+    spend: openListed('spend', SPEND_ROW),
     days: open('days'),
     openExchanges: open('open_exchanges'),
     owners: open('owners'),
-    log: open('log'),
+    log: openListed('log', LOG_ROW),
     logExchanges: open('log_exchanges'),
     logIds: open('log_ids'),
     logKeys: open('log_keys'),
@@ -118,6 +124,22 @@ export function openTables(root: RootDatabase): Tables {
     idempotency: open('idempotency'),
     videoDue: open('video_due'),
     leases: open('leases'),
+  };
+}
+
+interface Encoder {
+  encode(value: unknown, mode: number): Uint8Array;
+  decode(bytes: Uint8Array, options: unknown): unknown;
+}
+
+/** What lmdb-js calls to write and read a value: its own encoder, given lists instead of rows. */
+function listEncoder<V>(root: RootDatabase, shape: Listed<V>) {
+  // Its type is not in lmdb-js's typings.
+  const { encoder } = root as RootDatabase & { readonly encoder: Encoder };
+  return {
+    copyBuffers: true,
+    encode: (row: V, mode: number) => encoder.encode(shape.list(row), mode),
+    decode: (bytes: Uint8Array, options: unknown) => shape.value(encoder.decode(bytes, options)),
   };
 }
 

@@ -18,6 +18,9 @@ interface Payer {
   readonly unlimited: boolean;
 }
 
+const APPEND = { append: true } as const;
+const NO_OVERWRITE = { noOverwrite: true } as const;
+
 export type Movement = Omit<JournalRow, 'seq' | 'hash'>;
 
 export class Work {
@@ -42,10 +45,17 @@ export class Work {
     this.#afterWrite?.();
   }
 
+  /** For a key above all others of the table: its place need not be looked for. Throws `corrupt` when it is not. */
+  append<V, K extends Key>(table: Database<V, K>, key: K, value: V): void {
+    const added: unknown = table.putSync(key, value, APPEND);
+    if (added !== true) throw new StoreError('corrupt', `row ${String(key)} is not the last of its table`);
+    this.#afterWrite?.();
+  }
+
   /** False, and nothing is written, when the key is there already: one look fewer than asking before. */
   add<V, K extends Key>(table: Database<V, K>, key: K, value: V): boolean {
     // The typings say `void` for a put with options; it is the same answer as without.
-    const added: unknown = table.putSync(key, value, { noOverwrite: true });
+    const added: unknown = table.putSync(key, value, NO_OVERWRITE);
     this.#afterWrite?.();
     return added === true;
   }
@@ -107,7 +117,7 @@ export class Work {
     const hash = journalHash(head.hash, row);
     const hashed = Object.assign(row, { hash });
     this.#head = { seq: row.seq, hash };
-    this.put(this.tables.journal, row.seq, hashed);
+    this.append(this.tables.journal, row.seq, hashed);
     return hashed;
   }
 

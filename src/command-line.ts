@@ -1,0 +1,272 @@
+/**
+ * `serve` and the operator's verbs: what the words of the command line mean, and what the parts of the gateway are given of the outside
+ * world (time, randomness, files, signals).
+ */
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { codecs } from './codecs/registry.ts';
+import type { Config } from './http/config/config.ts';
+import { ConfigError } from './http/config/config-error.ts';
+import { type LoadOptions, loadConfig } from './http/config/source.ts';
+import { ACCOUNTS_USAGE, accounts } from './http/verbs/accounts.ts';
+import { channels } from './http/verbs/channels.ts';
+import { check } from './http/verbs/check.ts';
+import { KEYS_USAGE, keys } from './http/verbs/keys.ts';
+import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
+import { logs } from './http/verbs/logs.ts';
+import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
+import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
+import { storeVerb } from './http/verbs/store.ts';
+import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
+import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { videos } from './http/verbs/videos.ts';
+import { createMint } from './http/mint.ts';
+import { isWorker } from './http/workers.ts';
+import { chargeFor } from './store/charge.ts';
+import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
+import { parsePrice } from './store/prices.ts';
+import type { Store } from './store/store.ts';
+import { StoreError } from './store/store-error.ts';
+import { systemClock } from './streams/clock.ts';
+
+/** Where a copy would keep what waits for a database; it writes no settlements, so nothing does. */
+const COPY_FOLDER = './data';
+
+const VERBS: Readonly<Record<string, Verb>> = {
+  accounts,
+  keys,
+  balance,
+  spend,
+  prices,
+  ledger,
+  logs,
+  videos,
+  check,
+  channels,
+  store: storeVerb({
+    exists: (place) => isDatabaseUrl(place) || existsSync(place),
+    open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
+    openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
+    migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),
+  }),
+};
+
+const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [--cause ID] [--note TEXT]
+  serve [--demo] [--workers N]                  run the gateway
+  check                                         validate the configuration
+  ${ACCOUNTS_USAGE}
+  ${KEYS_USAGE}
+  balance [NAME]
+  ${SPEND_USAGE}
+  ${PRICES_USAGE}
+  ${LEDGER_USAGE}
+  logs [--follow] [--request ID] [--limit N]
+  videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
+  channels test [ID]
+  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;
+
+const OPTIONS = {
+  config: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+  demo: { type: 'boolean' },
+  workers: { type: 'string' },
+  class: { type: 'string' },
+  credit: { type: 'string' },
+  unlimited: { type: 'boolean' },
+  limited: { type: 'boolean' },
+  cause: { type: 'string' },
+  note: { type: 'string' },
+  key: { type: 'string' },
+  from: { type: 'string' },
+  to: { type: 'string' },
+  ref: { type: 'string' },
+  after: { type: 'string' },
+  account: { type: 'string' },
+  name: { type: 'string' },
+  expires: { type: 'string' },
+  models: { type: 'string' },
+  ips: { type: 'string' },
+  'limit-total': { type: 'string' },
+  'limit-hourly': { type: 'string' },
+  'limit-daily': { type: 'string' },
+  'sub-account': { type: 'boolean' },
+  follow: { type: 'boolean' },
+  request: { type: 'string' },
+  limit: { type: 'string' },
+  state: { type: 'string' },
+  succeeded: { type: 'string' },
+  failed: { type: 'string' },
+} as const;
+
+type Options = ReturnType<typeof readArguments>['values'];
+
+const mint = createMint(systemClock.now, randomBytes);
+
+/** Resolves with the exit code. Never rejects: what went wrong is told on standard error. */
+export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  try {
+    return await runCommand(argv, env);
+  } catch (error) {
+    process.stderr.write(`mizu: ${wordsOf(error)}\n`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+/** A store's error is named by its code, so that a supervisor can tell one from another. */
+function wordsOf(error: unknown): string {
+  if (error instanceof StoreError) return `${error.code}: ${error.message}`;
+  if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
+async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const { positionals, values } = readArguments(argv);
+  const [name, ...args] = positionals;
+  if (name === undefined || values.help === true) {
+    print(USAGE);
+    return values.help === true ? 0 : 2;
+  }
+  const load = loadOptions(env);
+  const configPath = values.config ?? env['MIZU_CONFIG'];
+  if (name === 'serve') {
+    return await serve({
+      load,
+      configPath,
+      demo: values.demo === true,
+      workers: workersOf(values.workers),
+      cwd: process.cwd(),
+      root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
+      codecs,
+      clock: systemClock,
+      mint,
+      random: Math.random,
+      chargeFor,
+      openStore,
+      print,
+      onSignal(listener) {
+        process.on('SIGHUP', () => listener('reload'));
+        process.on('SIGTERM', () => listener('stop'));
+        process.on('SIGUSR2', () => listener('renew'));
+        process.on('SIGINT', () => {
+          // Ctrl-C reaches the whole group, and a worker's stop comes from its primary: a second one would cut.
+          if (!isWorker) listener('stop');
+        });
+      },
+      onFault(listener) {
+        process.on('unhandledRejection', (error) => listener('rejection', error));
+        process.on('uncaughtException', (error) => listener('exception', error));
+      },
+    });
+  }
+  const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
+  if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
+  return await runVerb(verb, args, values, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+}
+
+async function runVerb(verb: Verb, args: readonly string[], options: Options, config: () => Config): Promise<number> {
+  const abort = new AbortController();
+  process.once('SIGINT', () => abort.abort());
+  let opened: Store | undefined;
+  try {
+    return await verb({
+      args,
+      options,
+      json: options.json === true,
+      clock: systemClock,
+      mint,
+      print,
+      readFile: readNamedFile,
+      config,
+      async store() {
+        opened ??= await openStore(config());
+        return opened;
+      },
+      signal: abort.signal,
+    });
+  } finally {
+    await opened?.close();
+  }
+}
+
+/** `-5` is an amount, not an option: it is hidden from the parser, which would refuse it, and shown again after. */
+const HIDDEN = '\u0000';
+
+function readArguments(argv: readonly string[]) {
+  const args = argv.map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
+  try {
+    const { positionals, values } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    for (const [name, value] of Object.entries(values)) {
+      if (typeof value === 'string' && value.startsWith(HIDDEN)) Object.assign(values, { [name]: value.slice(1) });
+    }
+    return { positionals: positionals.map((text) => (text.startsWith(HIDDEN) ? text.slice(1) : text)), values };
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n${USAGE}`);
+  }
+}
+
+function workersOf(text: string | undefined): number {
+  const count = Number(text ?? 1);
+  if (!Number.isInteger(count) || count < 1 || count > 256) throw new UsageError('--workers must be 1 to 256');
+  return count;
+}
+
+function loadOptions(env: NodeJS.ProcessEnv): LoadOptions {
+  const { HOST: host, PORT: port } = env;
+  if (port !== undefined && port !== '' && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) {
+    throw new UsageError(`PORT is no port: ${port}`);
+  }
+  return {
+    env,
+    readFile: (path) => readFileSync(path, 'utf8'),
+    parsePrice,
+    now: systemClock.now,
+    ...(host === undefined || host === '' ? {} : { host }),
+    ...(port === undefined || port === '' ? {} : { port: Number(port) }),
+  };
+}
+
+function openStore(config: Config, onProblem?: StoreProblem): Promise<Store> {
+  return openStoreAt(config.storeUrl ?? config.storePath, environmentOf(config.storePath, onProblem));
+}
+
+function environmentOf(localPath: string, onProblem?: StoreProblem): StoreEnvironment {
+  return {
+    ...(onProblem === undefined ? {} : { onProblem }),
+    localPath,
+    clock: {
+      now: systemClock.now,
+      after(ms, callback) {
+        const timer = setTimeout(callback, ms).unref();
+        return () => clearTimeout(timer);
+      },
+    },
+    randomBytes,
+    process: { host: hostname(), pid: process.pid, isAlive },
+  };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+function readNamedFile(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new RefusedError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}

@@ -1,0 +1,55 @@
+/**
+ * Objects of one shape, stored as lists of their values: a row then repeats none of its member names, is half as long and is made
+ * faster. The order of the members is the format; a new one goes to the end.
+ */
+
+/** How a value is stored, and how it comes back. */
+export interface Listed<T> {
+  list(value: T): unknown;
+  value(stored: unknown): T;
+}
+
+/** Every member, in stored order: as it is, or in a shape of its own. A member that is missing here does not compile. */
+type Members<T> = { readonly [Name in keyof Required<T>]: 'plain' | Listed<NonNullable<T[Name]>> };
+
+/** Absent members are stored as null, which no member may be. */
+export function listed<T extends object>(members: Members<T>): Listed<T> {
+  const names = Object.keys(members) as (keyof T)[];
+  const shapes = names.map((name) => shapeOf<T[keyof T]>(members[name]));
+  const count = names.length;
+  return {
+    list(value) {
+      const stored: unknown[] = [];
+      for (let at = 0; at < count; at++) {
+        const name = names[at];
+        const member = name === undefined ? undefined : value[name];
+        const shape = shapes[at];
+        stored.push(member === undefined ? null : shape === undefined ? member : shape.list(member));
+      }
+      return stored;
+    },
+    value(stored) {
+      // A store that was written before rows were lists holds the object itself.
+      if (!Array.isArray(stored)) return stored as T;
+      const value: Partial<T> = {};
+      for (let at = 0; at < count; at++) {
+        const name = names[at];
+        const member: unknown = stored[at] ?? undefined;
+        if (name !== undefined && member !== undefined) value[name] = shapes[at]?.value(member) ?? (member as T[keyof T]);
+      }
+      return value as T;
+    },
+  };
+}
+
+function shapeOf<V>(member: 'plain' | Listed<NonNullable<V>>): Listed<V> | undefined {
+  return member === 'plain' ? undefined : (member as Listed<V>);
+}
+
+/** A list of such objects. */
+export function listOf<T>(each: Listed<T>): Listed<readonly T[]> {
+  return {
+    list: (values) => values.map((value) => each.list(value)),
+    value: (stored) => (Array.isArray(stored) ? stored.map((one) => each.value(one)) : []),
+  };
+}
