@@ -27,7 +27,8 @@ const { values, positionals } = parseArgs({
     out: { type: 'string', default: 'bench/results/latest.json' },
     html: { type: 'string' },
     rival: { type: 'string', multiple: true, default: [] },
-    'node-args': { type: 'string', default: '' },
+    // As `npm start` has it.
+    'node-args': { type: 'string', default: '--max-semi-space-size=64' },
   },
 });
 const rounds = Number(values.rounds);

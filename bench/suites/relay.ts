@@ -142,8 +142,9 @@ export async function relay(rounds: number, options: RelayOptions): Promise<Row[
       };
       const micros = { floor: [] as number[], mizu: [] as number[] };
       const firstToken = { floor: [] as number[], mizu: [] as number[] };
+      // Until the compiler has little left to do: what is measured is a gateway that runs, not one that starts.
       for (const name of ['floor', 'mizu'] as const)
-        await load.run({ ...subjects[name], count: Math.ceil(each.count / 2), concurrency: each.concurrency });
+        await load.run({ ...subjects[name], count: each.count * 3, concurrency: each.concurrency });
       for (let round = 0; round < rounds; round++) {
         // The order alternates, so that a noisy neighbour hits both.
         for (const name of round % 2 === 0 ? (['floor', 'mizu'] as const) : (['mizu', 'floor'] as const)) {

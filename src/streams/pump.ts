@@ -35,7 +35,7 @@ export interface PumpOptions<In, Out> {
   readonly held?: readonly In[];
   /** What must be done before the words in hand may go out. */
   readonly beforeWords?: () => Promise<void> | undefined;
-  /** What must be done before the last words may go out. */
+  /** What must be done before the last words may go out, after that. */
   readonly beforeEnd?: () => Promise<void> | undefined;
   /** Words were written. */
   readonly onWords?: () => void;
@@ -120,9 +120,9 @@ class Pump<In, Out> {
 
   #end(words: readonly Out[]): Promise<void> {
     const { beforeWords, beforeEnd } = this.#options;
-    const pending = words.length === 0 ? undefined : beforeWords?.();
-    const ending = pending === undefined ? beforeEnd?.() : pending.then(() => beforeEnd?.());
-    return ending === undefined ? this.#writeEnd(words) : ending.then(() => this.#writeEnd(words));
+    const said = words.length === 0 ? undefined : beforeWords?.();
+    const settled = said === undefined ? beforeEnd?.() : said.then(beforeEnd);
+    return settled === undefined ? this.#writeEnd(words) : settled.then(() => this.#writeEnd(words));
   }
 
   #writeEnd(words: readonly Out[]): Promise<void> {

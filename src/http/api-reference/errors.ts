@@ -18,7 +18,10 @@ export const ERROR_CODES = {
   model_not_allowed: { status: 403, text: 'The key is limited to other models.' },
   model_not_found: { status: 404, text: 'There is no such model for this account.' },
   video_not_found: { status: 404, text: 'There is no such video task of this key.' },
-  model_pricing_required: { status: 403, text: 'The model, or a server tool that the request asks for, has no price, so it cannot be called. Tell the operator.' },
+  model_pricing_required: {
+    status: 403,
+    text: 'The model, or a server tool that the request asks for, has no price, so it cannot be called. Tell the operator.',
+  },
   insufficient_balance: { status: 402, text: 'The balance of the account, or of the key’s own sub-account, is too low.' },
   api_key_spend_limit_reached: { status: 402, text: 'The key has spent its total, hourly or daily limit.' },
   idempotency_key_reused: { status: 409, text: 'The same `Idempotency-Key` came with a different request.' },
