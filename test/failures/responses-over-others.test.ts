@@ -47,6 +47,44 @@ describe('responses client over other upstreams', () => {
     );
   });
 
+  test('a tool header ends the text before it, its reasoning too; text after a call is another message', () => {
+    const { events, body } = toResponses(
+      delta({ reasoning_content: 'why' }),
+      delta({ content: 'Let me' }),
+      delta({ content: ' look.' }),
+      callDelta(0, 'call_a', 'f', ''),
+      callDelta(0, undefined, undefined, '{}'),
+      delta({ content: 'Done.' }),
+      finish('tool_calls'),
+      DONE,
+    );
+    const told = events
+      .filter(({ type }) => /output_item|output_text|function_call_arguments/.test(type))
+      .map(({ type, output_index: index }) => `${index} ${type.slice('response.'.length)}`);
+    assert.deepEqual(told, [
+      '0 output_item.added',
+      '0 output_item.done',
+      '1 output_item.added',
+      '1 output_text.delta',
+      '1 output_text.delta',
+      '1 output_text.done',
+      '1 output_item.done',
+      '2 output_item.added',
+      '2 function_call_arguments.delta',
+      '3 output_item.added',
+      '3 output_text.delta',
+      '3 output_text.done',
+      '2 function_call_arguments.done',
+      '2 output_item.done',
+      '3 output_item.done',
+    ]);
+    assert.equal(named(events, 'response.output_item.done')[1].item.content[0].text, 'Let me look.');
+    assert.deepEqual(
+      last(events).response.output.map(({ type }: Json) => type),
+      body.output.map(({ type }: Json) => type),
+    );
+  });
+
   test('R2: the terminal waits for usage that comes behind the finish', () => {
     const { events } = toResponses(delta({ content: 'x' }), finish('stop'), usageChunk(7, 2), DONE);
     assert.equal(last(events).type, 'response.completed');

@@ -49,6 +49,7 @@ export interface Changes {
   readonly options?: CodecOptions;
   readonly request?: Partial<CanonicalRequest>;
   readonly toolNames?: DecodeContext['toolNames'];
+  readonly upstreamModel?: string;
 }
 
 /** SSE text as it stands, or payloads: each becomes an event named by its `type` where the dialect names events. */
@@ -67,15 +68,21 @@ export function through(
   upstreamName: UpstreamName,
   clientName: ClientName,
   events: readonly (object | string)[] | Uint8Array,
-  { options, request: asked = {}, toolNames }: Changes = {},
+  { options, request: asked = {}, toolNames, upstreamModel: model }: Changes = {},
 ): Heard {
   const upstream = upstreamOf(upstreamName);
   const client = clientOf(clientName);
   const request = requestOf(client.dialect, asked);
   const bytes = events instanceof Uint8Array ? events : bytesOf(sse(upstreamName, events));
-  const changes = { request, ...(options === undefined ? {} : { options }), ...(toolNames === undefined ? {} : { toolNames }) };
+  const owner = { ...ownerOf(upstream), ...(model === undefined ? {} : { model }) };
+  const changes = {
+    request,
+    owner,
+    ...(options === undefined ? {} : { options }),
+    ...(toolNames === undefined ? {} : { toolNames }),
+  };
   const { steps, failure, events: said } = decodeBytes(upstream, [bytes], changes);
-  const context = responseContext(client, ownerOf(upstream), { request });
+  const context = responseContext(client, owner, { request });
   const frames = encodeSteps(client, steps, context, failure);
   const json = frames.filter(({ data }) => data !== '[DONE]').map(({ data }): Json => JSON.parse(data));
   const whole = failure === undefined ? fold(said) : undefined;

@@ -43,6 +43,7 @@ export type CanonicalEvent =
   | { readonly type: 'item.end'; readonly index: number; readonly item: OutputItem; readonly status: ItemStatus }
   /** Cumulative: the last non-null value of a field wins. */
   | { readonly type: 'usage.report'; readonly usage: Usage }
+  /** What only its own dialect can say: events of no canonical meaning, and chat `annotations` of a text that has ended. */
   | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
   /** The only terminal. Items still open at `failed`, `cancelled` or `incomplete` are closed by encoders as incomplete. */
   | { readonly type: 'response.end'; readonly outcome: Outcome };

@@ -84,6 +84,7 @@ export const RESPONSE_FEATURES = [
   'url citation with position',
   'url citation without position',
   'native citation',
+  'citation of an ended text',
   'logprobs',
   'text signature',
   'reasoning: raw text',

@@ -2,30 +2,20 @@
  * One answer while it is being said: turns deltas, snapshots and whole messages of choice 0 into canonical events. Knows what
  * a delta means; does not know chunks, usage or how the stream ends.
  */
-import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
-import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../canonical/item.ts';
+import type { Logprobs } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
-import { logprobsOf, readLogprobs } from '../logprobs.ts';
+import { readLogprobs } from '../logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../media.ts';
-import { codePoints, place, readAnnotation, within } from './annotations.ts';
+import { readAnnotation } from './annotations.ts';
 import { callOfBlock, joinText, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
+import { Texts } from './texts.ts';
 import { ToolCalls } from './tool-calls.ts';
 import { list, object, text, word } from './wire.ts';
-
-interface OpenText {
-  readonly kind: 'text' | 'refusal';
-  readonly index: number;
-  text: string;
-  readonly citations: Citation[];
-  logprobs: TokenLogprob[] | undefined;
-  /** Where the item begins in the whole content, in code points: annotations count from there. */
-  readonly base: number;
-}
 
 interface Audio {
   readonly id: string | undefined;
@@ -37,25 +27,22 @@ export class Answer {
   readonly #context: DecodeContext;
   readonly #reasoning: ReasoningItems;
   readonly #tools: ToolCalls;
+  readonly #texts: Texts;
   #items = 0;
   #last: number | undefined;
-  #text: OpenText | undefined;
-  /** Texts that say no more: they end with the answer, since their citations may still come (with the last chunk). */
-  readonly #said: OpenText[] = [];
-  #content = '';
-  #refusal = '';
   #audio: Audio | undefined;
-  #citations: Citation[] = [];
   readonly #images = new Set<string>();
-  readonly #cited = new Set<string>();
 
-  constructor(context: DecodeContext) {
+  /** `awaitsCitations`: texts wait for the citations that may come at the end of the answer. */
+  constructor(context: DecodeContext, awaitsCitations: boolean) {
     this.#context = context;
     this.#reasoning = new ReasoningItems(context.owner, () => this.#nextItem());
-    this.#tools = new ToolCalls(context, (out) => {
+    const begin = (out: CanonicalEvent[]): number => {
       this.#giveWay(out);
       return this.#nextItem();
-    });
+    };
+    this.#texts = new Texts(awaitsCitations, begin);
+    this.#tools = new ToolCalls(context, begin);
   }
 
   get hasToolCalls(): boolean {
@@ -77,26 +64,24 @@ export class Answer {
       this.#tools.pushLegacy(legacy, out);
       this.#last = this.#tools.lastItem;
     }
-    for (const annotation of list(delta['annotations'], 'annotations')) this.#cite(readAnnotation(annotation), out);
+    for (const annotation of list(delta['annotations'], 'annotations')) this.#texts.cite(readAnnotation(annotation), out);
   }
 
   /** One more piece of the text that is open; undefined where none is. */
   continueText(piece: string): CanonicalEvent | undefined {
-    const open = this.#text;
-    if (open?.kind !== 'text' || open.logprobs !== undefined) return undefined;
-    open.text += piece;
-    this.#content += piece;
-    this.#last = open.index;
-    return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
+    const event = this.#texts.extend(piece);
+    if (event !== undefined) this.#last = event.index;
+    return event;
   }
 
   /** The whole message again beside or after its deltas: adds only what was not said yet. */
   complete(message: JsonObject, choice: JsonObject, out: CanonicalEvent[]): void {
     const content = message['content'];
     const rest: Record<string, JsonValue | undefined> = { ...message };
-    if (typeof content === 'string') rest['content'] = suffix(this.#content, content, 'text');
-    else if (Array.isArray(content) && this.#content !== '') rest['content'] = suffix(this.#content, joinText(content), 'text');
-    if (typeof message['refusal'] === 'string') rest['refusal'] = suffix(this.#refusal, message['refusal'], 'refusal');
+    if (typeof content === 'string') rest['content'] = this.#texts.unsaid('text', content);
+    else if (Array.isArray(content) && this.#texts.content !== '')
+      rest['content'] = this.#texts.unsaid('text', joinText(content));
+    if (typeof message['refusal'] === 'string') rest['refusal'] = this.#texts.unsaid('refusal', message['refusal']);
     this.#reasoning.beginSnapshot();
     const calls = list(message['tool_calls'], 'tool_calls');
     delete rest['tool_calls'];
@@ -106,32 +91,18 @@ export class Answer {
     if (calls.length > 0) this.#tools.complete(calls, out);
   }
 
-  /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
+  /** Sources that are listed beside the answer. */
   citeSources(chunk: JsonObject): void {
-    const titles = new Map<string, string>();
-    for (const result of Array.isArray(chunk['search_results']) ? chunk['search_results'] : []) {
-      if (isObject(result) && typeof result['url'] === 'string')
-        titles.set(result['url'], text(result['title'], 'search_results'));
-    }
-    for (const url of Array.isArray(chunk['citations']) ? chunk['citations'] : []) {
-      if (typeof url !== 'string' || this.#cited.has(url)) continue;
-      this.#cited.add(url);
-      const title = titles.get(url);
-      this.#citations.push({ kind: 'url', url, ...(title === undefined || title === '' ? {} : { title }) });
-    }
+    this.#texts.citeSources(chunk);
   }
 
   /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
   close(cut: boolean, out: CanonicalEvent[]): void {
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
-    // Sources without any text to stand in are kept in an empty one.
-    if (this.#citations.length > 0 && this.#lastText() === undefined) this.#open('text', out);
+    this.#texts.settleSources(out);
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
-    const cutText = this.#text !== undefined && this.#text.index === last ? this.#text : undefined;
-    this.#pauseText(cutText?.kind === 'refusal' ? 'incomplete' : 'completed', out);
-    const latest = this.#lastText();
-    for (const open of this.#said) this.#endText(open, open === cutText ? 'incomplete' : 'completed', open === latest, out);
+    this.#texts.close(last, out);
     this.#tools.close(last, out);
   }
 
@@ -153,7 +124,7 @@ export class Answer {
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
-    if (speaks) this.#pauseText('completed', out);
+    if (speaks) this.#texts.pause(out);
     if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
@@ -182,7 +153,7 @@ export class Answer {
       case 'reasoning': {
         const thought = thoughtOf(block);
         if (thought === '') return;
-        this.#pauseText('completed', out);
+        this.#texts.pause(out);
         this.#reasoning.pushRaw(thought, out);
         return;
       }
@@ -205,51 +176,12 @@ export class Answer {
 
   #sayContent(piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
     // A token that is a piece of a character comes with no text of its own.
-    if (piece === '' && (logprobs === undefined || this.#text?.kind !== 'text')) return;
+    if (piece === '' && (logprobs === undefined || !this.#texts.isOpen('text'))) return;
     this.#say('text', piece, logprobs, out);
   }
 
-  #say(kind: OpenText['kind'], piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    if (piece === '' && logprobs === undefined) return;
-    const open = this.#text?.kind === kind ? this.#text : this.#open(kind, out);
-    open.text += piece;
-    if (kind === 'text') this.#content += piece;
-    else this.#refusal += piece;
-    if (logprobs !== undefined && kind === 'text') {
-      open.logprobs ??= [];
-      open.logprobs.push(...logprobs);
-    }
-    const delta =
-      logprobs === undefined ? { kind: 'text' as const, text: piece } : { kind: 'text' as const, text: piece, logprobs };
-    out.push({ type: 'item.delta', index: open.index, delta });
-    this.#last = open.index;
-  }
-
-  #open(kind: OpenText['kind'], out: CanonicalEvent[]): OpenText {
-    this.#giveWay(out);
-    const index = this.#nextItem();
-    const base = this.#content === '' ? 0 : codePoints(this.#content);
-    const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
-    this.#text = open;
-    out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
-    return open;
-  }
-
-  #cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
-    if (citation === undefined) return;
-    const key = JSON.stringify(citation);
-    if (this.#cited.has(key)) return;
-    this.#cited.add(key);
-    const open = this.#textOf(citation);
-    if (open === undefined) {
-      this.#citations.push(citation);
-      return;
-    }
-    const placed = place(citation, open.base);
-    open.citations.push(placed);
-    // One that points beyond what has been said waits for the end of the text.
-    if (within(placed, codePoints(open.text)) !== placed) return;
-    out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
+  #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    this.#last = this.#texts.say(kind, piece, logprobs, out) ?? this.#last;
   }
 
   #pushImage(value: JsonValue, out: CanonicalEvent[]): void {
@@ -292,58 +224,11 @@ export class Answer {
     });
   }
 
-  /** The text that a citation points into; one without a position belongs to the latest. */
-  #textOf(citation: Citation): OpenText | undefined {
-    const start = citation.kind === 'url' ? citation.start : undefined;
-    const latest = this.#lastText();
-    if (start === undefined || latest === undefined || start >= latest.base) return latest;
-    return this.#said.findLast((open) => open.base <= start) ?? latest;
-  }
-
-  #lastText(): OpenText | undefined {
-    return this.#text?.kind === 'text' ? this.#text : this.#said.at(-1);
-  }
-
   /** Another kind begins: text and reasoning say no more. Tool calls go on, their deltas may interleave. */
   #giveWay(out: CanonicalEvent[]): void {
-    this.#pauseText('completed', out);
+    this.#texts.pause(out);
     this.#reasoning.pause(out);
   }
-
-  /** A refusal is over; a text is only said, its end comes with that of the answer. */
-  #pauseText(status: ItemStatus, out: CanonicalEvent[]): void {
-    const open = this.#text;
-    if (open === undefined) return;
-    this.#text = undefined;
-    if (open.kind === 'text') this.#said.push(open);
-    else out.push({ type: 'item.end', index: open.index, item: { kind: 'refusal', text: open.text }, status });
-  }
-
-  #endText(open: OpenText, status: ItemStatus, isLatest: boolean, out: CanonicalEvent[]): void {
-    if (isLatest) for (const citation of this.#citations) open.citations.push(place(citation, open.base));
-    const length = open.citations.length === 0 ? 0 : codePoints(open.text);
-    const logprobs = logprobsOf(open.text, open.logprobs);
-    out.push({
-      type: 'item.end',
-      index: open.index,
-      item: {
-        kind: 'text',
-        role: 'assistant',
-        text: open.text,
-        citations: open.citations.map((citation) => within(citation, length)),
-        ...(logprobs === undefined ? {} : { logprobs }),
-      },
-      status,
-    });
-  }
-}
-
-function suffix(said: string, whole: string, what: string): string {
-  if (whole === '') return '';
-  if (!whole.startsWith(said)) {
-    throw upstreamFault('illegal_lifecycle', `The upstream's final ${what} contradicts what it streamed.`);
-  }
-  return whole.slice(said.length);
 }
 
 function logprobsIn(choice: JsonObject, member: 'content' | 'refusal'): Logprobs | undefined {

@@ -44,7 +44,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   constructor(context: DecodeContext) {
     this.#context = context;
-    this.#answer = new Answer(context);
+    this.#answer = new Answer(context, awaitsCitations(context));
   }
 
   get ended(): boolean {
@@ -194,6 +194,15 @@ export class ChatDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
     }
   }
+}
+
+/**
+ * Whether the texts of this stream wait for its end, where citations mostly come. Readers of another dialect see that wait:
+ * for them a text ends when a tool call begins, unless the upstream was told to search by the suffix of its model. What else
+ * asks for a search is said in chat, to clients that get the stream as it is.
+ */
+function awaitsCitations({ request, owner }: DecodeContext): boolean {
+  return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
 function isPlainText(events: readonly CanonicalEvent[]): boolean {

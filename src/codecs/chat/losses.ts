@@ -82,6 +82,7 @@ export const responseLosses: ResponseLosses = {
   'url citation with position': keep,
   'url citation without position': coerce('positions 0 and 0, as routers say it'),
   'native citation': drop('only its own protocol can read it'),
+  'citation of an ended text': drop('only chat upstreams say it, and their streams are not converted'),
   logprobs: keep,
   'text signature': coerce('an encrypted entry of reasoning_details that names the text'),
   'reasoning: raw text': coerce('reasoning_content'),

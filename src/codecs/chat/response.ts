@@ -46,7 +46,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   if (choice === undefined) throw undecodable('it has no choices');
   const reason = finishReason(choice) ?? (context.options.acceptDoneWithoutFinish === true ? 'stop' : undefined);
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
-  const answer = new Answer(context);
+  const answer = new Answer(context, true);
   const { message } = choice;
   // A filtered answer may come without a message at all.
   if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);

@@ -11,6 +11,7 @@ export const responseLosses: ResponseLosses = {
   'url citation with position': textOnly,
   'url citation without position': textOnly,
   'native citation': textOnly,
+  'citation of an ended text': textOnly,
   logprobs: drop('completions logprobs have another shape, and asking for them is refused'),
   'text signature': textOnly,
   'reasoning: raw text': textOnly,

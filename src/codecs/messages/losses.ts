@@ -83,6 +83,7 @@ export const responseLosses: ResponseLosses = {
   'url citation with position': drop('messages citations point into sources, not into the answer'),
   'url citation without position': drop('messages citations point into sources, not into the answer'),
   'native citation': drop('only its own dialect can read it'),
+  'citation of an ended text': drop('messages citations point into sources, not into the answer'),
   logprobs: drop('messages has no logprobs'),
   'text signature': coerce('an empty thinking block after the text'),
   'reasoning: raw text': coerce('thinking'),

@@ -81,6 +81,7 @@ export const responseLosses: ResponseLosses = {
   'url citation with position': keep,
   'url citation without position': drop('annotations need positions, and none are invented'),
   'native citation': drop('only its own protocol can read it'),
+  'citation of an ended text': drop('the item was done when a tool call began; whole answers keep it'),
   logprobs: keep,
   'text signature': coerce('a reasoning item with the envelope, behind the message'),
   'reasoning: raw text': keep,

@@ -60,7 +60,55 @@ function accepts(frames: readonly string[]): ClientState {
   return state;
 }
 
+const cite = (at: number): JsonObject => ({
+  annotations: [
+    { type: 'url_citation', url_citation: { url: `https://example.com/${at}`, title: '', start_index: at, end_index: at + 1 } },
+  ],
+});
+
+/** Kinds in any order, citations among them. */
+const mixed: fc.Arbitrary<JsonObject[]> = fc.array(
+  fc.oneof(
+    { weight: 4, arbitrary: word.map((content) => ({ content })) },
+    word.map((reasoning_content) => ({ reasoning_content })),
+    word.map((refusal) => ({ refusal })),
+    fc.nat(2).map((index) => ({ tool_calls: [{ index, id: `call_${index}`, function: { name: 'f', arguments: '1' } }] })),
+    fc.nat(9).map(cite),
+  ),
+  { maxLength: 12 },
+);
+
 describe('chat laws', () => {
+  it('a text that ends when another kind begins is the text that waits for its citations', () => {
+    fc.assert(
+      fc.property(mixed, (deltas) => {
+        const live = decodeContext({ request: { ...decodeContext().request, dialect: 'responses', stream: true } });
+        const ending = decode(framesOf(deltas), live);
+        const waiting = decode(framesOf(deltas));
+        const said = ({ order }: typeof ending) => order.fold.whole({ status: 'completed', stop: 'end' }).items;
+        const bare = (items: ReturnType<typeof said>) =>
+          items
+            .map(({ item, status }) => ({ status, item: item.kind === 'text' ? { ...item, citations: [] } : item }))
+            // Sources that no text could take any more do not stand in an empty one.
+            .filter(({ item }) => item.kind !== 'text' || item.text !== '');
+        assert.deepEqual(bare(said(ending)), bare(said(waiting)));
+        const cites = (items: ReturnType<typeof said>) =>
+          items.reduce((sum, { item }) => sum + (item.kind === 'text' ? item.citations.length : 0), 0);
+        const events = ending.steps.flatMap((step) => step.events);
+        const late = events.filter(({ type }) => type === 'native.event').length;
+        assert.equal(cites(said(ending)) + late, cites(said(waiting)));
+        if (deltas.some((delta) => 'annotations' in delta)) return;
+        // Nothing promised citations: no call begins beside an open text.
+        let open = 0;
+        for (const event of events) {
+          if (event.type === 'item.start' && event.head.kind === 'toolCall') assert.equal(open, 0);
+          if (event.type === 'item.start' && event.head.kind === 'text') open += 1;
+          if (event.type === 'item.end' && event.item.kind === 'text') open -= 1;
+        }
+      }),
+    );
+  });
+
   it('interleaving of parallel calls does not matter', () => {
     fc.assert(
       fc.property(answer, ({ deltas, raw, content, calls }) => {

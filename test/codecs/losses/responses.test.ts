@@ -62,6 +62,7 @@ const ANSWERS: Record<ResponseFeature, Said> = {
   'url citation with position': { items: [text('xy', { citations: [{ kind: 'url', url, start: 0, end: 1 }] })] },
   'url citation without position': { items: [text('xy', { citations: [{ kind: 'url', url }] })] },
   'native citation': { items: [text('xy', { citations: [{ kind: 'native', dialect: 'gemini', body: { a: PROBE } }] })] },
+  'citation of an ended text': { event: { type: 'native.event', dialect: 'chat', name: 'annotations', body: { url } } },
   logprobs: { items: [text(PROBE, { logprobs: [{ token: PROBE, logprob: -0.123 }] })], sign: /-0\.123/ },
   'text signature': { items: [text('x', { opaque: { owner, value: PROBE } })], sign: sealed },
   'reasoning: raw text': { items: reasoning({ raw: PROBE }) },

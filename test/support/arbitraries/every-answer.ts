@@ -75,8 +75,14 @@ function outcome(calls: boolean): fc.Arbitrary<Outcome> {
   );
 }
 
+type NativeEvent = 'native event' | 'citation of an ended text';
+const NATIVE_EVENTS: Readonly<Record<NativeEvent, CanonicalEvent>> = {
+  'native event': { type: 'native.event', dialect: 'gemini', name: 'x', body: {} },
+  'citation of an ended text': { type: 'native.event', dialect: 'chat', name: 'annotations', body: { type: 'url_citation' } },
+};
+
 export interface EveryAnswer extends Answer {
-  readonly nativeEvent: boolean;
+  readonly nativeEvent: NativeEvent | undefined;
 }
 
 export function everyAnswer(owner: Owner): fc.Arbitrary<EveryAnswer> {
@@ -85,7 +91,7 @@ export function everyAnswer(owner: Owner): fc.Arbitrary<EveryAnswer> {
       answer(ALL, owner),
       fc.oneof({ weight: 2, arbitrary: fc.constant([]) }, { weight: 1, arbitrary: fc.array(rareItem(owner), { maxLength: 2 }) }),
       fc.option(moreUsage, { nil: undefined }),
-      fc.boolean(),
+      fc.constantFrom<(NativeEvent | undefined)[]>(undefined, 'native event', 'citation of an ended text'),
     )
     .chain(([said, rare, details, nativeEvent]) => {
       const items = [...said.items, ...rare];
@@ -103,14 +109,14 @@ export function everyEventsOf(said: EveryAnswer, cuts: readonly number[], interl
     (item, at) => item.kind !== 'toolCall' || (item.opaque === undefined && (at === 0 || items[at - 1]?.kind === 'toolCall')),
   );
   const events = eventsOf(said, cuts, interleave && mayMix);
-  if (said.nativeEvent) events.splice(1, 0, { type: 'native.event', dialect: 'gemini', name: 'x', body: {} });
+  if (said.nativeEvent !== undefined) events.splice(1, 0, NATIVE_EVENTS[said.nativeEvent]);
   return events;
 }
 
 export function featuresOf({ items, usage, outcome: end, nativeEvent }: EveryAnswer): ReadonlySet<ResponseFeature> {
   const found = new Set<ResponseFeature>(items.flatMap(featuresOfItem));
   if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
-  if (nativeEvent) found.add('native event');
+  if (nativeEvent !== undefined) found.add(nativeEvent);
   for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
   found.add(featureOfEnd(end));
   return found;

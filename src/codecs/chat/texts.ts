@@ -1,0 +1,208 @@
+/**
+ * The texts and refusals of one streamed answer, and the citations that belong to them. A text is said when another kind
+ * begins, and then ends, unless citations may still come for it: they mostly come with the last chunk.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { CanonicalEvent } from '../canonical/event.ts';
+import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
+import { logprobsOf } from '../logprobs.ts';
+import { annotation, codePoints, place, within } from './annotations.ts';
+import { text } from './wire.ts';
+
+type TextKind = 'text' | 'refusal';
+
+interface OpenText {
+  readonly kind: TextKind;
+  readonly index: number;
+  text: string;
+  readonly citations: Citation[];
+  logprobs: TokenLogprob[] | undefined;
+  /** Where the item begins in the whole content, in code points: annotations count from there. */
+  readonly base: number;
+}
+
+export class Texts {
+  /** Makes way for a new item and counts it. */
+  readonly #begin: (out: CanonicalEvent[]) => number;
+  /** Whether a text that is said waits for the end of the answer: the first citation promises more. */
+  #awaitsCitations: boolean;
+  #open: OpenText | undefined;
+  /** Texts that say no more and wait for their citations. */
+  readonly #said: OpenText[] = [];
+  /** Where the content of the texts ends that have ended, in code points; undefined before the first. */
+  #endedAt: number | undefined;
+  #content = '';
+  #refusal = '';
+  /** Citations that no text has yet. */
+  #citations: Citation[] = [];
+  readonly #cited = new Set<string>();
+
+  constructor(awaitsCitations: boolean, begin: (out: CanonicalEvent[]) => number) {
+    this.#awaitsCitations = awaitsCitations;
+    this.#begin = begin;
+  }
+
+  /** What all texts say together. */
+  get content(): string {
+    return this.#content;
+  }
+
+  /** The part of a whole content, or refusal, that was not said yet. */
+  unsaid(kind: TextKind, whole: string): string {
+    if (whole === '') return '';
+    const said = kind === 'text' ? this.#content : this.#refusal;
+    if (!whole.startsWith(said)) {
+      throw upstreamFault('illegal_lifecycle', `The upstream's final ${kind} contradicts what it streamed.`);
+    }
+    return whole.slice(said.length);
+  }
+
+  isOpen(kind: TextKind): boolean {
+    return this.#open?.kind === kind;
+  }
+
+  /** Returns the item that says it; undefined where there is nothing to say. */
+  say(kind: TextKind, piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
+    if (piece === '' && logprobs === undefined) return undefined;
+    const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
+    open.text += piece;
+    if (kind === 'text') this.#content += piece;
+    else this.#refusal += piece;
+    if (logprobs !== undefined && kind === 'text') {
+      open.logprobs ??= [];
+      open.logprobs.push(...logprobs);
+    }
+    const delta =
+      logprobs === undefined ? { kind: 'text' as const, text: piece } : { kind: 'text' as const, text: piece, logprobs };
+    out.push({ type: 'item.delta', index: open.index, delta });
+    return open.index;
+  }
+
+  /** One more piece of the text that is open; undefined where none is. */
+  extend(piece: string): Extract<CanonicalEvent, { type: 'item.delta' }> | undefined {
+    const open = this.#open;
+    if (open?.kind !== 'text' || open.logprobs !== undefined) return undefined;
+    open.text += piece;
+    this.#content += piece;
+    return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
+  }
+
+  /** Another kind begins: what is open says no more. */
+  pause(out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open === undefined) return;
+    this.#open = undefined;
+    if (open.kind === 'text' && this.#awaitsCitations) this.#said.push(open);
+    else this.#end(open, false, out);
+  }
+
+  cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
+    if (citation === undefined) return;
+    const key = JSON.stringify(citation);
+    if (this.#cited.has(key)) return;
+    this.#cited.add(key);
+    this.#awaitsCitations = true;
+    if (this.#isLate(citation)) {
+      sayLate(citation, out);
+      return;
+    }
+    const open = this.#textOf(citation);
+    if (open === undefined) {
+      this.#citations.push(citation);
+      return;
+    }
+    const placed = place(citation, open.base);
+    open.citations.push(placed);
+    // One that points beyond what has been said waits for the end of the text.
+    if (within(placed, codePoints(open.text)) !== placed) return;
+    out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
+  }
+
+  /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
+  citeSources(chunk: JsonObject): void {
+    const titles = new Map<string, string>();
+    for (const result of Array.isArray(chunk['search_results']) ? chunk['search_results'] : []) {
+      if (isObject(result) && typeof result['url'] === 'string')
+        titles.set(result['url'], text(result['title'], 'search_results'));
+    }
+    for (const url of Array.isArray(chunk['citations']) ? chunk['citations'] : []) {
+      if (typeof url !== 'string' || this.#cited.has(url)) continue;
+      this.#cited.add(url);
+      this.#awaitsCitations = true;
+      const title = titles.get(url);
+      this.#citations.push({ kind: 'url', url, ...(title === undefined || title === '' ? {} : { title }) });
+    }
+  }
+
+  /** The answer says no more. Sources stand in the latest text, and where there is none at all in an empty one. */
+  settleSources(out: CanonicalEvent[]): void {
+    if (this.#citations.length === 0) return;
+    const latest = this.#latest ?? (this.#endedAt === undefined ? this.#start('text', out) : undefined);
+    for (const citation of this.#citations) {
+      if (latest === undefined) sayLate(citation, out);
+      else latest.citations.push(place(citation, latest.base));
+    }
+  }
+
+  /** Ends every item. `cut`: the item that was cut, if any. */
+  close(cut: number | undefined, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    if (open?.kind === 'refusal') this.#end(open, open.index === cut, out);
+    else if (open !== undefined) this.#said.push(open);
+    for (const said of this.#said) this.#end(said, said === open && said.index === cut, out);
+  }
+
+  #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
+    const index = this.#begin(out);
+    const base = this.#content === '' ? 0 : codePoints(this.#content);
+    const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
+    this.#open = open;
+    out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
+    return open;
+  }
+
+  get #latest(): OpenText | undefined {
+    return this.#open?.kind === 'text' ? this.#open : this.#said.at(-1);
+  }
+
+  /** The text that a citation points into; one without a position belongs to the latest. */
+  #textOf(citation: Citation): OpenText | undefined {
+    const start = startOf(citation);
+    const latest = this.#latest;
+    if (start === undefined || latest === undefined || start >= latest.base) return latest;
+    return this.#said.findLast((open) => open.base <= start) ?? latest;
+  }
+
+  /** What it points into has ended. */
+  #isLate(citation: Citation): boolean {
+    if (this.#endedAt === undefined) return false;
+    const start = startOf(citation);
+    return start === undefined ? this.#latest === undefined : start < this.#endedAt;
+  }
+
+  #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
+    const { kind, index } = open;
+    const status = isCut ? 'incomplete' : 'completed';
+    if (kind === 'refusal') {
+      out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
+      return;
+    }
+    this.#endedAt = codePoints(this.#content);
+    const length = open.citations.length === 0 ? 0 : codePoints(open.text);
+    const citations = open.citations.map((citation) => within(citation, length));
+    const logprobs = logprobsOf(open.text, open.logprobs);
+    const scored = logprobs === undefined ? {} : { logprobs };
+    out.push({ type: 'item.end', index, item: { kind, role: 'assistant', text: open.text, citations, ...scored }, status });
+  }
+}
+
+function startOf(citation: Citation): number | undefined {
+  return citation.kind === 'url' ? citation.start : undefined;
+}
+
+/** A citation of a text that has ended: no item can take it any more, so it stays in its own protocol, as a position that no other can say. */
+function sayLate(citation: Citation, out: CanonicalEvent[]): void {
+  const body = citation.kind === 'native' ? citation.body : annotation(citation, 0);
+  if (body !== undefined) out.push({ type: 'native.event', dialect: 'chat', name: 'annotations', body });
+}
