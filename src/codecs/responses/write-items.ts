@@ -14,6 +14,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
+import { endingCallsInOrder } from './ending-order.ts';
 import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
 import { addPart, annotate, closeItem, closePart, type Emit, type ToldItem, type ToldPart, tellItem } from './told.ts';
 import { ID_PREFIX, type KnownItemType } from './wire.ts';
@@ -29,6 +30,8 @@ export class ItemWriter {
   readonly told: ToldItem[] = [];
   readonly #context: ResponseContext;
   readonly #emit: Emit;
+  /** As `#emit`, for what ends an item. */
+  readonly #ending: Emit;
   readonly #handles = new Map<number, Handle>();
   /** The message that neighbouring texts still join. */
   #run: { readonly item: ToldItem; readonly phase: string | undefined; open: number; status: ItemStatus } | undefined;
@@ -36,6 +39,7 @@ export class ItemWriter {
   constructor(context: ResponseContext, emit: Emit) {
     this.#context = context;
     this.#emit = emit;
+    this.#ending = endingCallsInOrder(emit);
   }
 
   write(event: CanonicalEvent): void {
@@ -66,7 +70,7 @@ export class ItemWriter {
       const isRun = this.#run?.item === item;
       const cut = item.content.some((part) => !part.isClosed) || item.summary.some((part) => !part.isClosed);
       const status = isRun && !cut ? (this.#run?.status ?? 'completed') : 'incomplete';
-      closeItem(item, status, this.#emit);
+      closeItem(item, status, this.#ending);
     }
     this.#run = undefined;
     this.#handles.clear();
@@ -194,7 +198,7 @@ export class ItemWriter {
   #textEnded(item: ToldItem, status: ItemStatus): void {
     if (this.#run?.item !== item) {
       // Its run had ended while it was open: the message waited for it.
-      if (item.content.every((part) => part.isClosed)) closeItem(item, status, this.#emit);
+      if (item.content.every((part) => part.isClosed)) closeItem(item, status, this.#ending);
       return;
     }
     this.#run.open -= 1;
@@ -205,7 +209,7 @@ export class ItemWriter {
   #endRun(): void {
     const run = this.#run;
     this.#run = undefined;
-    if (run !== undefined && run.open === 0) closeItem(run.item, run.status, this.#emit);
+    if (run !== undefined && run.open === 0) closeItem(run.item, run.status, this.#ending);
   }
 
   #openReasoning(handle: Handle): ToldItem {
@@ -242,7 +246,7 @@ export class ItemWriter {
       else if (known !== undefined) known.text = text;
     }
     if (whole.opaque !== undefined) this.#openReasoning(handle).sealed = this.#context.seal(whole.opaque);
-    if (handle.item !== undefined) closeItem(handle.item, status, this.#emit);
+    if (handle.item !== undefined) closeItem(handle.item, status, this.#ending);
   }
 
   #startCall(handle: Handle, head: Extract<ItemHead, { kind: 'toolCall' }>): void {
@@ -269,7 +273,7 @@ export class ItemWriter {
     const { item } = handle;
     if (item === undefined) return;
     this.#sayInput(handle, whole.input.slice(item.input.length));
-    closeItem(item, status, this.#emit);
+    closeItem(item, status, this.#ending);
     if (whole.opaque !== undefined) this.#carry(whole.opaque, whole.callId);
   }
 
@@ -289,7 +293,7 @@ export class ItemWriter {
 
   #finishAs(item: ToldItem, final: JsonObject): void {
     item.final = JSON.stringify(final);
-    this.#emit('response.output_item.done', { output_index: item.outputIndex, item: final });
+    this.#ending('response.output_item.done', { output_index: item.outputIndex, item: final });
   }
 
   /** A value of another item, in a reasoning item of its own. */
@@ -297,6 +301,6 @@ export class ItemWriter {
     this.#endRun();
     const item = this.#add('reasoning', { summary: [] });
     item.sealed = this.#context.seal(itemId === undefined ? opaque : { ...opaque, itemId });
-    closeItem(item, 'completed', this.#emit);
+    closeItem(item, 'completed', this.#ending);
   }
 }

@@ -359,3 +359,37 @@ test('encodeEvents: a native failure is sanitised, a bare error event becomes re
   assert.equal((terminalOf(cancelled)['error'] as JsonObject)['code'], 'cancelled');
   assert.equal(bodiesOf(cancelled).at(-1)?.['sequence_number'], 1);
 });
+
+test('encodeEvents: a call is done after every item before it, however their ends come', () => {
+  const call = (index: number): CanonicalEvent[] =>
+    whole(index, { kind: 'toolCall', flavour: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });
+  const begun: CanonicalEvent[] = [
+    { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
+    { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
+    ...call(1),
+    ...call(2),
+  ];
+  const said = encode(...begun, {
+    type: 'item.end',
+    index: 0,
+    item: { kind: 'text', role: 'assistant', text: 'Hi', citations: [] },
+    status: 'completed',
+  });
+  const failed: CanonicalEvent = {
+    type: 'response.end',
+    outcome: { status: 'failed', error: new GatewayError('upstream_error', 'x') },
+  };
+  const broken = encodeAll([{ events: [START, ...begun, failed] }]);
+  checkResponsesStream(broken);
+  for (const frames of [said, broken]) {
+    const done = bodiesOf(frames).filter(({ type }) => type === 'response.output_item.done');
+    assert.deepEqual(
+      done.map(({ output_index: index }) => index),
+      [0, 1, 2],
+    );
+    assert.deepEqual(
+      done.map(({ item }) => item),
+      outputOf(frames),
+    );
+  }
+});
