@@ -97,8 +97,8 @@ export function statusOfMembers(members: ErrorMembers): number | undefined {
   const numeric = Number(members.code);
   if (Number.isInteger(numeric) && numeric >= 400 && numeric <= 599) return numeric;
   for (const word of [members.code, members.type]) {
-    const status = word === undefined ? undefined : STATUS_BY_WORD[word.toLowerCase()];
-    if (status !== undefined) return status;
+    const name = word?.toLowerCase();
+    if (name !== undefined && Object.hasOwn(STATUS_BY_WORD, name)) return STATUS_BY_WORD[name];
   }
   return undefined;
 }
