@@ -69,6 +69,27 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   timeout_error: 504,
+  ...Object.fromEntries(
+    // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
+    [
+      'moderation_blocked',
+      'content_policy_violation',
+      'image_generation_user_error',
+      'invalid_image',
+      'invalid_image_format',
+      'invalid_image_file',
+      'invalid_image_mode',
+      'invalid_base64_image',
+      'invalid_image_url',
+      'image_too_large',
+      'image_too_small',
+      'image_parse_error',
+      'image_content_policy_violation',
+      'image_file_too_large',
+      'unsupported_image_media_type',
+      'empty_image_file',
+    ].map((word) => [word, 400]),
+  ),
 };
 
 /** The HTTP status that an error inside a 200 stands for, where its members say one (400 to 599). */
@@ -76,8 +97,8 @@ export function statusOfMembers(members: ErrorMembers): number | undefined {
   const numeric = Number(members.code);
   if (Number.isInteger(numeric) && numeric >= 400 && numeric <= 599) return numeric;
   for (const word of [members.code, members.type]) {
-    const status = word === undefined ? undefined : STATUS_BY_WORD[word.toLowerCase()];
-    if (status !== undefined) return status;
+    const name = word?.toLowerCase();
+    if (name !== undefined && Object.hasOwn(STATUS_BY_WORD, name)) return STATUS_BY_WORD[name];
   }
   return undefined;
 }

@@ -29,6 +29,11 @@ test('E11: numbers become their spelling, empty strings and null are missing; ro
     type: 'rate_limit_exceeded',
     param: undefined,
   });
+  for (const code of ['constructor', '__proto__']) assert.equal(statusOfMembers({ code }), undefined, code);
+  for (const code of ['moderation_blocked', 'content_policy_violation', 'image_content_policy_violation', 'invalid_image_url']) {
+    assert.equal(statusOfMembers({ code, type: 'image_generation_user_error' }), 400, code);
+    assert.equal(statusOfMembers({ code }), 400, code);
+  }
   assert.equal(statusOfMembers(readErrorMembers({ error: { code: '', type: 'overloaded_error', message: null } })), 529);
   assert.equal(readErrorMembers({ code: 'invalid-argument', error: 'text' }).message, 'text');
   assert.equal(readErrorMembers({ detail: 'Invalid API Key' }).message, 'Invalid API Key');

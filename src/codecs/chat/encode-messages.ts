@@ -92,6 +92,8 @@ class MessageWriter {
     this.#closeAssistant();
     this.#closeOpen();
     this.#closeBeside();
+    // Empty texts are not said, but a conversation of nothing else is still one: no upstream takes a list without a message.
+    if (this.#messages.length === 0) this.#messages.push({ role: 'user', content: '' });
     return this.#messages;
   }
 

@@ -102,6 +102,7 @@ function collect(schema: Checked, value: unknown, at: string, problems: ConfigPr
   if (schema.Check(value)) return;
   const errors = schema.Errors(value);
   const known = new Set(errors.filter(({ keyword }) => !ECHOES.has(keyword)).map(({ instancePath }) => instancePath));
+  const words = new Map<string, string[]>();
   const before = problems.length;
   for (const { keyword, instancePath, message, params } of errors) {
     if (keyword === 'additionalProperties' && 'additionalProperties' in params && Array.isArray(params.additionalProperties)) {
@@ -112,10 +113,16 @@ function collect(schema: Checked, value: unknown, at: string, problems: ConfigPr
         problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: `is not a known key${hint}` });
       }
     } else if (keyword === 'const' && 'allowedValue' in params && !known.has(instancePath)) {
-      problems.push({ path: pathOfPointer(at + instancePath), message: `may be ${JSON.stringify(params.allowedValue)}` });
+      words.set(instancePath, [...(words.get(instancePath) ?? []), JSON.stringify(params.allowedValue)]);
     } else if (!ECHOES.has(keyword)) {
       problems.push({ path: pathOfPointer(at + instancePath), message });
     }
+  }
+  for (const [place, allowed] of words) {
+    problems.push({
+      path: pathOfPointer(at + place),
+      message: `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`,
+    });
   }
   if (problems.length === before) problems.push({ path: pathOfPointer(at), message: 'does not fit the schema' });
 }

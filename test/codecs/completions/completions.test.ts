@@ -71,6 +71,13 @@ describe('legacy completions requests', () => {
     });
   });
 
+  it('are one user message also where the prompt is empty', () => {
+    const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'up' };
+    const target = { owner, options: {}, facts: {}, withoutOpaque: false, mint: (prefix: string) => prefix };
+    const { body } = chatUpstream.encodeRequest(requestOf({ model: 'm', prompt: '' }), target);
+    assert.deepEqual(JSON.parse(body), { model: 'up', messages: [{ role: 'user', content: '' }] });
+  });
+
   it('are one user text', () => {
     for (const prompt of ['hi', ['hi']]) {
       const request = requestOf({ model: 'm', prompt, n: 1, stop: ['\n'], max_tokens: 5, logprobs: null, suffix: null });

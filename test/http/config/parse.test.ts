@@ -85,6 +85,7 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
   assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);
+  assert.deepEqual(problemsOf({ node: { role: 'x' } }), ['node.role: must be one of "primary", "replica"']);
   assert.deepEqual(problemsOf({ listen: { prot: 1 } }), ['listen.prot: is not a known key; did you mean listen.port?']);
   assert.deepEqual(problemsOf('{"models": {}, "models": {}}'), ['models: is given twice']);
   assert.deepEqual(problemsOf(file({ type: 'smoke' })).length, 1);

@@ -407,3 +407,19 @@ test('an upstream 400 passes as itself', async () => {
     code: 'moderation_blocked',
   });
 });
+
+test('what an upstream refuses inside its stream is the asker’s too, and says nothing of the Channel', async () => {
+  await using own = await studio({ file: { health: { failures: 1 } } });
+  const error = {
+    type: 'image_generation_user_error',
+    code: 'moderation_blocked',
+    message: 'Your request was rejected.',
+    param: null,
+  };
+  const events = `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`;
+  own.sim.enqueue({ raw: { headers: { 'content-type': 'text/event-stream' }, body: events } });
+  const refused = await own.gateway.post('/v1/images/generations', { model: 'native', prompt: 'x', stream: true });
+  assert.match(await refused.text(), /"type":"invalid_request_error","param":null,"code":"moderation_blocked"/);
+  const next = await own.gateway.post('/v1/images/generations', { model: 'native', prompt: 'x' });
+  assert.equal(next.status, 200, 'the circuit is still closed');
+});
