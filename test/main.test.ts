@@ -75,6 +75,14 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   assert.equal(checked.code, 0, checked.err);
   assert.doesNotMatch(checked.out, /canary/);
   assert.equal(run(['check', '--config', path]).code, 1, 'the variable is missing');
+  const wrong = run(['check', '--json', '--config', path]);
+  assert.equal(wrong.code, 1);
+  const { valid, problems }: { valid: boolean; problems: { path: string }[] } = JSON.parse(wrong.out);
+  assert.equal(valid, false);
+  assert.deepEqual(
+    problems.map(({ path: where }) => where),
+    ['channels[0].api_key'],
+  );
   assert.equal(mizu('accounts', 'create', 'ada', '--credit', '13.50').code, 0);
   assert.match(mizu('accounts', 'credit', 'ada', '-1', '--note', 'one too much').out, /balance \$12\.50/);
   const refused = mizu('accounts', 'create', 'eve', '--credit', '-1');
