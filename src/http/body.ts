@@ -34,7 +34,7 @@ export async function readBody(
 }
 
 /** The same, handed over as it arrives. What `take` throws is the refusal of the body. */
-export async function receiveBody(
+export function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
@@ -45,7 +45,7 @@ export async function receiveBody(
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
-  await collect(request, decoder, limits, clock, take);
+  return collect(request, decoder, limits, clock, take);
 }
 
 /** The exact text and what it parsed to. Throws `invalid_request` for anything but one JSON object in UTF-8. */
