@@ -45,7 +45,7 @@ export function receiveBody(
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
-  const here = decoder === undefined ? arrived(request) : undefined;
+  const here = decoder === undefined ? arrived(request, declared) : undefined;
   if (here === undefined) return collect(request, decoder, limits, clock, take);
   if (here.length > limits.maxBytes) throw tooLarge(limits.maxBytes);
   take(here);
@@ -55,9 +55,11 @@ export function receiveBody(
 const NOTHING = Buffer.alloc(0);
 
 /** A small body mostly comes in one packet with its head, and is parsed before the handler has its first turn: nothing to wait for. */
-function arrived(request: IncomingMessage): Buffer | undefined {
-  if (!request.complete) return undefined;
+function arrived(request: IncomingMessage, declared: number): Buffer | undefined {
+  if (!request.complete && (declared === 0 || request.readableLength < declared)) return undefined;
   const body: Buffer | null = request.read();
+  // The end itself may still be on its way.
+  request.resume();
   return body ?? NOTHING;
 }
 
