@@ -30,7 +30,7 @@ export class Texts {
   #open: OpenText | undefined;
   /** Texts that say no more and wait for their citations. */
   readonly #said: OpenText[] = [];
-  /** Where the content of the texts ends that have ended, in code points; undefined before the first. */
+  /** Where the content of the texts ends that have ended; undefined before the first. */
   #endedAt: number | undefined;
   #content = '';
   #refusal = '';
@@ -178,7 +178,8 @@ export class Texts {
   #isLate(citation: Citation): boolean {
     if (this.#endedAt === undefined) return false;
     const start = startOf(citation);
-    return start === undefined ? this.#latest === undefined : start < this.#endedAt;
+    if (start === undefined) return this.#latest === undefined;
+    return start < codePoints(this.#content.slice(0, this.#endedAt));
   }
 
   #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
@@ -188,7 +189,7 @@ export class Texts {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;
     }
-    this.#endedAt = codePoints(this.#content);
+    this.#endedAt = this.#content.length;
     const length = open.citations.length === 0 ? 0 : codePoints(open.text);
     const citations = open.citations.map((citation) => within(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);
