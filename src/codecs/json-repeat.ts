@@ -8,7 +8,7 @@ import type { Native } from './canonical/event.ts';
 import { type JsonObject, type JsonValue, parseJson } from './canonical/json.ts';
 import { changesOf, type JsonEdit, type JsonPath, spanOf } from './json-text.ts';
 
-/** A text that was parsed, and where its holes are: strings and numbers that may differ in the next text. */
+/** A text that was parsed, and where its holes are: values that may differ in the next text. */
 export interface JsonShape {
   readonly text: string;
   readonly json: JsonValue;
@@ -39,9 +39,14 @@ export interface Repeat {
 /** After this many texts that fitted no shape, a stream is taken to have none for as many texts again. */
 const PATIENCE = 16;
 
-/** Remembers the shape of the latest text. One for each stream. */
+/**
+ * Remembers the shape of the latest text. One for each stream. Of the paths that may differ a string always is a hole; a number becomes
+ * one when it has changed once, since most (a time, a count of nothing) stay for the whole stream.
+ */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];
+  readonly #changing = new Set<JsonPath>();
+  #latest: JsonValue = null;
   #shape: JsonShape | undefined;
   #misses = 0;
 
@@ -63,9 +68,29 @@ export class JsonRepeats {
   learn(text: string, json: JsonValue): Repeat | undefined {
     this.#misses += 1;
     if (this.#misses > 2 * PATIENCE) this.#misses = 0;
-    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#paths);
+    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#holesIn(json));
     this.#shape = shape;
     return shape === undefined ? undefined : { shape, raws: shape.holes.map(({ start, end }) => text.slice(start, end)) };
+  }
+
+  /** The paths at which `json` has a hole; none where no string that says something is among them: such a text is seldom repeated. */
+  #holesIn(json: JsonValue): readonly JsonPath[] {
+    const holes: JsonPath[] = [];
+    let speaks = false;
+    for (const path of this.#paths) {
+      const value = valueAt(json, path);
+      const isWord = typeof value === 'string' && value !== '';
+      if (isWord || (isCount(value) && this.#changes(path, value))) holes.push(path);
+      speaks ||= isWord;
+    }
+    this.#latest = json;
+    return speaks ? holes : [];
+  }
+
+  #changes(path: JsonPath, count: number): boolean {
+    const before = valueAt(this.#latest, path);
+    if (typeof before === 'number' && before !== count) this.#changing.add(path);
+    return this.#changing.has(path);
   }
 }
 
@@ -131,12 +156,10 @@ export function fill(literals: readonly string[], raws: readonly string[]): stri
   return text;
 }
 
-/** Undefined where no string that says something would be a hole: such a text is seldom repeated. */
 function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
-  const present = paths.filter((path) => isHole(valueAt(json, path)));
-  if (!present.some((path) => typeof valueAt(json, path) === 'string')) return undefined;
+  if (paths.length === 0) return undefined;
   const holes: Hole[] = [];
-  for (const path of present) {
+  for (const path of paths) {
     const span = spanOf(text, path);
     if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
@@ -151,8 +174,8 @@ function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): Jso
   return { text, json, holes, literals };
 }
 
-function isHole(value: JsonValue | undefined): boolean {
-  return typeof value === 'string' ? value !== '' : typeof value === 'number' && value >= 0 && Number.isInteger(value);
+function isCount(value: JsonValue | undefined): value is number {
+  return typeof value === 'number' && value >= 0 && Number.isInteger(value);
 }
 
 function valueAt(json: JsonValue, path: JsonPath): JsonValue | undefined {

@@ -28,6 +28,14 @@ const VARIES = [
   ['obfuscation'],
 ] as const;
 
+/** The chunk before, when that was one more piece of an open text and nothing else: the next of its shape moves no table. */
+interface PlainText {
+  readonly shape: JsonShape;
+  readonly name: string;
+  /** Where its shape has the piece. */
+  readonly hole: number;
+}
+
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
 export class ChatDecoder implements Stage<Frame, Step> {
@@ -39,8 +47,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #serviceTier: string | undefined;
   #finish: string | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
-  /** The shape of the chunk before, when that was one more piece of an open text and nothing else. */
-  #plain: { readonly shape: JsonShape; readonly name: string } | undefined;
+  #plain: PlainText | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -58,23 +65,21 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
-    const data = frame.data.trim();
-    if (data === '') return;
-    if (data === DONE) {
-      const events: CanonicalEvent[] = [];
-      this.#done(events);
-      out.push({ native: { dialect: 'chat', name: frame.event ?? '', text: DONE, json: null }, events });
-      return;
-    }
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
-    const plain = this.#plain;
-    const piece = repeat !== undefined && repeat.shape === plain?.shape && name === plain.name ? this.#piece(repeat) : undefined;
+    const piece = repeat === undefined ? undefined : this.#piece(repeat, name);
     if (repeat !== undefined && piece !== undefined) {
       out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: [piece] });
       return;
     }
+    const data = frame.data.trim();
+    if (data === '') return;
     const events: CanonicalEvent[] = [];
+    if (data === DONE) {
+      this.#done(events);
+      out.push({ native: { dialect: 'chat', name, text: DONE, json: null }, events });
+      return;
+    }
     const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
     const chunk = object(native.json, 'it is not an object');
     this.#plain = undefined;
@@ -87,12 +92,15 @@ export class ChatDecoder implements Stage<Frame, Step> {
       throw error;
     }
     const shape = native.repeat?.shape;
-    if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
+    if (this.#state === 'open' && isPlainText(events) && shape !== undefined)
+      this.#plain = { shape, name, hole: holeAt(shape, CONTENT) };
   }
 
   /** One more piece of the open text, like the chunk before: the same order and meaning, other words. Undefined where it is more. */
-  #piece(repeat: Repeat): CanonicalEvent | undefined {
-    const piece = holeValue(repeat, holeAt(repeat.shape, CONTENT));
+  #piece(repeat: Repeat, name: string): CanonicalEvent | undefined {
+    const plain = this.#plain;
+    if (repeat.shape !== plain?.shape || name !== plain.name) return undefined;
+    const piece = holeValue(repeat, plain.hole);
     return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
   }
 
