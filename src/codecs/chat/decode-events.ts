@@ -39,6 +39,7 @@ interface PlainText {
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
 export class ChatDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
   #state: UpstreamState = 'idle';
@@ -52,10 +53,6 @@ export class ChatDecoder implements Stage<Frame, Step> {
   constructor(context: DecodeContext) {
     this.#context = context;
     this.#answer = new Answer(context, awaitsCitations(context));
-  }
-
-  get ended(): boolean {
-    return this.#state === 'ended';
   }
 
   /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
@@ -197,6 +194,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #move(verb: UpstreamVerb): void {
     try {
       this.#state = advance('chat upstream stream', UPSTREAM, this.#state, verb);
+      this.ended = this.#state === 'ended';
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);

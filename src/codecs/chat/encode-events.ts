@@ -7,7 +7,7 @@ import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
 import type { Logprobs, OutputItem } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import { escapeJson, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
@@ -42,6 +42,7 @@ interface Open {
 }
 
 export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
+  ended = false;
   readonly #context: ResponseContext;
   readonly #native: NativeStream;
   readonly #legacy: boolean;
@@ -61,7 +62,6 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #details = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
-  #ended = false;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -70,12 +70,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#createdAt = context.createdAt;
   }
 
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   push(step: Step, out: Frame[]): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     const native = step.native?.dialect === 'chat' ? step.native : undefined;
     if (native !== undefined) this.#isNative = true;
     const isEnd = step.events.at(-1)?.type === 'response.end';
@@ -89,13 +85,13 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   end(out: Frame[]): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
   }
 
   fail(error: GatewayError, out: Frame[]): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.ended) return;
+    this.ended = true;
     out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
   }
 
@@ -104,7 +100,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       this.fail(outcome.error, out);
       return;
     }
-    this.#ended = true;
+    this.ended = true;
     if (this.#native.hasFinish) {
       this.#native.close(out);
       return;
@@ -291,15 +287,15 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#chunk([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
   }
 
-  /** A piece of plain text, which is most of what a stream says: only the piece is serialised. */
+  /** A piece of plain text, which is most of what a stream says: only the piece is written anew. */
   #text(text: string, out: Frame[]): void {
     if (!this.#hasRole) this.#role(out);
     this.#textEnds ??= {
-      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":`,
-      tail: `},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
+      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":"`,
+      tail: `"},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
     };
     const { head, tail } = this.#textEnds;
-    out.push({ event: undefined, data: `${head}${JSON.stringify(text)}${tail}`, oneLine: true });
+    out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
   }
 
   #delta(delta: JsonObject, out: Frame[] | undefined, logprobs: JsonObject | null = null): void {

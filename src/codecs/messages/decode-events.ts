@@ -34,6 +34,7 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 }
 
 class EventDecoder implements Stage<Frame, Step>, BlockHost {
+  ended = false;
   readonly context: DecodeContext;
   readonly #usage = new UsageReader();
   readonly #opened = new Set<number>();
@@ -51,10 +52,6 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   constructor(context: DecodeContext) {
     this.context = context;
-  }
-
-  get ended(): boolean {
-    return this.#state === 'ended';
   }
 
   nextIndex(): number {
@@ -145,6 +142,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #advance(verb: UpstreamVerb): void {
     this.#state = advance('message', UPSTREAM, this.#state, verb);
+    this.ended = this.#state === 'ended';
   }
 
   #startMessage(json: JsonObject, text: string, out: CanonicalEvent[]): boolean {

@@ -36,6 +36,7 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 }
 
 class ResponsesDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
@@ -44,10 +45,6 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
-  }
-
-  get ended(): boolean {
-    return this.#order.state === 'ended';
   }
 
   push(frame: Frame, out: Step[]): void {
@@ -86,7 +83,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   #accept(name: string, json: JsonObject): ItemTrack | undefined {
     try {
-      return this.#order.accept(name, json);
+      const track = this.#order.accept(name, json);
+      this.ended = this.#order.state === 'ended';
+      return track;
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault(
