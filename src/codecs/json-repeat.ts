@@ -196,7 +196,7 @@ function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefi
   const first = literals[0] ?? '';
   if (!standsAt(text, 0, first)) return undefined;
   // An array of the right length: one that is pushed to makes room for many.
-  const raws = literals.slice(1);
+  const raws = new Array<string>(holes.length);
   let at = first.length;
   for (let index = 0; index < holes.length; index++) {
     const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);

@@ -13,7 +13,7 @@ import { readTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
-import { saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { saysSomething, saysText, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, word } from './wire.ts';
 
@@ -28,7 +28,7 @@ const VARIES = [
   ['obfuscation'],
 ] as const;
 
-/** The chunk before, when that was one more piece of an open text and nothing else: the next of its shape moves no table. */
+/** The chunk before, when that was a piece of text and nothing else: the next of its shape moves no table. */
 interface PlainText {
   readonly shape: JsonShape;
   readonly name: string;
@@ -77,19 +77,14 @@ export class ChatDecoder implements Stage<Frame, Step> {
       out.push({ native: { dialect: 'chat', name, text: DONE, json: null }, events });
       return;
     }
-    const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
-    const chunk = object(native.json, 'it is not an object');
     this.#plain = undefined;
+    const known = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
+    const chunk = known === undefined ? readChunk(frame.data) : object(known.json, 'it is not an object');
+    this.#chunk(chunk, frame, events);
+    const native = known ?? this.#native(name, frame.data, chunk, events);
     out.push({ native, events });
-    try {
-      this.#chunk(chunk, frame, events);
-    } catch (error) {
-      // What the chunk said before it went wrong is not an answer.
-      out.pop();
-      throw error;
-    }
     const shape = native.repeat?.shape;
-    if (this.#state === 'open' && isPlainText(events) && shape !== undefined)
+    if (shape !== undefined && this.#state === 'open' && endsInText(events) && isPlain(chunk))
       this.#plain = { shape, name, hole: holeAt(shape, CONTENT) };
   }
 
@@ -101,9 +96,9 @@ export class ChatDecoder implements Stage<Frame, Step> {
     return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
   }
 
-  #parse(name: string, text: string): Native {
-    const json = readChunk(text);
-    const repeat = this.#repeats.learn(text, json);
+  /** A chunk that was parsed. One that says a piece of something is mostly followed by others like it. */
+  #native(name: string, text: string, json: JsonObject, events: readonly CanonicalEvent[]): Native {
+    const repeat = events.at(-1)?.type === 'item.delta' ? this.#repeats.learn(text, json) : undefined;
     return { dialect: 'chat', name, text, json, ...(repeat === undefined ? {} : { repeat }) };
   }
 
@@ -211,9 +206,16 @@ function awaitsCitations({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
-function isPlainText(events: readonly CanonicalEvent[]): boolean {
-  const [event] = events;
-  return events.length === 1 && event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+/** Whatever was said before, what is said last is a piece of text without logprobs. */
+function endsInText(events: readonly CanonicalEvent[]): boolean {
+  const event = events.at(-1);
+  return event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+}
+
+/** Of the answer the chunk has a piece of text and nothing else. */
+function isPlain(chunk: JsonObject): boolean {
+  const choice = firstChoice(chunk)?.choice;
+  return isObject(choice?.['delta']) && saysText(choice['delta']) && !isObject(choice['message']);
 }
 
 function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
