@@ -6,6 +6,7 @@
 import type { Dialect } from './canonical/dialect.ts';
 import type { Native } from './canonical/event.ts';
 import { type JsonObject, type JsonValue, parseJson } from './canonical/json.ts';
+import type { Frame } from './codec.ts';
 import { changesOf, type JsonEdit, type JsonPath, spanOf } from './json-text.ts';
 
 /** A text that was parsed, and where its holes are: values that may differ in the next text. */
@@ -148,6 +149,40 @@ export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonl
   }
   return next === changes.length ? literals : undefined;
 }
+
+/** What was spliced into one event is spliced into each that repeats it. One for each stream. */
+export class RepeatedEdits {
+  #known:
+    | { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[]; readonly oneLine: boolean }
+    | undefined;
+
+  /** The frame of an event that repeats the one that was noted; undefined for every other. */
+  apply(native: Native, event: string | undefined): Frame | undefined {
+    const known = this.#known;
+    const { repeat } = native;
+    if (known === undefined || repeat === undefined || repeat.shape !== known.shape || native.name !== known.name)
+      return undefined;
+    const { literals, oneLine } = known;
+    return { event, data: literals === repeat.shape.literals ? native.text : fill(literals, repeat.raws), oneLine };
+  }
+
+  /** `edits` are what is spliced into this event, and they do not depend on what is in its holes. */
+  note({ repeat, name }: Native, edits: readonly JsonEdit[]): void {
+    this.#known = undefined;
+    if (repeat === undefined) return;
+    const { shape } = repeat;
+    const literals = edits.length === 0 ? shape.literals : editShape(shape, edits);
+    if (literals === undefined) return;
+    this.#known = { shape, name, literals, oneLine: !literals.some((literal) => LINE_END.test(literal)) };
+  }
+
+  /** What follows is spliced differently. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}
+
+const LINE_END = /[\r\n]/;
 
 /** The text of literals with the raw values between them. */
 export function fill(literals: readonly string[], raws: readonly string[]): string {
