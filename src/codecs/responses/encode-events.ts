@@ -6,7 +6,7 @@
 import type { SealingStage } from '../../streams/stage.ts';
 import type { GatewayError } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
@@ -42,13 +42,17 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
 
   constructor(context: ResponseContext) {
     this.#context = context;
-    this.#emit = (name, body) => {
-      // Event names are our own and need no escaping; no event is without members.
-      const data = `{"type":"${name}","sequence_number":${this.#sequence},${JSON.stringify(body).slice(1)}`;
-      this.#sequence += 1;
-      this.#out.push({ event: name, data, oneLine: true });
-    };
-    this.#writer = new ItemWriter(context, this.#emit);
+    this.#emit = (name, body) => this.#say(name, JSON.stringify(body).slice(1));
+    this.#writer = new ItemWriter(context, this.#emit, (name, head, piece, tail) => {
+      this.#say(name, `${head}${escapeJson(piece)}${tail}`);
+    });
+  }
+
+  /** Event names are our own and need no escaping; no event is without members. */
+  #say(name: string, members: string): void {
+    const data = `{"type":"${name}","sequence_number":${this.#sequence},${members}`;
+    this.#sequence += 1;
+    this.#out.push({ event: name, data, oneLine: true });
   }
 
   push(step: Step, out: Frame[]): void {

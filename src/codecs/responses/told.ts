@@ -38,6 +38,9 @@ export interface ToldItem {
 /** Says one event; the encoder adds type and sequence number. */
 export type Emit = (name: string, body: JsonObject) => void;
 
+/** As {@link Emit}, of a piece of text: the members as JSON text before and behind it. */
+export type EmitPiece = (name: string, head: string, piece: string, tail: string) => void;
+
 export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   return {
     outputIndex,
