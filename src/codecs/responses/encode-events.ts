@@ -10,19 +10,28 @@ import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
+import { holeAt, holeValue, RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { checkRepresentable } from './images.ts';
 import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { announceItem, sayContent } from './say-item.ts';
-import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
+import { closeItem, type Emit, finishedItems, noteNative, type ToldItem, type ToldPart, toldText } from './told.ts';
+import { DELTA, SEQUENCE_NUMBER } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
 
 export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
   return new ResponsesEncoder(context);
+}
+
+/** The delta before, of a native text: where the next like it has its piece and its number. */
+interface Running {
+  readonly part: ToldPart;
+  readonly piece: number;
+  readonly number: number;
 }
 
 class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
@@ -37,6 +46,9 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
+  /** Of deltas that go out as they came. */
+  readonly #repeated = new RepeatedEdits();
+  #running: Running | undefined;
   /** Where `#emit` writes: the batch of the current call. */
   #out: Frame[] = [];
 
@@ -117,6 +129,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
+    if (this.#continues(native)) return;
     const { name, json } = native;
     if (!isObject(json)) return;
     for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
@@ -138,6 +151,29 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
     noteNative(this.#native, name, json, text);
+    this.#run(native, json, edits);
+  }
+
+  /** True for a delta like the one before, which is said and noted. */
+  #continues(native: Native): boolean {
+    const running = this.#running;
+    const frame = running === undefined || this.#isRenumbered ? undefined : this.#repeated.apply(native, native.name);
+    if (running === undefined || frame === undefined || native.repeat === undefined) return false;
+    running.part.text += String(holeValue(native.repeat, running.piece));
+    if (running.number !== -1) this.#sequence = Math.max(this.#sequence, Number(holeValue(native.repeat, running.number)) + 1);
+    this.#out.push(frame);
+    return true;
+  }
+
+  #run(native: Native, json: JsonObject, edits: readonly JsonEdit[]): void {
+    this.#running = undefined;
+    this.#repeated.forget();
+    const { repeat } = native;
+    const part = repeat === undefined || edits.length > 0 ? undefined : toldText(this.#native, native.name, json);
+    const piece = repeat === undefined ? -1 : holeAt(repeat.shape, DELTA);
+    if (repeat === undefined || part === undefined || piece === -1) return;
+    this.#repeated.note(native, edits);
+    this.#running = { part, piece, number: holeAt(repeat.shape, SEQUENCE_NUMBER) };
   }
 
   /** An item that is only said to be done gets its beginning first: clients place what follows by the items they know. */

@@ -173,6 +173,12 @@ export function noteNative(items: Map<number, ToldItem>, name: string, body: Jso
   if (known !== undefined) noteChild(known, name, body);
 }
 
+/** The part that a native `output_text.delta` belongs to; undefined for every other event. */
+export function toldText(items: ReadonlyMap<number, ToldItem>, name: string, body: JsonObject): ToldPart | undefined {
+  if (name !== 'response.output_text.delta') return undefined;
+  return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
+}
+
 function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   const isSummary = body['summary_index'] !== undefined;
   const parts = isSummary ? item.summary : item.content;
