@@ -6,7 +6,7 @@
 /** What lmdb-js calls to write and read a value. */
 export interface Encoder<V> {
   readonly copyBuffers?: boolean;
-  encode(value: V, mode: number): Uint8Array | string;
+  encode(value: V, mode: number): Uint8Array;
   decode(bytes: Uint8Array, options: unknown): V;
 }
 
@@ -18,7 +18,7 @@ export function textEncoder<V>(
   { text, value }: { text(row: V): string; value(stored: unknown): V },
 ): Encoder<V> {
   return {
-    encode: (row: V | string) => (typeof row === 'string' ? row : text(row)),
+    encode: (row: V | string) => bytesOf(typeof row === 'string' ? row : text(row)),
     decode: (bytes, options) => {
       // In MessagePack that byte is a whole value: a number.
       const isText = bytes[0] === LIST && bytes.length > 1;
@@ -37,6 +37,16 @@ const ESCAPED_SURROGATE = '\\ud';
 
 function wellFormed(_: string, value: unknown): unknown {
   return typeof value === 'string' ? value.toWellFormed() : value;
+}
+
+/** Every put of the store is done with the bytes when it returns, so that all can share one place. lmdb-js reads from `start` to `end`. */
+const SHARED = Object.assign(Buffer.allocUnsafeSlow(64 * 1024), { start: 0, end: 0 });
+const MOST_BYTES_A_UNIT = 3;
+
+function bytesOf(text: string): Uint8Array {
+  if (text.length * MOST_BYTES_A_UNIT > SHARED.length) return Buffer.from(text);
+  SHARED.end = SHARED.write(text);
+  return SHARED;
 }
 
 function utf8({ buffer, byteOffset, length }: Uint8Array): string {
