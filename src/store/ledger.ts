@@ -105,9 +105,13 @@ export interface Ledger {
 /** The hash before the first row. */
 export const FIRST_HASH = '0'.repeat(64);
 
-/** Every field of a row but its hash, in a fixed order: a JSON list. */
-export function journalText(row: Omit<JournalRow, 'hash'>): string {
-  const { seq, atMs, kind, ref, from, to, nanos, accountId = null, keyId = null, by = null, note = null } = row;
+type Unhashed = Omit<JournalRow, 'hash' | 'by' | 'note'> & {
+  readonly by?: string | undefined;
+  readonly note?: string | undefined;
+};
+
+/** Every field of a row but its hash, in a fixed order: a JSON list. Absent ones are null there. */
+export function journalText({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note }: Unhashed): string {
   return JSON.stringify([seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]);
 }
 

@@ -117,7 +117,7 @@ export class Work {
     const head = this.#journalHead();
     const seq = head.seq + 1;
     // What is hashed is what comes back.
-    const words = { ref: storable(ref), ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
+    const words = { ref: storable(ref), by: by && storable(by), note: note && storable(note) };
     const text = journalText({ ...movement, ...words, seq });
     const hash = chainHash(head.hash, text);
     this.#head = { seq, hash };
