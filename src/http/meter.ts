@@ -62,7 +62,7 @@ export class Meter {
   }
 
   /** Before anything is sent upstream. Settles when it is on disk; undefined, and nobody waits, unless durability is `strict`. */
-  open(): Promise<void> | undefined {
+  open(): PromiseLike<void> | undefined {
     const { gateway, config, requestId, route, startedAtMs } = this.#call;
     const { key, account } = this.#admitted.principal;
     const written = gateway.store.settlements.open({
@@ -107,7 +107,7 @@ export class Meter {
   }
 
   /** Once: later calls do nothing. Settles when the charge is on disk; undefined, and nobody waits, unless durability is `strict`. */
-  settle(ending: Ending): Promise<unknown> | undefined {
+  settle(ending: Ending): PromiseLike<unknown> | undefined {
     if (this.#settled) return undefined;
     this.#settled = true;
     const { gateway, config } = this.#call;
