@@ -72,6 +72,24 @@ const STREAMS: readonly Pieces[] = [
     write: (content, at) => ({ ...chunk({ content }), created: 1_760_000_000 + at }),
   },
   {
+    name: 'text of another candidate',
+    dialect: 'chat',
+    before: [],
+    write: (content) => ({
+      ...chunk({}),
+      choices: [
+        { index: 1, delta: { content }, finish_reason: null },
+        { index: 0, delta: { content: 'same' }, finish_reason: null },
+      ],
+    }),
+  },
+  {
+    name: 'arguments of a call that is named again',
+    dialect: 'chat',
+    before: [],
+    write: (piece) => chunk({ tool_calls: [{ function: { name: 'f', arguments: piece } }] }),
+  },
+  {
     name: 'arguments',
     dialect: 'chat',
     before: [chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }] })],
