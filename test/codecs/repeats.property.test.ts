@@ -119,6 +119,51 @@ const STREAMS: readonly Pieces[] = [
       }),
     }),
   ),
+  {
+    name: 'arguments',
+    dialect: 'responses',
+    before: [
+      { type: 'response.created', sequence_number: 0, response: { id: 'r', object: 'response', output: [] } },
+      {
+        type: 'response.output_item.added',
+        sequence_number: 1,
+        output_index: 0,
+        item: { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '' },
+      },
+    ],
+    write: (delta, at) => ({
+      type: 'response.function_call_arguments.delta',
+      sequence_number: at + 2,
+      item_id: 'fc_1',
+      output_index: 0,
+      delta,
+    }),
+  },
+  ...['reasoning_text', 'reasoning_summary_text'].map(
+    (said): Pieces => ({
+      name: said,
+      dialect: 'responses',
+      before: [
+        { type: 'response.created', sequence_number: 0, response: { id: 'r', object: 'response', output: [] } },
+        {
+          type: 'response.output_item.added',
+          sequence_number: 1,
+          output_index: 0,
+          item: { id: 'rs_1', type: 'reasoning', summary: [] },
+        },
+        said === 'reasoning_text'
+          ? { type: 'response.content_part.added', content_index: 0, part: { type: 'reasoning_text', text: '' } }
+          : { type: 'response.reasoning_summary_part.added', summary_index: 0, part: { type: 'summary_text', text: '' } },
+      ].map((event) => ({ output_index: 0, item_id: 'rs_1', ...event })),
+      write: (delta) => ({
+        type: `response.${said}.delta`,
+        item_id: 'rs_1',
+        output_index: 0,
+        ...(said === 'reasoning_text' ? { content_index: 0 } : { summary_index: 0 }),
+        delta,
+      }),
+    }),
+  ),
   { ...block({ type: 'text', text: '' }), write: (text) => delta({ type: 'text_delta', text }) },
   { ...block({ type: 'thinking', thinking: '' }), write: (thinking) => delta({ type: 'thinking_delta', thinking }) },
   {
