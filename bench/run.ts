@@ -38,7 +38,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   streams: () => streams(rounds),
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
-  relay: () => relay(rounds, { rivals: values.rival, nodeArgs }),
+  relay: () => relay(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds),
   admission: () => admission(rounds),

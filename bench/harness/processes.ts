@@ -1,5 +1,5 @@
 /** Child processes of a bench: started, waited for, measured by the operating system, ended. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { LoadResult } from './load.ts';
@@ -46,11 +46,19 @@ export async function started(child: ChildProcessWithoutNullStreams): Promise<St
   return { process: child, pid: child.pid ?? 0, port, line: () => Promise.race([line(), exit]), stop: () => stop(child) };
 }
 
-export async function stop(child: ChildProcessWithoutNullStreams): Promise<void> {
+export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGKILL');
+  child.kill(signal);
   await gone;
+}
+
+/** A process and those that it started, and they. Linux only. */
+export function family(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(family)];
 }
 
 /** Processor time of a process and its threads in microseconds, as the kernel counts it. Linux only. */
