@@ -16,6 +16,7 @@ import { codecsAlone, pipeline, scaling, streams } from './suites/in-process.ts'
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
+import { rivals } from './suites/rivals.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
 
@@ -26,6 +27,7 @@ const { values, positionals } = parseArgs({
     streams: { type: 'string', default: '2000' },
     out: { type: 'string', default: 'bench/results/latest.json' },
     html: { type: 'string' },
+    'upstream-port': { type: 'string', default: '0' },
     rival: { type: 'string', multiple: true, default: [] },
     // As `npm start` has it.
     'node-args': { type: 'string', default: '--max-semi-space-size=64' },
@@ -39,6 +41,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, nodeArgs),
+  rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
   dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds),
   admission: () => admission(rounds),
