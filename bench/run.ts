@@ -19,6 +19,7 @@ import { relay } from './suites/relay.ts';
 import { rivals } from './suites/rivals.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
+import { workers } from './suites/workers.ts';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -42,6 +43,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, nodeArgs),
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
+  workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds),
   admission: () => admission(rounds),

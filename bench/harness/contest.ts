@@ -9,6 +9,8 @@ export interface Contestant {
   /** Processes whose processor time counts. None: it is not known. */
   readonly pids: readonly number[];
   readonly job: Omit<LoadJob, 'count' | 'concurrency'>;
+  /** Instead of the contest's. */
+  readonly concurrency?: number;
 }
 
 export interface Contest {
@@ -46,9 +48,9 @@ export async function contest<All extends Each<All, Contestant>>(
   contestants: All,
   { rounds, count, concurrency, warmAtMost }: Contest,
 ): Promise<Each<All, Laps>> {
-  const lap = async ({ pids, job }: Contestant): Promise<Lap> => {
+  const lap = async ({ pids, job, ...own }: Contestant): Promise<Lap> => {
     const before = microsOf(pids);
-    const { wallMs, done } = await load.run({ ...job, count, concurrency });
+    const { wallMs, done } = await load.run({ ...job, count, concurrency, ...own });
     return { micros: (microsOf(pids) - before) / count, perSecond: (done / wallMs) * 1000 };
   };
   const all = Object.entries<Contestant>(contestants).map(([name, contestant]) => {
