@@ -25,7 +25,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '5' },
-    streams: { type: 'string', default: '2000' },
+    streams: { type: 'string', default: '10000' },
     out: { type: 'string', default: 'bench/results/latest.json' },
     html: { type: 'string' },
     'upstream-port': { type: 'string', default: '0' },
@@ -47,7 +47,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds),
   admission: () => admission(rounds),
-  memory: () => memory(Number(values.streams)),
+  memory: () => memory(Number(values.streams), nodeArgs),
   'event-loop': () => eventLoop(),
   'start-up': () => startUp(rounds),
   scaling: () => scaling(rounds),

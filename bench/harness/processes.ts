@@ -77,6 +77,12 @@ export function residentBytes(pid: number): number {
   return Number(kib) * 1024;
 }
 
+/** How many files (and so connections) a process here may have open. Node takes the hard limit when it starts. Linux only. */
+export function mostOpenFiles(): number {
+  const limit = /^Max open files +\S+ +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? '1024';
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
+}
+
 export class Load {
   readonly #started: Started;
   private constructor(startedLoad: Started) {
