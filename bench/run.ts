@@ -12,11 +12,12 @@ import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
 import { figure, reportHtml, type Results } from './report.ts';
 import { dispatching } from './suites/dispatch.ts';
-import { codecsAlone, pipeline, scaling, streams } from './suites/in-process.ts';
+import { codecsAlone, pipeline, streams } from './suites/in-process.ts';
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
 import { rivals } from './suites/rivals.ts';
+import { scaling } from './suites/scaling.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
@@ -50,7 +51,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   memory: () => memory(Number(values.streams), nodeArgs),
   'event-loop': () => eventLoop(),
   'start-up': () => startUp(rounds),
-  scaling: () => scaling(rounds),
+  scaling: () => scaling(rounds, nodeArgs),
 };
 
 if (positionals[0] === 'compare') {

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_PATHS, requestBody } from '../fixtures.ts';
 import { type Gateway, modelOf, startGateway } from '../harness/gateway.ts';
 import { Load, processorMicros, residentBytes, startHarness } from '../harness/processes.ts';
-import { median, type Row, spread } from '../harness/statistics.ts';
+import { median, ratioRow, type Row, seriesRows } from '../harness/statistics.ts';
 
 const UPSTREAMS = ['responses', 'chat', 'messages'] as const;
 const SHAPES = [
@@ -52,17 +52,9 @@ async function turns(gateway: Gateway, http: Load, sockets: Load, rounds: number
           if (round > 0) micros[name].push((processorMicros(gateway.pid) - before) / count);
         }
       }
-      const ratios = micros.socket.map((value, round) => value / (micros.sse[round] ?? Number.NaN));
-      rows.push({
-        suite: 'websocket',
-        name: `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`,
-        unit: 'µs of processor time a turn',
-        floor: median(micros.sse),
-        subject: median(micros.socket),
-        ratio: median(ratios),
-        spread: spread(ratios),
-        goal: 1.2,
-      });
+      const name = `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`;
+      const unit = 'µs of processor time a turn';
+      rows.push(ratioRow({ suite: 'websocket', name, unit, goal: 1.2 }, micros.sse, micros.socket));
     }
   }
   return rows;
@@ -88,10 +80,9 @@ async function idleConnections(gateway: Gateway, sockets: Load): Promise<Row> {
   };
 }
 
-/** The last row is the exponent that fits best; 1 is linear. */
 async function conversations(gateway: Gateway, sockets: Load, rounds: number): Promise<Row[]> {
   const body = requestBody('responses', modelOf('messages', 'full-flow'), true);
-  const points: { readonly at: number; readonly micros: number }[] = [];
+  const points: { readonly at: number; readonly cost: number }[] = [];
   for (const at of TURNS) {
     const job = { url: urlOf(gateway), headers: headersOf(gateway), body, mustHold: '"type":"response.completed"' };
     const measured: number[] = [];
@@ -100,27 +91,8 @@ async function conversations(gateway: Gateway, sockets: Load, rounds: number): P
       await sockets.run({ ...job, count: at * CONVERSATIONS, concurrency: 1, conversation: at });
       if (round > 0) measured.push((processorMicros(gateway.pid) - before) / CONVERSATIONS);
     }
-    points.push({ at, micros: median(measured) });
+    points.push({ at, cost: median(measured) });
   }
-  const series = 'turns of one conversation over WebSocket';
-  const rows: Row[] = points.map(({ at, micros }) => ({
-    suite: 'websocket',
-    name: `${series}: ${at}`,
-    unit: 'µs of processor time in all',
-    subject: micros,
-    series,
-    at,
-  }));
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return rows;
-  const exponent = Math.log(last.micros / first.micros) / Math.log(last.at / first.at);
-  rows.push({
-    suite: 'websocket',
-    name: `${series}: exponent`,
-    unit: '1 is linear',
-    subject: exponent,
-    goal: 1.15,
-    goalIs: 'subject',
-  });
-  return rows;
+  const name = 'turns of one conversation over WebSocket';
+  return seriesRows({ suite: 'websocket', name, unit: 'µs of processor time in all' }, points);
 }
