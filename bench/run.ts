@@ -22,10 +22,12 @@ import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
 
-const { values, positionals } = parseArgs({
+const { values, positionals, tokens } = parseArgs({
   allowPositionals: true,
+  tokens: true,
   options: {
     rounds: { type: 'string', default: '5' },
+    turns: { type: 'string', default: '5' },
     streams: { type: 'string', default: '10000' },
     out: { type: 'string', default: 'bench/results/latest.json' },
     html: { type: 'string' },
@@ -54,10 +56,21 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   scaling: () => scaling(rounds, nodeArgs),
 };
 
+/** What `compare` looks at when nothing is named: no processes, no sockets, minutes. */
+const COMPARED = ['codecs', 'pipeline'];
+const OF_COMPARE = ['turns', 'out', 'html'];
+
+/** As a run at another commit should get them. */
+function optionsGiven(): string[] {
+  return tokens.flatMap((token) =>
+    token.kind === 'option' && !OF_COMPARE.includes(token.name) ? [`--${token.name}=${token.value}`] : [],
+  );
+}
+
 if (positionals[0] === 'compare') {
   const [, before, after = 'HEAD', ...suites] = positionals;
   if (before === undefined) throw new Error('compare needs a commit');
-  compare(before, after, [...suites, '--rounds', values.rounds]);
+  compare(before, after, Number(values.turns), [...(suites.length > 0 ? suites : COMPARED), ...optionsGiven()]);
 } else if (positionals[0] === 'guard') {
   process.exitCode = guard() ? 0 : 1;
 } else {
