@@ -7,7 +7,8 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median, type Row } from './harness/statistics.ts';
-import { figure, type Results } from './report.ts';
+import { figure } from './plots.ts';
+import type { Results } from './report.ts';
 
 const ROOT = new URL('..', import.meta.url).pathname;
 

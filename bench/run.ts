@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util';
 import { compare } from './compare.ts';
 import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
-import { figure, reportHtml, type Results } from './report.ts';
+import { figure } from './plots.ts';
+import { reportHtml, type Results } from './report.ts';
 import { dispatching } from './suites/dispatch.ts';
 import { codecsAlone, pipeline, streams } from './suites/in-process.ts';
 import { memory } from './suites/memory.ts';
@@ -82,8 +83,10 @@ async function run(names: readonly string[]): Promise<void> {
   for (const name of names) {
     const suite = SUITES[name];
     if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
-    console.error(`${name} …`);
+    const started = performance.now();
+    process.stderr.write(`${name} … `);
     rows.push(...(await suite()));
+    process.stderr.write(`${Math.round((performance.now() - started) / 1000)} s\n`);
   }
   console.table(rows.map(line));
   const results: Results = {
@@ -91,6 +94,7 @@ async function run(names: readonly string[]): Promise<void> {
     cpu: cpus()[0]?.model,
     cores: availableParallelism(),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
+    at: new Date().toISOString(),
     command: `npm run bench -- ${process.argv.slice(2).join(' ')}`,
     rows,
   };

@@ -12,6 +12,8 @@ export interface Rival {
   readonly url: string;
   /** Processes whose processor time is its own; none where that is not known. */
   readonly pids: readonly number[];
+  /** The whole answers a second that are wanted of Mizu, as a multiple of its. */
+  readonly goal?: number;
   /** For an upstream of the dialect; undefined: it cannot be told so in a request, or does not convert that. */
   headers(upstream: 'chat' | 'messages'): Readonly<Record<string, string>> | undefined;
   stop(): Promise<void>;
@@ -70,6 +72,7 @@ async function startPortkey(path: string, upstreamUrl: string): Promise<Rival> {
     name: 'Portkey',
     url: `http://127.0.0.1:${port}/v1${CHAT}`,
     pids: [child.pid ?? 0],
+    goal: 5,
     headers: (upstream) => ({
       authorization: 'Bearer x',
       'x-portkey-provider': PROVIDERS[upstream],
