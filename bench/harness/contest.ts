@@ -11,6 +11,7 @@ export interface Contestant {
   readonly job: Omit<LoadJob, 'count' | 'concurrency'>;
   /** Instead of the contest's. */
   readonly concurrency?: number;
+  readonly load?: Load;
 }
 
 export interface Contest {
@@ -50,7 +51,7 @@ export async function contest<All extends Each<All, Contestant>>(
 ): Promise<Each<All, Laps>> {
   const lap = async ({ pids, job, ...own }: Contestant): Promise<Lap> => {
     const before = microsOf(pids);
-    const { wallMs, done } = await load.run({ ...job, count, concurrency, ...own });
+    const { wallMs, done } = await (own.load ?? load).run({ ...job, count, concurrency: own.concurrency ?? concurrency });
     return { micros: (microsOf(pids) - before) / count, perSecond: (done / wallMs) * 1000 };
   };
   const all = Object.entries<Contestant>(contestants).map(([name, contestant]) => {

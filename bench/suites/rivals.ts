@@ -28,7 +28,10 @@ const CASES: readonly Case[] = [
   { name: 'full flow, messages upstream to chat', shape: 'full-flow', upstream: 'messages' },
 ];
 
-const LAP = { count: 500, concurrency: 8, warmAtMost: 6_000 } as const;
+const LAPS = {
+  whole: { count: 1_000, concurrency: 8, warmAtMost: 20_000 },
+  'full-flow': { count: 400, concurrency: 8, warmAtMost: 20_000 },
+} as const;
 
 export async function rivals(rounds: number, options: RivalOptions): Promise<Row[]> {
   if (options.rivals.length === 0) return [];
@@ -86,7 +89,7 @@ async function against(rival: Rival, each: Case, { gateway, floor }: Own, load: 
       mustHold: answerHolds(each.upstream, stream),
     },
   };
-  const laps = await contest(load, { theirs, ours, bare }, { rounds, ...LAP });
+  const laps = await contest(load, { theirs, ours, bare }, { rounds, ...LAPS[each.shape] });
   const rate = { suite: 'rivals', unit: 'requests a second (more is better)', atLeast: true as const };
   const time = { suite: 'rivals', unit: 'µs of processor time a request' };
   const name = `${each.name}; floor: ${rival.name}`;

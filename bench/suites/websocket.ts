@@ -4,14 +4,15 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_PATHS, requestBody } from '../fixtures.ts';
+import { contest } from '../harness/contest.ts';
 import { type Gateway, modelOf, startGateway } from '../harness/gateway.ts';
 import { Load, processorMicros, residentBytes, startHarness } from '../harness/processes.ts';
 import { median, ratioRow, type Row, seriesRows } from '../harness/statistics.ts';
 
 const UPSTREAMS = ['responses', 'chat', 'messages'] as const;
 const SHAPES = [
-  { shape: 'full-flow', count: 400, concurrency: 8 },
-  { shape: 'paced', count: 200, concurrency: 32 },
+  { shape: 'full-flow', count: 500, concurrency: 8, warmAtMost: 10_000 },
+  { shape: 'paced', count: 200, concurrency: 32, warmAtMost: 1_000 },
 ] as const;
 const CONNECTIONS = 1_000;
 const TURNS = [10, 25, 50, 100] as const;
@@ -36,25 +37,21 @@ const headersOf = (gateway: Gateway): Record<string, string> => ({ authorization
 async function turns(gateway: Gateway, http: Load, sockets: Load, rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const dialect of UPSTREAMS) {
-    for (const { shape, count, concurrency } of SHAPES) {
+    for (const { shape, ...laps } of SHAPES) {
       const body = requestBody('responses', modelOf(dialect, shape), true);
-      const job = { headers: headersOf(gateway), body, mustHold: '"type":"response.completed"', count, concurrency };
-      const run = {
-        sse: () => http.run({ ...job, url: gateway.url + CLIENT_PATHS.responses }),
-        socket: () => sockets.run({ ...job, url: urlOf(gateway) }),
-      };
-      const micros = { sse: [] as number[], socket: [] as number[] };
-      for (let round = 0; round <= rounds; round++) {
-        for (const name of round % 2 === 0 ? (['sse', 'socket'] as const) : (['socket', 'sse'] as const)) {
-          const before = processorMicros(gateway.pid);
-          await run[name]();
-          // The first round warms both.
-          if (round > 0) micros[name].push((processorMicros(gateway.pid) - before) / count);
-        }
-      }
+      const job = { headers: headersOf(gateway), body, mustHold: '"type":"response.completed"' };
+      const pids = [gateway.pid];
+      const { sse, socket } = await contest(
+        http,
+        {
+          sse: { pids, job: { ...job, url: gateway.url + CLIENT_PATHS.responses } },
+          socket: { pids, job: { ...job, url: urlOf(gateway) }, load: sockets },
+        },
+        { rounds, ...laps },
+      );
       const name = `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`;
       const unit = 'µs of processor time a turn';
-      rows.push(ratioRow({ suite: 'websocket', name, unit, goal: 1.2 }, micros.sse, micros.socket));
+      rows.push(ratioRow({ suite: 'websocket', name, unit, goal: 1.2 }, sse.micros, socket.micros));
     }
   }
   return rows;
