@@ -13,7 +13,7 @@ import { readTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
-import { saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { saysSomething, saysText, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, word } from './wire.ts';
 
@@ -28,9 +28,18 @@ const VARIES = [
   ['obfuscation'],
 ] as const;
 
+/** The chunk before, when that was a piece of text and nothing else: the next of its shape moves no table. */
+interface PlainText {
+  readonly shape: JsonShape;
+  readonly name: string;
+  /** Where its shape has the piece. */
+  readonly hole: number;
+}
+
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
 export class ChatDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
   #state: UpstreamState = 'idle';
@@ -39,16 +48,11 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #serviceTier: string | undefined;
   #finish: string | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
-  /** The shape of the chunk before, when that was one more piece of an open text and nothing else. */
-  #plain: { readonly shape: JsonShape; readonly name: string } | undefined;
+  #plain: PlainText | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
     this.#answer = new Answer(context, awaitsCitations(context));
-  }
-
-  get ended(): boolean {
-    return this.#state === 'ended';
   }
 
   /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
@@ -58,47 +62,43 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
-    const data = frame.data.trim();
-    if (data === '') return;
-    if (data === DONE) {
-      const events: CanonicalEvent[] = [];
-      this.#done(events);
-      out.push({ native: { dialect: 'chat', name: frame.event ?? '', text: DONE, json: null }, events });
-      return;
-    }
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
-    const plain = this.#plain;
-    const piece = repeat !== undefined && repeat.shape === plain?.shape && name === plain.name ? this.#piece(repeat) : undefined;
+    const piece = repeat === undefined ? undefined : this.#piece(repeat, name);
     if (repeat !== undefined && piece !== undefined) {
       out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: [piece] });
       return;
     }
+    const data = frame.data.trim();
+    if (data === '') return;
     const events: CanonicalEvent[] = [];
-    const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
-    const chunk = object(native.json, 'it is not an object');
-    this.#plain = undefined;
-    out.push({ native, events });
-    try {
-      this.#chunk(chunk, frame, events);
-    } catch (error) {
-      // What the chunk said before it went wrong is not an answer.
-      out.pop();
-      throw error;
+    if (data === DONE) {
+      this.#done(events);
+      out.push({ native: { dialect: 'chat', name, text: DONE, json: null }, events });
+      return;
     }
+    this.#plain = undefined;
+    const known = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
+    const chunk = known === undefined ? readChunk(frame.data) : object(known.json, 'it is not an object');
+    this.#chunk(chunk, frame, events);
+    const native = known ?? this.#native(name, frame.data, chunk, events);
+    out.push({ native, events });
     const shape = native.repeat?.shape;
-    if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
+    if (shape !== undefined && this.#state === 'open' && endsInText(events) && isPlain(chunk))
+      this.#plain = { shape, name, hole: holeAt(shape, CONTENT) };
   }
 
   /** One more piece of the open text, like the chunk before: the same order and meaning, other words. Undefined where it is more. */
-  #piece(repeat: Repeat): CanonicalEvent | undefined {
-    const piece = holeValue(repeat, holeAt(repeat.shape, CONTENT));
+  #piece(repeat: Repeat, name: string): CanonicalEvent | undefined {
+    const plain = this.#plain;
+    if (repeat.shape !== plain?.shape || name !== plain.name) return undefined;
+    const piece = holeValue(repeat, plain.hole);
     return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
   }
 
-  #parse(name: string, text: string): Native {
-    const json = readChunk(text);
-    const repeat = this.#repeats.learn(text, json);
+  /** A chunk that was parsed. One that says a piece of something is mostly followed by others like it. */
+  #native(name: string, text: string, json: JsonObject, events: readonly CanonicalEvent[]): Native {
+    const repeat = events.at(-1)?.type === 'item.delta' ? this.#repeats.learn(text, json) : undefined;
     return { dialect: 'chat', name, text, json, ...(repeat === undefined ? {} : { repeat }) };
   }
 
@@ -189,6 +189,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #move(verb: UpstreamVerb): void {
     try {
       this.#state = advance('chat upstream stream', UPSTREAM, this.#state, verb);
+      this.ended = this.#state === 'ended';
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
@@ -205,9 +206,16 @@ function awaitsCitations({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
-function isPlainText(events: readonly CanonicalEvent[]): boolean {
-  const [event] = events;
-  return events.length === 1 && event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+/** Whatever was said before, what is said last is a piece of text without logprobs. */
+function endsInText(events: readonly CanonicalEvent[]): boolean {
+  const event = events.at(-1);
+  return event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+}
+
+/** Of the answer the chunk has a piece of text and nothing else. */
+function isPlain(chunk: JsonObject): boolean {
+  const choice = firstChoice(chunk)?.choice;
+  return isObject(choice?.['delta']) && saysText(choice['delta']) && !isObject(choice['message']);
 }
 
 function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {

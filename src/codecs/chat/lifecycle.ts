@@ -65,6 +65,12 @@ export function saysSomething(delta: { readonly [key: string]: JsonValue | undef
   return false;
 }
 
+/** True when the delta says a piece of text and no other piece of the answer. */
+export function saysText(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+  for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === 'content')) return false;
+  return true;
+}
+
 function isEmpty(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }

@@ -16,19 +16,19 @@ import { statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems } from './repeated.ts';
-import { malformed, stringOf, wordOf } from './wire.ts';
+import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
 const TEXT_DELTA = 'response.output_text.delta';
-const DELTA = ['delta'] as const;
-/** What differs between two events of one stream. */
-const VARIES = [DELTA, ['sequence_number'], ['obfuscation']] as const;
+const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
 /** The event before, when that was a piece of text without logprobs: the next of its shape moves no table. */
 interface PlainText {
   readonly shape: JsonShape;
   readonly slot: Slot;
   readonly contentIndex: number;
+  /** Where its shape has the piece. */
+  readonly hole: number;
 }
 
 export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
@@ -36,6 +36,7 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 }
 
 class ResponsesDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
@@ -44,10 +45,6 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
-  }
-
-  get ended(): boolean {
-    return this.#order.state === 'ended';
   }
 
   push(frame: Frame, out: Step[]): void {
@@ -62,7 +59,13 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const json = parseFrame(frame);
     const learnt = repeat ?? this.#repeats.learn(frame.data, json);
     const name = nameOf(frame, json);
-    const native: Native = { dialect: DIALECT, name, text: frame.data, json };
+    const native: Native = {
+      dialect: DIALECT,
+      name,
+      text: frame.data,
+      json,
+      ...(learnt === undefined ? {} : { repeat: learnt }),
+    };
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
@@ -70,11 +73,13 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (json['type'] !== TEXT_DELTA || track === undefined || learnt === undefined) return;
     const slot = this.#items.slots.get(track.outputIndex);
     const isBare = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
-    if (slot !== undefined && isBare) this.#plain = { shape: learnt.shape, slot, contentIndex: Number(json['content_index']) };
+    if (slot === undefined || !isBare) return;
+    const { shape } = learnt;
+    this.#plain = { shape, slot, contentIndex: Number(json['content_index']), hole: holeAt(shape, DELTA) };
   }
 
-  #continues(repeat: Repeat, { slot, contentIndex }: PlainText, events: CanonicalEvent[]): boolean {
-    const piece = holeValue(repeat, holeAt(repeat.shape, DELTA));
+  #continues(repeat: Repeat, { slot, contentIndex, hole }: PlainText, events: CanonicalEvent[]): boolean {
+    const piece = holeValue(repeat, hole);
     if (typeof piece !== 'string') return false;
     this.#items.textDelta(slot, contentIndex, piece, undefined, events);
     return true;
@@ -86,7 +91,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   #accept(name: string, json: JsonObject): ItemTrack | undefined {
     try {
-      return this.#order.accept(name, json);
+      const track = this.#order.accept(name, json);
+      this.ended = this.#order.state === 'ended';
+      return track;
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault(

@@ -159,7 +159,11 @@ export class Environment {
       await this.close();
       throw new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
     }
-    if (found !== SCHEMA) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
+    if (found === SCHEMA) return;
+    await this.transact((work) => {
+      if (found !== undefined) work.put(work.tables.meta, 'olderRefs', true);
+      work.put(work.tables.meta, 'schema', SCHEMA);
+    });
   }
 
   async #failed(error: unknown): Promise<StoreError> {

@@ -46,6 +46,18 @@ function shapeOf<V>(member: 'plain' | Listed<NonNullable<V>>): Listed<V> | undef
   return member === 'plain' ? undefined : (member as Listed<V>);
 }
 
+/** A whole number of any size, as its digits: what JSON has no other word for. */
+export const INTEGER: Listed<bigint> = {
+  list: (value) => value.toString(),
+  value: (stored) => (typeof stored === 'string' ? BigInt(stored) : (stored as bigint)),
+};
+
+/** Numbers by name, as pairs. */
+export const PAIRS: Listed<ReadonlyMap<string, number>> = {
+  list: (value) => [...value],
+  value: (stored) => new Map(stored as Iterable<[string, number]>),
+};
+
 /** A list of such objects. */
 export function listOf<T>(each: Listed<T>): Listed<readonly T[]> {
   return {

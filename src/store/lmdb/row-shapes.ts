@@ -3,7 +3,7 @@ import type { BillableUsage, Charge, ChargeLine } from '../charge.ts';
 import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
-import { listed, listOf } from './listed.ts';
+import { INTEGER, listed, listOf, PAIRS } from './listed.ts';
 
 const USAGE = listed<BillableUsage>({
   input: 'plain',
@@ -17,7 +17,7 @@ const USAGE = listed<BillableUsage>({
   imageOutput: 'plain',
   images: 'plain',
   videos: 'plain',
-  meters: 'plain',
+  meters: PAIRS,
   serviceTier: 'plain',
 });
 
@@ -38,12 +38,12 @@ const LINE = listed<ChargeLine>({
   item: 'plain',
   billedAs: 'plain',
   quantity: 'plain',
-  rate: 'plain',
+  rate: INTEGER,
   per: 'plain',
-  amount: 'plain',
+  amount: INTEGER,
 });
 
-const CHARGE = listed<Charge>({ lines: listOf(LINE), total: 'plain', flags: 'plain' });
+const CHARGE = listed<Charge>({ lines: listOf(LINE), total: INTEGER, flags: 'plain' });
 
 const AFFINITY = listed<NonNullable<RequestLogEntry['affinity']>>({ hit: 'plain', target: 'plain' });
 
@@ -87,7 +87,7 @@ export const JOURNAL_ROW = listed<JournalRow>({
   ref: 'plain',
   from: 'plain',
   to: 'plain',
-  nanos: 'plain',
+  nanos: INTEGER,
   accountId: 'plain',
   keyId: 'plain',
   by: 'plain',

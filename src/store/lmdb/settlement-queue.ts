@@ -4,6 +4,7 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
+import { Outcome } from '../outcome.ts';
 import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
@@ -17,34 +18,33 @@ const BATCH = 128;
 /** How long to wait after a flush that the disk refused. */
 const RETRY_MS = 250;
 
-interface Waiting<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
+/** One exchange in the queue: to be opened, to be settled, or both, which writes the settlement alone. */
+class Row {
+  readonly exchangeId: string;
+  opening: { readonly exchange: OpenExchange; readonly outcome: Outcome<void> } | undefined;
+  settling: Settling | undefined;
+
+  constructor(exchangeId: string) {
+    this.exchangeId = exchangeId;
+  }
 }
 
-interface OpenRow extends Waiting<void> {
-  readonly kind: 'open';
-  readonly exchange: OpenExchange;
-}
-
-interface SettleRow extends Waiting<Settled> {
-  readonly kind: 'settle';
+interface Settling {
   readonly entry: RequestLogEntry;
   /** Gives the reservation back: the charge is on disk, or lost for good. */
   readonly release: (() => void) | undefined;
-  /** The opening that was still waiting when this came: both are written by this row alone. */
-  readonly opening: OpenRow | undefined;
+  readonly outcome: Outcome<Settled>;
 }
 
-type Row = OpenRow | SettleRow;
-type Result = { readonly row: Row; readonly settled?: Settled };
+type Result = { readonly row: Row; readonly settled: Settled | undefined };
 
 export class SettlementQueue implements Settlements {
   readonly #environment: Environment;
   readonly #owner: Owner;
   readonly #flushMs: number;
   #waiting = new Set<Row>();
-  readonly #openWaiting = new Map<string, OpenRow>();
+  /** Those of them that are only to be opened. */
+  readonly #openWaiting = new Map<string, Row>();
   /** Exchanges of this process whose opening is on disk. */
   readonly #opened = new Set<string>();
   #cancelTimer: (() => void) | undefined;
@@ -63,24 +63,27 @@ export class SettlementQueue implements Settlements {
     return this.#waiting.size;
   }
 
-  open(exchange: OpenExchange): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const row: OpenRow = { kind: 'open', exchange, resolve, reject };
-    this.#openWaiting.set(exchange.exchangeId, row);
+  open(exchange: OpenExchange): Outcome<void> {
+    const row = new Row(exchange.exchangeId);
+    row.opening = { exchange, outcome: new Outcome() };
+    this.#openWaiting.set(row.exchangeId, row);
     this.#add(row);
-    return quiet(promise);
+    return row.opening.outcome;
   }
 
-  settle({ entry, reservation }: Settlement): Promise<Settled> {
-    const { promise, resolve, reject } = Promise.withResolvers<Settled>();
+  settle({ entry, reservation }: Settlement): Outcome<Settled> {
     reservation?.adjust(entry.charge?.total ?? 0n);
+    const settling = { entry, release: reservation?.handOver(), outcome: new Outcome<Settled>() };
     const opening = this.#openWaiting.get(entry.exchangeId);
-    if (opening !== undefined) {
-      this.#waiting.delete(opening);
+    if (opening === undefined) {
+      const row = new Row(entry.exchangeId);
+      row.settling = settling;
+      this.#add(row);
+    } else {
       this.#openWaiting.delete(entry.exchangeId);
+      opening.settling = settling;
     }
-    this.#add({ kind: 'settle', entry, release: reservation?.handOver(), opening, resolve, reject });
-    return quiet(promise);
+    return settling.outcome;
   }
 
   async flush(): Promise<void> {
@@ -137,7 +140,7 @@ export class SettlementQueue implements Settlements {
     const batch = [...this.#waiting].slice(0, BATCH);
     for (const row of batch) {
       this.#waiting.delete(row);
-      if (row.kind === 'open') this.#openWaiting.delete(row.exchange.exchangeId);
+      this.#openWaiting.delete(row.exchangeId);
     }
     try {
       this.#done(await this.#environment.transact((work) => batch.map((row) => this.#apply(work, row))));
@@ -167,28 +170,28 @@ export class SettlementQueue implements Settlements {
 
   #apply(work: Work, row: Row): Result {
     const { tables } = work;
-    if (row.kind === 'open') {
-      work.put(tables.openExchanges, [this.#owner.id, row.exchange.exchangeId], openFields(row.exchange));
-      // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
-      this.#opened.add(row.exchange.exchangeId);
-      return { row };
+    const { exchangeId, opening, settling } = row;
+    if (settling !== undefined) {
+      if (this.#opened.has(exchangeId)) work.remove(tables.openExchanges, [this.#owner.id, exchangeId]);
+      return { row, settled: settleExchange(work, settling.entry, this.#environment.options.clock.now()) };
     }
-    const { exchangeId } = row.entry;
-    if (this.#opened.has(exchangeId)) work.remove(tables.openExchanges, [this.#owner.id, exchangeId]);
-    return { row, settled: settleExchange(work, row.entry, this.#environment.options.clock.now()) };
+    if (opening !== undefined) {
+      work.put(tables.openExchanges, [this.#owner.id, exchangeId], openFields(opening.exchange));
+      // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
+      this.#opened.add(exchangeId);
+    }
+    return { row, settled: undefined };
   }
 
   /** Only now, with the rows on disk, does this process's memory follow. */
   #done(results: readonly Result[]): void {
     for (const { row, settled } of results) {
-      if (row.kind === 'open') {
-        row.resolve();
-      } else if (settled !== undefined) {
-        this.#opened.delete(row.entry.exchangeId);
-        row.release?.();
-        row.opening?.resolve();
-        row.resolve(settled);
+      if (row.settling !== undefined && settled !== undefined) {
+        this.#opened.delete(row.exchangeId);
+        row.settling.release?.();
+        row.settling.outcome.resolve(settled);
       }
+      row.opening?.outcome.resolve();
     }
   }
 
@@ -196,30 +199,22 @@ export class SettlementQueue implements Settlements {
     const later = this.#waiting;
     this.#waiting = new Set(batch);
     for (const row of later) this.#waiting.add(row);
-    for (const row of batch) if (row.kind === 'open') this.#openWaiting.set(row.exchange.exchangeId, row);
+    for (const row of batch) if (row.settling === undefined) this.#openWaiting.set(row.exchangeId, row);
   }
 
-  #fail(row: Row, error: unknown): void {
-    const what = row.kind === 'open' ? `opening_lost: ${row.exchange.exchangeId}` : `settlement_lost: ${describe(row.entry)}`;
+  #fail({ exchangeId, opening, settling }: Row, error: unknown): void {
+    const what = settling === undefined ? `opening_lost: ${exchangeId}` : `settlement_lost: ${describe(settling.entry)}`;
     this.#environment.options.onProblem?.({ what, error });
-    this.#opened.delete(row.kind === 'open' ? row.exchange.exchangeId : row.entry.exchangeId);
-    if (row.kind === 'settle') {
-      row.release?.();
-      row.opening?.reject(error);
-    }
-    row.reject(error);
+    this.#opened.delete(exchangeId);
+    settling?.release?.();
+    opening?.outcome.reject(error);
+    settling?.outcome.reject(error);
   }
 }
 
 /** The whole charge in words, since this line is then the only record of it. */
 function describe({ exchangeId, accountId, keyId, model, status, charge }: RequestLogEntry): string {
   return JSON.stringify({ exchangeId, accountId, keyId, model, status, chargedNanos: (charge?.total ?? 0n).toString() });
-}
-
-/** The hot path does not look at these promises; a failure is reported by `onProblem`, so it must not count as unhandled. */
-function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => undefined);
-  return promise;
 }
 
 const ROW_ERRORS: ReadonlySet<string> = new Set(['corrupt', 'amount_out_of_range']);
