@@ -2,8 +2,13 @@
  * Subjects under the same load by turns. Each is warmed until its compilers rest: what is measured is a gateway that runs, not one that
  * starts. Then round by round, the order turned each time, so that a noisy neighbour hits all of them.
  */
-import type { LoadJob } from './load.ts';
-import { type Load, processorMicros } from './processes.ts';
+import type { LoadJob, LoadResult } from './load.ts';
+import { processorMicros } from './processes.ts';
+
+/** Who asks. */
+export interface Client {
+  run(job: LoadJob): Promise<LoadResult>;
+}
 
 export interface Contestant {
   /** Processes whose processor time counts. None: it is not known. */
@@ -11,7 +16,7 @@ export interface Contestant {
   readonly job: Omit<LoadJob, 'count' | 'concurrency'>;
   /** Instead of the contest's. */
   readonly concurrency?: number;
-  readonly load?: Load;
+  readonly load?: Client;
 }
 
 export interface Contest {
@@ -19,7 +24,7 @@ export interface Contest {
   /** Requests of a lap: a contestant's turn of one round. */
   readonly count: number;
   readonly concurrency: number;
-  /** Requests after which a contestant counts as warm, even if it still becomes faster. */
+  /** Requests after which a contestant counts as warm, even if it still becomes faster; half of them it gets in any case. */
   readonly warmAtMost: number;
 }
 
@@ -45,7 +50,7 @@ interface Lap {
 export type Each<All, Value> = { [Name in keyof All]: Value };
 
 export async function contest<All extends Each<All, Contestant>>(
-  load: Load,
+  load: Client,
   contestants: All,
   { rounds, count, concurrency, warmAtMost }: Contest,
 ): Promise<Each<All, Laps>> {
@@ -72,7 +77,7 @@ export async function contest<All extends Each<All, Contestant>>(
 /** By the clock where the processor time is not known. */
 async function warm(lap: () => Promise<Lap>, lapsAtMost: number): Promise<void> {
   let best = Number.POSITIVE_INFINITY;
-  for (let laps = 0, quiet = 0; laps < lapsAtMost && quiet < QUIET_LAPS; laps++) {
+  for (let laps = 0, quiet = 0; laps < lapsAtMost / 2 || (laps < lapsAtMost && quiet < QUIET_LAPS); laps++) {
     const { micros, perSecond } = await lap();
     const cost = micros > 0 ? micros : 1e6 / perSecond;
     quiet = cost < best * IMPROVEMENT ? 0 : quiet + 1;

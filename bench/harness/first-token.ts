@@ -1,7 +1,6 @@
 /** The time to the first token at concurrency 1: contestants by turns in small blocks, so that what else the machine does hits all alike. */
 import { FIRST_TOKEN } from '../fixtures.ts';
-import type { Contestant, Each } from './contest.ts';
-import type { Load } from './processes.ts';
+import type { Client, Contestant, Each } from './contest.ts';
 import { percentile } from './statistics.ts';
 
 /** Requests of a block, and blocks of a round: enough requests for a p99. */
@@ -17,7 +16,7 @@ export interface FirstTokens {
 
 /** They should be warm already: these requests are too few to warm a compiler. */
 export async function firstTokens<All extends Each<All, Contestant>>(
-  load: Load,
+  load: Client,
   contestants: All,
   rounds: number,
 ): Promise<Each<All, FirstTokens>> {

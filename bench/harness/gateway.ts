@@ -24,7 +24,7 @@ const CHANNELS = [
   ['responses', 'responses'],
   ['messages', 'messages'],
 ] as const;
-const SHAPES = ['full-flow', 'paced', 'whole', 'short', 'slow', 'hold'] as const;
+const SHAPES = ['full-flow', 'many-chunks', 'paced', 'whole', 'short', 'slow', 'hold'] as const;
 
 /** The logical model that reaches an upstream dialect and shape. */
 export const modelOf = (dialect: string, shape: string): string => `${dialect}-${shape}`;

@@ -1,6 +1,6 @@
 /**
  * The upstream of every relay bench: serves prepared bytes as fast as it can, so that it is never what is measured. The shape is the
- * upstream model's name in the request: `full-flow`, `paced`, `short` (paced, and soon over), `whole`, `slow` (an event now and then, without
+ * upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one packet), `paced`, `short` (paced, and soon over), `whole`, `slow` (an event now and then, without
  * end), `hold` (headers and some events, then silence).
  */
 import { createServer, type ServerResponse } from 'node:http';
@@ -46,6 +46,13 @@ function answer(response: ServerResponse, bytes: Prepared, shape: string): void 
     case 'slow':
       response.write(Buffer.concat(bytes.frames.slice(0, BEGINNING)));
       trickle(response, bytes.frames[BEGINNING - 1]);
+      return;
+    case 'many-chunks':
+      // The socket, not the response: that would make one chunk of them.
+      response.socket?.cork();
+      for (const frame of bytes.frames) response.write(frame);
+      response.end();
+      response.socket?.uncork();
       return;
     case 'paced':
     case 'short':
