@@ -2,7 +2,7 @@
 import { startGateway } from '../harness/gateway.ts';
 import { Load, startHarness } from '../harness/processes.ts';
 import { CLIENT_PATHS } from '../fixtures.ts';
-import { median, type Row, spread } from '../harness/statistics.ts';
+import { ratioRow, type Row } from '../harness/statistics.ts';
 import { modelOf } from '../harness/gateway.ts';
 import { historyBody } from '../shapes.ts';
 
@@ -19,18 +19,7 @@ export async function startUp(rounds: number): Promise<Row[]> {
     subjects.push(gateway.startMs);
     await gateway.stop();
   }
-  const ratios = subjects.map((value, round) => value / (floors[round] ?? Number.NaN));
-  return [
-    {
-      suite: 'start-up',
-      name: 'spawn to ready',
-      unit: 'ms',
-      floor: median(floors),
-      subject: median(subjects),
-      ratio: median(ratios),
-      spread: spread(ratios),
-    },
-  ];
+  return [ratioRow({ suite: 'start-up', name: 'spawn to ready', unit: 'ms' }, floors, subjects)];
 }
 
 /** What the monitor counts is the whole interval between two looks: so much of it is no delay. */
