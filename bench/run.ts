@@ -49,11 +49,11 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
   workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
-  websocket: () => websocket(rounds),
+  websocket: () => websocket(rounds, nodeArgs),
   admission: () => admission(rounds),
   memory: () => memory(Number(values.streams), nodeArgs),
-  'event-loop': () => eventLoop(),
-  'start-up': () => startUp(rounds),
+  'event-loop': () => eventLoop(rounds, nodeArgs),
+  'start-up': () => startUp(rounds, nodeArgs),
   scaling: () => scaling(rounds, nodeArgs),
 };
 
