@@ -79,10 +79,13 @@ if (positionals[0] === 'compare') {
 }
 
 async function run(names: readonly string[]): Promise<void> {
-  const rows: Row[] = [];
-  for (const name of names) {
+  const suites = names.map((name) => {
     const suite = SUITES[name];
     if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
+    return { name, suite };
+  });
+  const rows: Row[] = [];
+  for (const { name, suite } of suites) {
     const started = performance.now();
     process.stderr.write(`${name} … `);
     rows.push(...(await suite()));
