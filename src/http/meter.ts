@@ -207,13 +207,10 @@ function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
 }
 
-/** Requests whose own id has named an exchange. */
-const named = new WeakSet<object>();
-
-/** Named after the request id where the gateway made that id itself: one name fewer to index. A later turn gets a name of its own. */
-function exchangeIdOf({ gateway, clientRequestId, request, requestId }: Asking): string {
-  if (clientRequestId !== undefined || named.has(request) || !requestId.startsWith('req_')) return gateway.mint(EXCHANGE_PREFIX);
-  named.add(request);
+/** Named after the request id where the gateway made that id itself: one name fewer to index. A second exchange of a call gets its own. */
+function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: Asking): string {
+  if (clientRequestId !== undefined || notes.metered === true || !requestId.startsWith('req_'))
+    return gateway.mint(EXCHANGE_PREFIX);
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);
 }
 

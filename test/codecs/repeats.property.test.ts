@@ -54,12 +54,122 @@ for (const upstream of UPSTREAMS) {
   }
 }
 
-/** What the arbitrary answers rarely have: a stream of one thing in many pieces, as models send it. */
-const PIECES: readonly (readonly [string, (piece: string, at: number) => object])[] = [
-  ['chat text', (content) => chunk({ content })],
-  ['chat reasoning', (reasoning_content) => chunk({ reasoning_content })],
-  ['chat arguments', (piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] })],
-  ['chat text with a time that changes', (content, at) => ({ ...chunk({ content }), created: 1_760_000_000 + at })],
+/** What the arbitrary answers rarely have: one thing in many pieces, as models send it. The stream breaks off behind them. */
+interface Pieces {
+  readonly name: string;
+  readonly dialect: 'chat' | 'responses' | 'messages';
+  readonly before: readonly object[];
+  write(piece: string, at: number): object;
+}
+
+const STREAMS: readonly Pieces[] = [
+  { name: 'text', dialect: 'chat', before: [], write: (content) => chunk({ content }) },
+  { name: 'reasoning', dialect: 'chat', before: [], write: (reasoning_content) => chunk({ reasoning_content }) },
+  {
+    name: 'text with a time that changes',
+    dialect: 'chat',
+    before: [chunk({ role: 'assistant', content: '' })],
+    write: (content, at) => ({ ...chunk({ content }), created: 1_760_000_000 + at }),
+  },
+  {
+    name: 'text of another candidate',
+    dialect: 'chat',
+    before: [],
+    write: (content) => ({
+      ...chunk({}),
+      choices: [
+        { index: 1, delta: { content }, finish_reason: null },
+        { index: 0, delta: { content: 'same' }, finish_reason: null },
+      ],
+    }),
+  },
+  {
+    name: 'arguments of a call that is named again',
+    dialect: 'chat',
+    before: [],
+    write: (piece) => chunk({ tool_calls: [{ function: { name: 'f', arguments: piece } }] }),
+  },
+  {
+    name: 'arguments',
+    dialect: 'chat',
+    before: [chunk({ tool_calls: [{ index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } }] })],
+    write: (piece) => chunk({ tool_calls: [{ index: 0, function: { arguments: piece } }] }),
+  },
+  ...[0, 3].map(
+    (output_index): Pieces => ({
+      name: `text of item ${output_index}`,
+      dialect: 'responses',
+      before: [
+        { type: 'response.created', sequence_number: 0, response: { id: 'r', object: 'response', output: [] } },
+        {
+          type: 'response.output_item.added',
+          output_index,
+          item: { id: 'msg_1', type: 'message', role: 'assistant', content: [] },
+        },
+        { type: 'response.content_part.added', output_index, content_index: 0, part: { type: 'output_text', text: '' } },
+      ].map((event, at) => ({ ...event, sequence_number: at })),
+      write: (delta, at) => ({
+        type: 'response.output_text.delta',
+        sequence_number: at + 3,
+        item_id: 'msg_1',
+        output_index,
+        content_index: 0,
+        delta,
+        obfuscation: `x${delta}`,
+      }),
+    }),
+  ),
+  {
+    name: 'arguments',
+    dialect: 'responses',
+    before: [
+      { type: 'response.created', sequence_number: 0, response: { id: 'r', object: 'response', output: [] } },
+      {
+        type: 'response.output_item.added',
+        sequence_number: 1,
+        output_index: 0,
+        item: { id: 'fc_1', type: 'function_call', call_id: 'call_1', name: 'f', arguments: '' },
+      },
+    ],
+    write: (delta, at) => ({
+      type: 'response.function_call_arguments.delta',
+      sequence_number: at + 2,
+      item_id: 'fc_1',
+      output_index: 0,
+      delta,
+    }),
+  },
+  ...['reasoning_text', 'reasoning_summary_text'].map(
+    (said): Pieces => ({
+      name: said,
+      dialect: 'responses',
+      before: [
+        { type: 'response.created', sequence_number: 0, response: { id: 'r', object: 'response', output: [] } },
+        {
+          type: 'response.output_item.added',
+          sequence_number: 1,
+          output_index: 0,
+          item: { id: 'rs_1', type: 'reasoning', summary: [] },
+        },
+        said === 'reasoning_text'
+          ? { type: 'response.content_part.added', content_index: 0, part: { type: 'reasoning_text', text: '' } }
+          : { type: 'response.reasoning_summary_part.added', summary_index: 0, part: { type: 'summary_text', text: '' } },
+      ].map((event) => ({ output_index: 0, item_id: 'rs_1', ...event })),
+      write: (delta) => ({
+        type: `response.${said}.delta`,
+        item_id: 'rs_1',
+        output_index: 0,
+        ...(said === 'reasoning_text' ? { content_index: 0 } : { summary_index: 0 }),
+        delta,
+      }),
+    }),
+  ),
+  { ...block({ type: 'text', text: '' }), write: (text) => delta({ type: 'text_delta', text }) },
+  { ...block({ type: 'thinking', thinking: '' }), write: (thinking) => delta({ type: 'thinking_delta', thinking }) },
+  {
+    ...block({ type: 'tool_use', id: 't', name: 'f', input: {} }),
+    write: (piece) => delta({ type: 'input_json_delta', partial_json: piece }),
+  },
 ];
 
 function chunk(delta: object): object {
@@ -72,18 +182,41 @@ function chunk(delta: object): object {
   };
 }
 
+function block(content_block: {
+  readonly type: string;
+  readonly [member: string]: unknown;
+}): Pick<Pieces, 'name' | 'dialect' | 'before'> {
+  const message = {
+    id: 'm',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [],
+    stop_reason: null,
+    usage: { input_tokens: 1 },
+  };
+  const before = [
+    { type: 'message_start', message },
+    { type: 'content_block_start', index: 0, content_block },
+  ];
+  return { name: content_block.type, dialect: 'messages', before };
+}
+
+function delta(said: object): object {
+  return { type: 'content_block_delta', index: 0, delta: said };
+}
+
 const piece = fc.oneof(fc.string({ maxLength: 6 }), fc.constantFrom('', '"', '\\', 'é', '水', '\n', '\ud83d\ude00', '\u2028'));
 
-for (const [name, write] of PIECES) {
-  test(`many pieces of ${name} mean what each means alone`, () => {
-    const [chat] = DIALECTS.filter(({ upstream }) => upstream.dialect === 'chat');
-    assert.ok(chat !== undefined);
-    const call = { index: 0, id: 'call_1', type: 'function', function: { name: 'f', arguments: '' } };
-    const first = name === 'chat arguments' ? chunk({ tool_calls: [call] }) : chunk({ role: 'assistant', content: '' });
+for (const { name, dialect, before, write } of STREAMS) {
+  test(`many pieces of ${dialect} ${name} mean what each means alone, also when the stream breaks off`, () => {
+    const upstream = DIALECTS.find((known) => known.upstream.dialect === dialect);
+    assert.ok(upstream !== undefined);
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
-        const events = [first, ...pieces.map(write)].map((json) => ({ event: undefined, data: JSON.stringify(json) }));
-        for (const client of DIALECTS) assert.deepEqual(said(chat, client, events), said(chat, client, events.map(spaced)));
+        const events = [...before, ...pieces.map(write)].map((json) => ({ event: undefined, data: JSON.stringify(json) }));
+        for (const client of DIALECTS)
+          assert.deepEqual(said(upstream, client, events), said(upstream, client, events.map(spaced)));
       }),
       { numRuns: 60 },
     );

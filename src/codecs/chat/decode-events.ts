@@ -8,30 +8,32 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, type JsonShape, JsonRepeats, type Repeat, RepeatedNative, holeValue } from '../json-repeat.ts';
+import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
+import type { JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { Answer } from './answer.ts';
+import { goesOn } from './tool-calls.ts';
+import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
-import { saysSomething, saysText, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, word } from './wire.ts';
 
-const CONTENT = ['choices', 0, 'delta', 'content'] as const;
-
+const DELTA = ['choices', 0, 'delta'] as const;
+/** The members of a delta that answers are said in, piece by piece, and where the piece is. */
+const PIECES = [
+  { member: 'content', path: [...DELTA, 'content'] },
+  { member: 'reasoning_content', path: [...DELTA, 'reasoning_content'] },
+  { member: 'tool_calls', path: [...DELTA, 'tool_calls', 0, 'function', 'arguments'] },
+] as const satisfies readonly { readonly member: ContentMember; readonly path: JsonPath }[];
 /** What differs between two chunks of one stream. */
-const VARIES = [
-  CONTENT,
-  ['choices', 0, 'delta', 'reasoning_content'],
-  ['choices', 0, 'delta', 'tool_calls', 0, 'function', 'arguments'],
-  ['created'],
-  ['obfuscation'],
-] as const;
+const VARIES = [...PIECES.map(({ path }) => path), ['created'], ['obfuscation']];
 
-/** The chunk before, when that was a piece of text and nothing else: the next of its shape moves no table. */
-interface PlainText {
+/** The chunk before, when that was a piece of one thing and nothing else: the next of its shape moves no table. */
+interface Plain {
   readonly shape: JsonShape;
   readonly name: string;
+  readonly member: PieceMember;
   /** Where its shape has the piece. */
   readonly hole: number;
 }
@@ -48,7 +50,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #serviceTier: string | undefined;
   #finish: string | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
-  #plain: PlainText | undefined;
+  #plain: Plain | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -64,9 +66,10 @@ export class ChatDecoder implements Stage<Frame, Step> {
     if (this.ended) return;
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
-    const piece = repeat === undefined ? undefined : this.#piece(repeat, name);
-    if (repeat !== undefined && piece !== undefined) {
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: [piece] });
+    const plain = this.#plain;
+    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name) {
+      const said = this.#answer.continue(plain.member, String(holeValue(repeat, plain.hole)));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: said === undefined ? [] : [said] });
       return;
     }
     const data = frame.data.trim();
@@ -83,17 +86,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#chunk(chunk, frame, events);
     const native = known ?? this.#native(name, frame.data, chunk, events);
     out.push({ native, events });
-    const shape = native.repeat?.shape;
-    if (shape !== undefined && this.#state === 'open' && endsInText(events) && isPlain(chunk))
-      this.#plain = { shape, name, hole: holeAt(shape, CONTENT) };
-  }
-
-  /** One more piece of the open text, like the chunk before: the same order and meaning, other words. Undefined where it is more. */
-  #piece(repeat: Repeat, name: string): CanonicalEvent | undefined {
-    const plain = this.#plain;
-    if (repeat.shape !== plain?.shape || name !== plain.name) return undefined;
-    const piece = holeValue(repeat, plain.hole);
-    return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
+    if (native.repeat !== undefined && this.#state === 'open' && endsInPiece(events))
+      this.#plain = plainOf(chunk, name, native.repeat.shape);
   }
 
   /** A chunk that was parsed. One that says a piece of something is mostly followed by others like it. */
@@ -206,16 +200,21 @@ function awaitsCitations({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
-/** Whatever was said before, what is said last is a piece of text without logprobs. */
-function endsInText(events: readonly CanonicalEvent[]): boolean {
+/** Whatever was said before, what is said last is a piece without logprobs. */
+function endsInPiece(events: readonly CanonicalEvent[]): boolean {
   const event = events.at(-1);
-  return event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+  return event?.type === 'item.delta' && !(event.delta.kind === 'text' && event.delta.logprobs !== undefined);
 }
 
-/** Of the answer the chunk has a piece of text and nothing else. */
-function isPlain(chunk: JsonObject): boolean {
-  const choice = firstChoice(chunk)?.choice;
-  return isObject(choice?.['delta']) && saysText(choice['delta']) && !isObject(choice['message']);
+/** Undefined for a chunk that has more of the answer than one piece of one thing. */
+function plainOf(chunk: JsonObject, name: string, shape: JsonShape): Plain | undefined {
+  const first = firstChoice(chunk);
+  const delta = first?.choice['delta'];
+  if (first?.at !== 0 || !isObject(delta) || isObject(first.choice['message'])) return undefined;
+  const piece = PIECES.find(({ member }) => saysOnly(member, delta));
+  const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
+  if (piece === undefined || hole === -1 || (piece.member === 'tool_calls' && !goesOn(delta))) return undefined;
+  return { shape, name, member: piece.member, hole };
 }
 
 function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {

@@ -46,6 +46,7 @@ const CONTENT_MEMBERS = [
   'images',
   'audio',
 ] as const;
+export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
 /** What a chunk that we sent does to the order. `data` is the frame's text. */
 export function clientVerbOf(data: string): ClientVerb {
@@ -65,9 +66,9 @@ export function saysSomething(delta: { readonly [key: string]: JsonValue | undef
   return false;
 }
 
-/** True when the delta says a piece of text and no other piece of the answer. */
-export function saysText(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
-  for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === 'content')) return false;
+/** True when nothing but `member` of the delta says a piece of the answer. */
+export function saysOnly(member: ContentMember, delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+  for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === member)) return false;
   return true;
 }
 

@@ -82,10 +82,10 @@ export class Texts {
     return open.index;
   }
 
-  /** One more piece of the text that is open; undefined where none is. */
-  extend(piece: string): Extract<CanonicalEvent, { type: 'item.delta' }> | undefined {
+  /** One more piece of what is open; undefined where it says nothing. */
+  extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
-    if (open?.kind !== 'text' || open.logprobs !== undefined) return undefined;
+    if (open === undefined || piece === '') return undefined;
     open.text += piece;
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }

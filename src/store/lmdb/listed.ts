@@ -12,7 +12,7 @@ export interface Listed<T> {
 /** Every member, in stored order: as it is, or in a shape of its own. A member that is missing here does not compile. */
 type Members<T> = { readonly [Name in keyof Required<T>]: 'plain' | Listed<NonNullable<T[Name]>> };
 
-/** Absent members are stored as null, which no member may be. */
+/** Absent members are stored as null, which no member may be, and not at all behind the last one that is there. */
 export function listed<T extends object>(members: Members<T>): Listed<T> {
   const names = Object.keys(members) as (keyof T)[];
   const shapes = names.map((name) => shapeOf<T[keyof T]>(members[name]));
@@ -20,12 +20,15 @@ export function listed<T extends object>(members: Members<T>): Listed<T> {
   return {
     list(value) {
       const stored: unknown[] = [];
+      let last = -1;
       for (let at = 0; at < count; at++) {
         const name = names[at];
         const member = name === undefined ? undefined : value[name];
         const shape = shapes[at];
         stored.push(member === undefined ? null : shape === undefined ? member : shape.list(member));
+        if (member !== undefined) last = at;
       }
+      stored.length = last + 1;
       return stored;
     },
     value(stored) {

@@ -1,6 +1,5 @@
 /** What one settlement writes, inside a transaction: the charge, the spend, the day's usage and the row of the request log. */
 import { countsOf } from '../day-usage.ts';
-import { payerOf } from '../payer.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
@@ -16,11 +15,10 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
   if (late === 'settled') return { settled: false, reason: 'already_settled' };
   const known = late?.row;
   if (late !== undefined) reenterExchange(work, entry.exchangeId, late.entry, known?.seq ?? work.nextLogSeq, chargedNanos > 0n);
-  const { key, unlimited } = work.payer(entry.keyId);
+  const { key, from } = work.payer(entry.keyId);
   if (key.accountId !== entry.accountId) throw new StoreError('corrupt', `key ${entry.keyId} is not of ${entry.accountId}`);
   const { exchangeId, accountId, keyId } = entry;
   if (chargedNanos > 0n) {
-    const from = payerOf(key, unlimited);
     const to = 'revenue';
     work.moveOfExchange({ kind: 'charge', ref: exchangeId, from, to, nanos: chargedNanos, accountId, keyId, atMs: nowMs });
     work.addSpend(keyId, chargedNanos, nowMs);

@@ -14,26 +14,23 @@ import type { Work } from './work.ts';
 
 const DEFAULT_FLUSH_MS = 10;
 /** Rows in one transaction: enough to share its cost, few enough not to hold the event loop for long. */
-const BATCH = 128;
+const BATCH = 192;
 /** How long to wait after a flush that the disk refused. */
 const RETRY_MS = 250;
 
 /** One exchange in the queue: to be opened, to be settled, or both, which writes the settlement alone. */
 class Row {
   readonly exchangeId: string;
-  opening: { readonly exchange: OpenExchange; readonly outcome: Outcome<void> } | undefined;
-  settling: Settling | undefined;
+  exchange: OpenExchange | undefined;
+  opened: Outcome<void> | undefined;
+  entry: RequestLogEntry | undefined;
+  /** Gives the reservation back: the charge is on disk, or lost for good. */
+  release: (() => void) | undefined;
+  settled: Outcome<Settled> | undefined;
 
   constructor(exchangeId: string) {
     this.exchangeId = exchangeId;
   }
-}
-
-interface Settling {
-  readonly entry: RequestLogEntry;
-  /** Gives the reservation back: the charge is on disk, or lost for good. */
-  readonly release: (() => void) | undefined;
-  readonly outcome: Outcome<Settled>;
 }
 
 type Result = { readonly row: Row; readonly settled: Settled | undefined };
@@ -65,25 +62,25 @@ export class SettlementQueue implements Settlements {
 
   open(exchange: OpenExchange): Outcome<void> {
     const row = new Row(exchange.exchangeId);
-    row.opening = { exchange, outcome: new Outcome() };
+    const opened = new Outcome<void>();
+    row.exchange = exchange;
+    row.opened = opened;
     this.#openWaiting.set(row.exchangeId, row);
     this.#add(row);
-    return row.opening.outcome;
+    return opened;
   }
 
   settle({ entry, reservation }: Settlement): Outcome<Settled> {
     reservation?.adjust(entry.charge?.total ?? 0n);
-    const settling = { entry, release: reservation?.handOver(), outcome: new Outcome<Settled>() };
     const opening = this.#openWaiting.get(entry.exchangeId);
-    if (opening === undefined) {
-      const row = new Row(entry.exchangeId);
-      row.settling = settling;
-      this.#add(row);
-    } else {
-      this.#openWaiting.delete(entry.exchangeId);
-      opening.settling = settling;
-    }
-    return settling.outcome;
+    const row = opening ?? new Row(entry.exchangeId);
+    const settled = new Outcome<Settled>();
+    row.entry = entry;
+    row.release = reservation?.handOver();
+    row.settled = settled;
+    if (opening === undefined) this.#add(row);
+    else this.#openWaiting.delete(entry.exchangeId);
+    return settled;
   }
 
   async flush(): Promise<void> {
@@ -169,14 +166,14 @@ export class SettlementQueue implements Settlements {
   }
 
   #apply(work: Work, row: Row): Result {
-    const { tables } = work;
-    const { exchangeId, opening, settling } = row;
-    if (settling !== undefined) {
-      if (this.#opened.has(exchangeId)) work.remove(tables.openExchanges, [this.#owner.id, exchangeId]);
-      return { row, settled: settleExchange(work, settling.entry, this.#environment.options.clock.now()) };
+    const { exchangeId, exchange, entry } = row;
+    const { openExchanges } = work.tables;
+    if (entry !== undefined) {
+      if (this.#opened.has(exchangeId)) work.remove(openExchanges, [this.#owner.id, exchangeId]);
+      return { row, settled: settleExchange(work, entry, this.#environment.options.clock.now()) };
     }
-    if (opening !== undefined) {
-      work.put(tables.openExchanges, [this.#owner.id, exchangeId], openFields(opening.exchange));
+    if (exchange !== undefined) {
+      work.put(openExchanges, [this.#owner.id, exchangeId], openFields(exchange));
       // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
       this.#opened.add(exchangeId);
     }
@@ -186,12 +183,12 @@ export class SettlementQueue implements Settlements {
   /** Only now, with the rows on disk, does this process's memory follow. */
   #done(results: readonly Result[]): void {
     for (const { row, settled } of results) {
-      if (row.settling !== undefined && settled !== undefined) {
+      if (settled !== undefined) {
         this.#opened.delete(row.exchangeId);
-        row.settling.release?.();
-        row.settling.outcome.resolve(settled);
+        row.release?.();
+        row.settled?.resolve(settled);
       }
-      row.opening?.outcome.resolve();
+      row.opened?.resolve();
     }
   }
 
@@ -199,16 +196,16 @@ export class SettlementQueue implements Settlements {
     const later = this.#waiting;
     this.#waiting = new Set(batch);
     for (const row of later) this.#waiting.add(row);
-    for (const row of batch) if (row.settling === undefined) this.#openWaiting.set(row.exchangeId, row);
+    for (const row of batch) if (row.entry === undefined) this.#openWaiting.set(row.exchangeId, row);
   }
 
-  #fail({ exchangeId, opening, settling }: Row, error: unknown): void {
-    const what = settling === undefined ? `opening_lost: ${exchangeId}` : `settlement_lost: ${describe(settling.entry)}`;
+  #fail({ exchangeId, entry, opened, release, settled }: Row, error: unknown): void {
+    const what = entry === undefined ? `opening_lost: ${exchangeId}` : `settlement_lost: ${describe(entry)}`;
     this.#environment.options.onProblem?.({ what, error });
     this.#opened.delete(exchangeId);
-    settling?.release?.();
-    opening?.outcome.reject(error);
-    settling?.outcome.reject(error);
+    release?.();
+    opened?.reject(error);
+    settled?.reject(error);
   }
 }
 

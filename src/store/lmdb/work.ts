@@ -8,14 +8,15 @@ import type { KeyRecord } from '../keys.ts';
 import { chainHash, FIRST_HASH, type JournalKind, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { closedText, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
 
-/** The key that something is charged to. */
+/** The key that something is charged to, and where the money comes from. */
 interface Payer {
   readonly key: KeyRecord;
-  readonly unlimited: boolean;
+  readonly from: LedgerAccount;
 }
 
 const APPEND = { append: true } as const;
@@ -74,13 +75,14 @@ export class Work {
     return this.#spend.get(keyId) ?? this.tables.spend.get(keyId) ?? NOTHING_SPENT;
   }
 
-  /** A key and whether its account is unlimited, read once a transaction. Throws `corrupt` when there is no such key. */
+  /** A key and what it pays from, read once a transaction. Throws `corrupt` when there is no such key. */
   payer(keyId: string): Payer {
     const known = this.#payers.get(keyId);
     if (known !== undefined) return known;
     const key = this.tables.keys.get(keyId);
     if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
-    const payer = { key, unlimited: this.tables.accounts.get(key.accountId)?.unlimited ?? false };
+    const unlimited = this.tables.accounts.get(key.accountId)?.unlimited ?? false;
+    const payer = { key, from: payerOf(key, unlimited) };
     this.#payers.set(keyId, payer);
     return payer;
   }
