@@ -49,11 +49,11 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
   workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
-  websocket: () => websocket(rounds),
+  websocket: () => websocket(rounds, nodeArgs),
   admission: () => admission(rounds),
   memory: () => memory(Number(values.streams), nodeArgs),
-  'event-loop': () => eventLoop(),
-  'start-up': () => startUp(rounds),
+  'event-loop': () => eventLoop(rounds, nodeArgs),
+  'start-up': () => startUp(rounds, nodeArgs),
   scaling: () => scaling(rounds, nodeArgs),
 };
 
@@ -79,10 +79,13 @@ if (positionals[0] === 'compare') {
 }
 
 async function run(names: readonly string[]): Promise<void> {
-  const rows: Row[] = [];
-  for (const name of names) {
+  const suites = names.map((name) => {
     const suite = SUITES[name];
     if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
+    return { name, suite };
+  });
+  const rows: Row[] = [];
+  for (const { name, suite } of suites) {
     const started = performance.now();
     process.stderr.write(`${name} … `);
     rows.push(...(await suite()));

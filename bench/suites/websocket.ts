@@ -19,9 +19,9 @@ const TURNS = [10, 25, 50, 100] as const;
 /** Conversations a measurement, so that it is long enough to measure. */
 const CONVERSATIONS = 4;
 
-export async function websocket(rounds: number): Promise<Row[]> {
+export async function websocket(rounds: number, nodeArgs: readonly string[]): Promise<Row[]> {
   const upstream = await startHarness('upstream.ts');
-  const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`);
+  const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`, [], nodeArgs);
   const [http, sockets] = [await Load.start(), await Load.start('socket-load.ts')];
   try {
     const memory = await idleConnections(gateway, sockets);
