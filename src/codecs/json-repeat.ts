@@ -46,7 +46,8 @@ const PATIENCE = 16;
  */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];
-  readonly #changing = new Set<JsonPath>();
+  /** Made for the first that does. */
+  #changing: Set<JsonPath> | undefined;
   #latest: JsonValue = null;
   #shape: JsonShape | undefined;
   #misses = 0;
@@ -90,8 +91,11 @@ export class JsonRepeats {
 
   #changes(path: JsonPath, count: number): boolean {
     const before = valueAt(this.#latest, path);
-    if (typeof before === 'number' && before !== count) this.#changing.add(path);
-    return this.#changing.has(path);
+    if (typeof before === 'number' && before !== count) {
+      this.#changing ??= new Set();
+      this.#changing.add(path);
+    }
+    return this.#changing?.has(path) === true;
   }
 }
 

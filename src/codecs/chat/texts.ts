@@ -36,7 +36,8 @@ export class Texts {
   readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
   /** Citations that no text has yet. */
   #citations: Citation[] = [];
-  readonly #cited = new Set<string>();
+  /** Made for the first citation. */
+  #cited: Set<string> | undefined;
 
   constructor(awaitsCitations: boolean, begin: (out: CanonicalEvent[]) => number) {
     this.#awaitsCitations = awaitsCitations;
@@ -103,8 +104,7 @@ export class Texts {
   cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
     if (citation === undefined) return;
     const key = JSON.stringify(citation);
-    if (this.#cited.has(key)) return;
-    this.#cited.add(key);
+    if (!this.#isNew(key)) return;
     this.#awaitsCitations = true;
     if (this.#isLate(citation)) {
       sayLate(citation, out);
@@ -122,6 +122,14 @@ export class Texts {
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
+  /** True the first time. */
+  #isNew(citation: string): boolean {
+    this.#cited ??= new Set();
+    if (this.#cited.has(citation)) return false;
+    this.#cited.add(citation);
+    return true;
+  }
+
   /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
   citeSources(chunk: JsonObject): void {
     const titles = new Map<string, string>();
@@ -130,8 +138,7 @@ export class Texts {
         titles.set(result['url'], text(result['title'], 'search_results'));
     }
     for (const url of Array.isArray(chunk['citations']) ? chunk['citations'] : []) {
-      if (typeof url !== 'string' || this.#cited.has(url)) continue;
-      this.#cited.add(url);
+      if (typeof url !== 'string' || !this.#isNew(url)) continue;
       this.#awaitsCitations = true;
       const title = titles.get(url);
       this.#citations.push({ kind: 'url', url, ...(title === undefined || title === '' ? {} : { title }) });

@@ -42,8 +42,8 @@ export interface TextAttemptOptions {
 export interface StreamStart {
   readonly kind: 'stream';
   readonly owner: Owner;
-  /** Read already, not shown yet. */
-  readonly held: readonly Step[];
+  /** Read already, not shown yet. Empty once it was shown. */
+  readonly held: Step[];
   readonly source: AnswerSource;
   readonly losses: readonly string[];
 }
@@ -174,7 +174,7 @@ async function openWhole({ codec, context, head, timers }: Sent, options: TextAt
   return wholeAsSource(codec.decodeResponse(text, context));
 }
 
-async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<readonly Step[]> {
+async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<Step[]> {
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;
