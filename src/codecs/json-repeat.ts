@@ -203,14 +203,21 @@ function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): Jso
     if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
   holes.sort((a, b) => a.start - b.start);
+  // The shape stays, and a slice would keep the whole batch that the text came in.
+  const own = ownCopy(text);
   const literals: string[] = [];
   let cursor = 0;
   for (const { start, end } of holes) {
-    literals.push(text.slice(cursor, start));
+    literals.push(own.slice(cursor, start));
     cursor = end;
   }
-  literals.push(text.slice(cursor));
-  return { text, json, holes, literals };
+  literals.push(own.slice(cursor));
+  return { text: own, json, holes, literals };
+}
+
+/** V8 has no other way to say it. */
+function ownCopy(text: string): string {
+  return JSON.parse(JSON.stringify(text));
 }
 
 function isCount(value: JsonValue | undefined): value is number {

@@ -2,6 +2,7 @@
  * The texts and refusals of one streamed answer, and the citations that belong to them. A text is said when another kind
  * begins, and then ends, unless citations may still come for it: they mostly come with the last chunk.
  */
+import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
@@ -72,7 +73,7 @@ export class Texts {
   say(kind: TextKind, piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
     if (piece === '' && logprobs === undefined) return undefined;
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
-    open.text += piece;
+    open.text = grown(open.text, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
       open.logprobs.push(...logprobs);
@@ -87,7 +88,7 @@ export class Texts {
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
     if (open === undefined || piece === '') return undefined;
-    open.text += piece;
+    open.text = grown(open.text, piece);
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
