@@ -197,12 +197,13 @@ export function fill(literals: readonly string[], raws: readonly string[]): stri
 
 function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
   if (paths.length === 0) return undefined;
-  const holes: Hole[] = [];
+  const found: Hole[] = [];
   for (const path of paths) {
     const span = spanOf(text, path);
-    if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
+    if (span !== undefined) found.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
-  holes.sort((a, b) => a.start - b.start);
+  // A copy has no room for more.
+  const holes = found.toSorted((a, b) => a.start - b.start);
   // The shape stays, and a slice would keep the whole batch that the text came in.
   const own = ownCopy(text);
   const literals: string[] = [];
@@ -212,7 +213,7 @@ function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): Jso
     cursor = end;
   }
   literals.push(own.slice(cursor));
-  return { text: own, json, holes, literals };
+  return { text: own, json, holes, literals: literals.slice() };
 }
 
 /** V8 has no other way to say it. */

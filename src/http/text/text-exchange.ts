@@ -4,7 +4,7 @@
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
-import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
 import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Admitted } from '../admit.ts';
@@ -21,19 +21,25 @@ import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions,
 import { failureFrames, relay } from './relay.ts';
 import type { Asked } from './serve-text.ts';
 
+/** What it takes to find an upstream that answers. */
+interface Search {
+  readonly plan: Plan;
+  readonly options: TextAttemptOptions;
+  /** Of every attempt, as the upstreams say it. */
+  readonly notes: AttemptNote[];
+}
+
 export class TextExchange {
   readonly #call: Asking;
   readonly #codec: ClientCodec;
-  readonly #request: CanonicalRequest;
+  readonly #request: SentRequest;
   readonly #admitted: Admitted;
-  readonly #plan: Plan;
   readonly #meter: Meter;
-  readonly #options: TextAttemptOptions;
   readonly #responseId: string;
   readonly #remember: Remember | undefined;
   readonly #reply: Reply;
-  /** Of every attempt, as the upstreams say it. */
-  readonly #notes: AttemptNote[] = [];
+  /** Until an upstream has answered: nothing of it is needed after that. */
+  #search: Search | undefined;
 
   constructor(
     call: Asking,
@@ -47,9 +53,8 @@ export class TextExchange {
     const { gateway, config } = call;
     this.#call = call;
     this.#codec = codec;
-    this.#request = request;
+    this.#request = asSent(request);
     this.#admitted = admitted;
-    this.#plan = plan;
     this.#meter = new Meter(call, admitted, {
       stream: request.stream,
       ...(request.reasoning?.effort === undefined ? {} : { effort: request.reasoning.effort }),
@@ -57,7 +62,7 @@ export class TextExchange {
     this.#responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
     this.#remember = asked.remember;
     this.#reply = reply;
-    this.#options = {
+    const options: TextAttemptOptions = {
       request,
       model: admitted.model,
       config,
@@ -69,6 +74,7 @@ export class TextExchange {
       ...(asked.stored === undefined ? {} : { stored: asked.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
+    this.#search = { plan, options, notes: [] };
   }
 
   /** Gives back what was reserved, however it ends. */
@@ -85,13 +91,7 @@ export class TextExchange {
   async #whole(): Promise<void> {
     let taken: Taken<WholeAnswer> | undefined;
     try {
-      taken = await dispatch(
-        this.#plan,
-        (target) => attemptWhole(this.#noted(target), this.#options),
-        this.#call.gateway.dispatcher,
-        this.#meter.attempts,
-      );
-      this.#took(taken);
+      taken = await this.#dispatch(attemptWhole);
       const { whole, native, owner } = taken.answer;
       const { outcome } = whole;
       const broken = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
@@ -168,12 +168,7 @@ export class TextExchange {
     const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
     let taken: Taken<StreamStart>;
     try {
-      taken = await dispatch(
-        this.#plan,
-        (target) => attemptStream(this.#noted(target), this.#options),
-        gateway.dispatcher,
-        this.#meter.attempts,
-      );
+      taken = await this.#dispatch(attemptStream);
     } catch (thrown) {
       const error = toGatewayError(thrown);
       const status = committed === undefined ? error.status : 200;
@@ -184,7 +179,6 @@ export class TextExchange {
     } finally {
       early.cancel();
     }
-    this.#took(taken);
     return { taken, committed: commit(this.#channelHeader(taken)) };
   }
 
@@ -197,11 +191,21 @@ export class TextExchange {
     }
   }
 
-  #took(taken: Taken<StreamStart | WholeAnswer>): void {
+  async #dispatch<Answer extends StreamStart | WholeAnswer>(
+    attempt: (target: Target, options: TextAttemptOptions) => Promise<Answer>,
+  ): Promise<Taken<Answer>> {
+    const search = this.#search;
+    if (search === undefined) throw new Error('an exchange is dispatched once');
+    const ask = (target: Target): Promise<Answer> => {
+      search.notes.push(target.note);
+      return attempt(target, search.options);
+    };
+    const taken = await dispatch(search.plan, ask, this.#call.gateway.dispatcher, this.#meter.attempts);
+    this.#search = undefined;
     this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
-    if (taken.answer.losses.length > 0) {
-      this.#call.gateway.log.debug({ request_id: this.#call.requestId, losses: taken.answer.losses }, 'conversion losses');
-    }
+    const { losses } = taken.answer;
+    if (losses.length > 0) this.#call.gateway.log.debug({ request_id: this.#call.requestId, losses }, 'conversion losses');
+    return taken;
   }
 
   #context(owner: Owner): ResponseContext {
@@ -228,14 +232,9 @@ export class TextExchange {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
   }
 
-  #noted(target: Target): Target {
-    this.#notes.push(target.note);
-    return target;
-  }
-
   /** What the last attempt that told said that it used: it costs that where no other answered. */
   #usageUnanswered(): Usage | undefined {
-    return this.#notes.findLast(({ usage }) => usage !== undefined)?.usage;
+    return this.#search?.notes.findLast(({ usage }) => usage !== undefined)?.usage;
   }
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
