@@ -34,13 +34,13 @@ export interface PumpOptions<In, Out> {
   /** What was taken from the source before. Emptied when it was said, so that nothing keeps it while the stream is open. */
   readonly held?: In[];
   /** What must be done before the words in hand may go out. */
-  readonly beforeWords?: () => Promise<void> | undefined;
+  beforeWords?(): Promise<void> | undefined;
   /** What must be done before the last words may go out, after that. */
-  readonly beforeEnd?: () => Promise<void> | undefined;
+  beforeEnd?(): Promise<void> | undefined;
   /** Words were written. */
-  readonly onWords?: () => void;
+  onWords?(): void;
   /** A failure of the source that only says that nobody is there to hear of it. */
-  readonly isGone?: (reason: unknown) => boolean;
+  isGone?(reason: unknown): boolean;
   /** The dialect's constant error frame, said before the connection is cut should `fail` itself throw. */
   readonly lastWords?: readonly Out[];
 }
@@ -121,9 +121,9 @@ class Pump<In, Out> {
   }
 
   #end(words: readonly Out[]): Promise<void> {
-    const { beforeWords, beforeEnd } = this.#options;
-    const said = words.length === 0 ? undefined : beforeWords?.();
-    const settled = said === undefined ? beforeEnd?.() : said.then(beforeEnd);
+    const options = this.#options;
+    const said = words.length === 0 ? undefined : options.beforeWords?.();
+    const settled = said === undefined ? options.beforeEnd?.() : said.then(() => options.beforeEnd?.());
     return settled === undefined ? this.#writeEnd(words) : settled.then(() => this.#writeEnd(words));
   }
 

@@ -5,7 +5,7 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { type PumpWriter, pump } from '../../streams/pump.ts';
+import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
 import { sealed } from '../../streams/seal.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import type { Committed } from '../exchange.ts';
@@ -32,25 +32,44 @@ export function relay(
   committed: Committed,
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
-  let told: GatewayError | undefined;
-  const voice = sealed(encoder, (reason) => {
-    told = toGatewayError(reason);
-    return told;
-  });
-  let silent = true;
-  const said = pump(source, voice, framed(committed), {
-    held,
-    isGone,
-    beforeWords: () => watch.beforeWords?.(),
-    beforeEnd: () => watch.beforeEnd?.(told),
-    onWords() {
-      silent = false;
-      watch.onWords();
-    },
-  });
+  const telling = new Telling(held, watch);
+  const voice = sealed(encoder, (reason) => telling.tell(reason));
+  const said = pump(source, voice, new FramedWriter(committed), telling);
   // The head goes out with the first words, in one write; without words it goes alone.
-  if (silent) committed.flushHead();
-  return said.then(() => told);
+  if (telling.silent) committed.flushHead();
+  return said.then(() => telling.told);
+}
+
+class Telling implements PumpOptions<Step, Frame> {
+  readonly held: Step[];
+  readonly isGone = isGone;
+  /** The failure that the client was told. */
+  told: GatewayError | undefined;
+  silent = true;
+  readonly #watch: RelayWatch;
+
+  constructor(held: Step[], watch: RelayWatch) {
+    this.held = held;
+    this.#watch = watch;
+  }
+
+  tell(reason: unknown): GatewayError {
+    this.told = toGatewayError(reason);
+    return this.told;
+  }
+
+  beforeWords(): Promise<void> | undefined {
+    return this.#watch.beforeWords?.();
+  }
+
+  beforeEnd(): Promise<void> | undefined {
+    return this.#watch.beforeEnd?.(this.told);
+  }
+
+  onWords(): void {
+    this.silent = false;
+    this.#watch.onWords();
+  }
 }
 
 /** The client left. One that is still there (a WebSocket) and does not want the answer any more reads how it ended. */
@@ -59,13 +78,28 @@ function isGone(reason: unknown): boolean {
   return code === 'client_closed_request' && shownCode !== 'cancelled';
 }
 
-function framed({ writer, frame }: Committed): PumpWriter<Frame> {
-  return {
-    gone: () => writer.gone(),
-    write: (words) => writer.write(words.map(frame)),
-    end: (words) => writer.end(words.map(frame)),
-    destroy: (reason) => writer.destroy(reason),
-  };
+class FramedWriter implements PumpWriter<Frame> {
+  readonly #committed: Committed;
+
+  constructor(committed: Committed) {
+    this.#committed = committed;
+  }
+
+  gone(): unknown {
+    return this.#committed.writer.gone();
+  }
+
+  write(words: readonly Frame[]): Promise<void> | undefined {
+    return this.#committed.writer.write(words.map(this.#committed.frame));
+  }
+
+  end(words: readonly Frame[]): Promise<void> {
+    return this.#committed.writer.end(words.map(this.#committed.frame));
+  }
+
+  destroy(reason: unknown): void {
+    this.#committed.writer.destroy(reason);
+  }
 }
 
 /** The words of a failure on a stream that never got an answer. */
