@@ -17,6 +17,8 @@ export interface ToldPart {
   logprobs: JsonObject[];
   isSaid: boolean;
   isClosed: boolean;
+  /** Its beginning was never said, so its end is not, either. */
+  isBare?: true;
 }
 
 export interface ToldItem {
@@ -102,6 +104,7 @@ export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
     else emit('response.reasoning_summary_text.done', { ...place, text: part.text });
   }
   part.isClosed = true;
+  if (part.isBare === true) return;
   const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
   emit(name, { ...place, part: partObject(part) });
 }
@@ -182,10 +185,13 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       parts.push(tellPart(isPartType(type) ? type : 'output_text'));
       return;
     }
+    case 'response.reasoning_summary_text.delta':
+      if (part === undefined) parts.push({ ...tellPart('summary_text'), text: String(body['delta']), isBare: true });
+      else part.text += String(body['delta']);
+      return;
     case 'response.output_text.delta':
     case 'response.refusal.delta':
     case 'response.reasoning_text.delta':
-    case 'response.reasoning_summary_text.delta':
       if (part !== undefined) part.text += String(body['delta']);
       return;
     case 'response.output_text.annotation.added':
