@@ -62,6 +62,8 @@ class ConversationBuilder {
 
   build(): Conversation {
     const turns = this.#turns.filter((turn) => turn.results.length + turn.blocks.length > 0);
+    const last = turns.at(-1);
+    if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
   }
 
@@ -71,7 +73,7 @@ class ConversationBuilder {
         this.#addText(item);
         return;
       case 'refusal':
-        if (item.text !== '') this.#put('assistant', textBlock(item.text, item));
+        if (saysSomething(item.text)) this.#put('assistant', textBlock(item.text, item));
         return;
       case 'reasoning':
         this.#addReasoning(item);
@@ -97,7 +99,7 @@ class ConversationBuilder {
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {
-    if (item.text === '') return;
+    if (!saysSomething(item.text)) return;
     if (item.phase !== undefined) this.#options.losses.add('assistant phase');
     if (item.role === 'user' || item.role === 'assistant') {
       this.#put(item.role, textBlock(item.text, item));
@@ -184,6 +186,19 @@ class ConversationBuilder {
     this.#turns.push(turn);
     return turn;
   }
+}
+
+/** The vendor refuses texts without content, white space alone included. */
+function saysSomething(text: string): boolean {
+  return text.trim() !== '';
+}
+
+/** An answer that the model is to continue must not end in white space. */
+function trimLastText(blocks: WireBlock[]): void {
+  const last = blocks.at(-1);
+  const text = last?.json['text'];
+  if (last === undefined || last.json['type'] !== 'text' || typeof text !== 'string') return;
+  blocks[blocks.length - 1] = { ...last, json: { type: 'text', text: text.trimEnd() } };
 }
 
 function textBlock(text: string, item: Item): WireBlock {

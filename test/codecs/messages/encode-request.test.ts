@@ -43,6 +43,36 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
+test('texts of white space alone are left out, and the last text of the assistant ends without it: the vendor refuses both', () => {
+  const body = encodeFor({
+    items: [
+      text('system', ' \n'),
+      text('user', 'x'),
+      text('assistant', '\n\n'),
+      call('a', '{}'),
+      result('a', 'r'),
+      text('user', ' '),
+      text('assistant', 'y '),
+      { kind: 'refusal', text: ' z\n' },
+      text('assistant', '\n'),
+    ],
+    tools: [tool],
+  });
+  assert.equal(body['system'], undefined);
+  assert.deepEqual(body['messages'], [
+    { role: 'user', content: [{ type: 'text', text: 'x' }] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'r' }] }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'y ' },
+        { type: 'text', text: ' z' },
+      ],
+    },
+  ]);
+});
+
 test('system text is hoisted; what comes later stays in its place, marked', () => {
   const body = encodeFor({
     items: [text('system', 'A'), text('developer', 'B'), text('user', 'x'), text('assistant', 'y'), text('developer', 'C')],
