@@ -15,7 +15,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation, codePoints } from './annotations.ts';
-import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
@@ -60,6 +60,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
+  #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
 
@@ -256,6 +257,10 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
         this.#hasAudio ||= 'audio' in member;
         this.#delta('images' in member ? { images: [member.images] } : member, out);
+        if (!('images' in member)) return;
+        const id = imageSignatureId(this.#images++);
+        if (item.opaque === undefined) return;
+        this.#delta({ reasoning_details: [sealedEntry(item.opaque, id, this.#details++, this.#context)] }, out);
         return;
       }
       case 'native':

@@ -185,6 +185,7 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   const part = parts[Number(isSummary ? body['summary_index'] : body['content_index'])];
   switch (name) {
     case 'response.content_part.added':
+    case 'response.reasoning_part.added':
     case 'response.reasoning_summary_part.added': {
       const type = isObject(body['part']) ? body['part']['type'] : undefined;
       parts.push(tellPart(isPartType(type) ? type : 'output_text'));
@@ -209,6 +210,7 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       }
       return;
     case 'response.content_part.done':
+    case 'response.reasoning_part.done':
     case 'response.reasoning_summary_part.done':
       if (part !== undefined) part.isClosed = true;
       return;

@@ -47,6 +47,12 @@ function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
       }),
     },
     { weight: 1, arbitrary: media('image', 'image/png') },
+    {
+      weight: 1,
+      arbitrary: media('image', 'image/png').map(
+        (item) => ({ ...item, opaque: { owner, value: 'SECRET', form: 'inlineData' } }) as OutputItem,
+      ),
+    },
     { weight: 1, arbitrary: media('audio', 'audio/wav') },
     { weight: 1, arbitrary: media('file', 'application/pdf') },
   );
@@ -154,7 +160,7 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
         ...(item.opaque === undefined ? [] : (['function call signature'] as const)),
       ];
     case 'media':
-      return [item.media.type];
+      return [item.media.type, ...(item.opaque === undefined ? [] : (['image signature'] as const))];
     case 'native':
       return ['native item'];
   }
