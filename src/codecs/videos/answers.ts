@@ -21,6 +21,12 @@ export function resultLink(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
 }
 
+/** The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream said of its success. */
+export function lastFrameLink(report: JsonValue): string | undefined {
+  const content = isObject(report) ? report['content'] : undefined;
+  return isObject(content) ? resultLink(content['last_frame_url']) : undefined;
+}
+
 /** `{error: {code, message}}` as clients may read it. */
 export function failureOf(body: JsonObject | undefined, fallbackCode: string): VideoFailure {
   const members = readErrorMembers(body);

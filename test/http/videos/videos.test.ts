@@ -53,6 +53,15 @@ test('what was accepted stays so, whatever the key may by now: its 202 comes aga
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
 });
 
+test('a last frame that was asked for is in the result, and none that was not', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const plain = await gateway.create(BODY, 'plain');
+  const asked = await gateway.create({ ...BODY, provider_options: { return_last_frame: true } }, 'asked');
+  const output = async (id: string) => (await gateway.until(id, 'succeeded')).body.output;
+  assert.deepEqual(Object.keys(await output(plain.body.id)), ['url']);
+  assert.match((await output(asked.body.id)).last_frame_url, /^http.+\.png$/);
+});
+
 test('an explicit failure of the upstream refunds once', async (t) => {
   const gateway = await VideoGateway.start(t, {
     video: { queueMs: 1, runMs: 1, outcome: 'failed', code: 'OutputVideoSensitiveContentDetected', message: 'no' },
