@@ -267,6 +267,14 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
   assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  const printed: string[] = [];
+  await gateway.verb(videosVerb, ['show', good.body.id], {}, (text) => printed.push(text));
+  const { price, request, ...record } = JSON.parse(printed.join(''));
+  assert.deepEqual([price, request.model, record.state], ['0.50', 'ark', 'unknown']);
+  assert.deepEqual(
+    Object.keys(record).filter((name) => /nanos|json|token|number/i.test(name)),
+    [],
+  );
   for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
     await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
