@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sanitise } from '../sanitise.ts';
-import { readErrorMembers } from '../upstream-error.ts';
+import { readErrorMembers, retryAfterMs } from '../upstream-error.ts';
 import type { Submission, VideoFailure } from './upstream.ts';
 
 /** The body as an object; undefined where it is none. */
@@ -44,7 +44,9 @@ export function submissionRefusal(answer: UpstreamAnswer): Submission {
   const { status } = answer;
   const error = failureOf(bodyOf(answer), 'upstream_error');
   if (status === 401 || status === 402 || status === 403 || status === 404 || status === 429) {
-    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+    const wait = retryAfterMs(answer);
+    const refused = { code: 'upstream_error', message: 'The upstream did not take the task.' };
+    return { said: 'notTaken', error: refused, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
   }
   if (status >= 400 && status < 500 && status !== 408) return { said: 'refused', error };
   return { said: 'unclear', reason: `HTTP ${status}` };

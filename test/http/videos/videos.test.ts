@@ -62,6 +62,34 @@ test('a last frame that was asked for is in the result, and none that was not', 
   assert.match((await output(asked.body.id)).last_frame_url, /^http.+\.png$/);
 });
 
+const busy = (headers: Readonly<Record<string, string>>) => ({
+  match: ({ method }: { readonly method: string }) => method === 'POST',
+  faults: [{ type: 'status' as const, status: 429, headers }],
+});
+
+test('a Channel that names a short wait is asked again when no other takes the task', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue(busy({ 'retry-after-ms': '30' }), busy({ 'retry-after-ms': '5' }));
+  const { body } = await gateway.create(BODY, 'busy');
+  await gateway.until(body.id, 'succeeded');
+  assert.equal(gateway.submissions(), 3);
+});
+
+test('a Channel that names a long wait, or none, is not waited for, and one that is always busy not for ever', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  for (const headers of [{ 'retry-after': '60' }, {}]) {
+    const before = gateway.submissions();
+    gateway.simulator.enqueue(busy(headers));
+    const { body } = await gateway.create(BODY, JSON.stringify(headers));
+    assert.equal((await gateway.until(body.id, 'failed')).body.billing.status, 'refunded');
+    assert.equal(gateway.submissions() - before, 1);
+  }
+  gateway.simulator.enqueue({ ...busy({ 'retry-after-ms': '1' }), times: 100 });
+  const { body } = await gateway.create(BODY, 'always');
+  assert.equal((await gateway.until(body.id, 'failed')).body.error.code, 'upstream_error');
+  assert.equal(gateway.submissions(), 2 + 6);
+});
+
 test('an explicit failure of the upstream refunds once', async (t) => {
   const gateway = await VideoGateway.start(t, {
     video: { queueMs: 1, runMs: 1, outcome: 'failed', code: 'OutputVideoSensitiveContentDetected', message: 'no' },
