@@ -11,7 +11,7 @@ import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-content.ts';
+import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { mediaBlock } from './encode-media.ts';
@@ -90,7 +90,7 @@ class ConversationBuilder {
         this.#put('user', { json: mediaBlock(item.media), cacheControl: item.cacheControl });
         return;
       case 'native':
-        refuseForeignMedia(item);
+        refuseForeignItem(item);
         this.#options.losses.add('native item');
         return;
     }

@@ -43,6 +43,10 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
+test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
+  refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
+});
+
 test('system text is hoisted; what comes later stays in its place, marked', () => {
   const body = encodeFor({
     items: [text('system', 'A'), text('developer', 'B'), text('user', 'x'), text('assistant', 'y'), text('developer', 'C')],
