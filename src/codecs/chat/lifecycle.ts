@@ -46,6 +46,7 @@ const CONTENT_MEMBERS = [
   'images',
   'audio',
 ] as const;
+export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
 /** What a chunk that we sent does to the order. `data` is the frame's text. */
 export function clientVerbOf(data: string): ClientVerb {
@@ -63,6 +64,12 @@ export function clientVerbOf(data: string): ClientVerb {
 export function saysSomething(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
   for (const key of CONTENT_MEMBERS) if (!isEmpty(delta[key])) return true;
   return false;
+}
+
+/** True when nothing but `member` of the delta says a piece of the answer. */
+export function saysOnly(member: ContentMember, delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+  for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === member)) return false;
+  return true;
 }
 
 /** `function_call` and `audio` are always there with some vendors: they say nothing until a text of theirs does. */

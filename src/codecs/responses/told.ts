@@ -40,6 +40,9 @@ export interface ToldItem {
 /** Says one event; the encoder adds type and sequence number. */
 export type Emit = (name: string, body: JsonObject) => void;
 
+/** As {@link Emit}, of a piece of text: the members as JSON text before and behind it. */
+export type EmitPiece = (name: string, head: string, piece: string, tail: string) => void;
+
 export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   return {
     outputIndex,
@@ -171,6 +174,12 @@ export function noteNative(items: Map<number, ToldItem>, name: string, body: Jso
     return;
   }
   if (known !== undefined) noteChild(known, name, body);
+}
+
+/** The part that a native `output_text.delta` belongs to; undefined for every other event. */
+export function toldText(items: ReadonlyMap<number, ToldItem>, name: string, body: JsonObject): ToldPart | undefined {
+  if (name !== 'response.output_text.delta') return undefined;
+  return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
 }
 
 function noteChild(item: ToldItem, name: string, body: JsonObject): void {

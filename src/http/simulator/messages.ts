@@ -108,7 +108,7 @@ function checkBlock(block: JsonObject, at: string, role: string, turn: Turn): vo
     case 'text':
       if (typeof block.text !== 'string') refuse(`${at}.text.text: Field required`);
       if (block.text === '') refuse('messages: text content blocks must be non-empty');
-      if (block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
+      if (role === 'user' && block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
       return;
     case 'thinking': {
       if (role !== 'assistant') refuse(`${at}: \`thinking\` blocks may only be in \`assistant\` messages`);

@@ -43,7 +43,7 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
-test('texts of white space alone are left out, and the last text of the assistant ends without it: the vendor refuses both', () => {
+test('white space that the vendor refuses is left out: alone in a turn or of the user, and at the very end', () => {
   const body = encodeFor({
     items: [
       text('system', ' \n'),
@@ -52,9 +52,9 @@ test('texts of white space alone are left out, and the last text of the assistan
       call('a', '{}'),
       result('a', 'r'),
       text('user', ' '),
-      text('assistant', 'y '),
+      text('assistant', 'y'),
+      text('assistant', ' '),
       { kind: 'refusal', text: ' z\n' },
-      text('assistant', '\n'),
     ],
     tools: [tool],
   });
@@ -66,11 +66,16 @@ test('texts of white space alone are left out, and the last text of the assistan
     {
       role: 'assistant',
       content: [
-        { type: 'text', text: 'y ' },
+        { type: 'text', text: 'y' },
+        { type: 'text', text: ' ' },
         { type: 'text', text: ' z' },
       ],
     },
   ]);
+});
+
+test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
+  refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
 });
 
 test('system text is hoisted; what comes later stays in its place, marked', () => {

@@ -64,6 +64,7 @@ const EDITS: readonly (readonly [string, object, string])[] = [
   ['an image that is no object', { images: [dataUrl()] }, 'images[0]'],
   ['a file: URL', { images: [{ image_url: 'file:///etc/passwd' }] }, 'images[0].image_url'],
   ['a broken data URL', { images: [{ image_url: 'data:image/png;base64,$$$' }] }, 'images[0].image_url'],
+  ['a data URL that is not Base64', { images: [{ image_url: 'data:image/svg+xml,%3Csvg%2F%3E' }] }, 'images[0].image_url'],
   ['an empty data URL', { images: [{ image_url: 'data:image/png;base64,' }] }, 'images[0].image_url'],
   ['a mask with both', { mask: { image_url: dataUrl(), file_id: 'f' } }, 'mask'],
   ['two masks', { mask: [{ file_id: 'a' }, { file_id: 'b' }] }, 'mask'],
