@@ -192,3 +192,17 @@ export const CLIENT_PATHS: Readonly<Record<BenchDialect, string>> = {
   responses: '/v1/responses',
   messages: '/v1/messages',
 };
+
+/** The first word as every dialect quotes it. The upstream says these words too. */
+export const FIRST_TOKEN = JSON.stringify(tokens(96)[0]).slice(0, -1);
+
+const ENDINGS: Readonly<Record<BenchDialect, readonly [stream: string, whole: string]>> = {
+  chat: ['[DONE]', '"finish_reason"'],
+  responses: ['response.completed', '"completed"'],
+  messages: ['message_stop', '"end_turn"'],
+};
+
+/** What a good answer holds, so that a fast failure cannot win. */
+export function answerHolds(dialect: BenchDialect, stream: boolean): string {
+  return ENDINGS[dialect][stream ? 0 : 1];
+}

@@ -10,22 +10,29 @@ import { parseArgs } from 'node:util';
 import { compare } from './compare.ts';
 import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
-import { figure, reportHtml, type Results } from './report.ts';
+import { figure } from './plots.ts';
+import { reportHtml, type Results } from './report.ts';
 import { dispatching } from './suites/dispatch.ts';
-import { codecsAlone, pipeline, scaling, streams } from './suites/in-process.ts';
+import { codecsAlone, pipeline, streams } from './suites/in-process.ts';
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
+import { rivals } from './suites/rivals.ts';
+import { scaling } from './suites/scaling.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
+import { workers } from './suites/workers.ts';
 
-const { values, positionals } = parseArgs({
+const { values, positionals, tokens } = parseArgs({
   allowPositionals: true,
+  tokens: true,
   options: {
     rounds: { type: 'string', default: '5' },
-    streams: { type: 'string', default: '2000' },
+    turns: { type: 'string', default: '5' },
+    streams: { type: 'string', default: '10000' },
     out: { type: 'string', default: 'bench/results/latest.json' },
     html: { type: 'string' },
+    'upstream-port': { type: 'string', default: '0' },
     rival: { type: 'string', multiple: true, default: [] },
     // As `npm start` has it.
     'node-args': { type: 'string', default: '--max-semi-space-size=64' },
@@ -38,20 +45,33 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   streams: () => streams(rounds),
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
-  relay: () => relay(rounds, { rivals: values.rival, nodeArgs }),
+  relay: () => relay(rounds, nodeArgs),
+  rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
+  workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
-  websocket: () => websocket(rounds),
+  websocket: () => websocket(rounds, nodeArgs),
   admission: () => admission(rounds),
-  memory: () => memory(Number(values.streams)),
-  'event-loop': () => eventLoop(),
-  'start-up': () => startUp(rounds),
-  scaling: () => scaling(rounds),
+  memory: () => memory(Number(values.streams), nodeArgs),
+  'event-loop': () => eventLoop(rounds, nodeArgs),
+  'start-up': () => startUp(rounds, nodeArgs),
+  scaling: () => scaling(rounds, nodeArgs),
 };
+
+/** What `compare` looks at when nothing is named: no processes, no sockets, minutes. */
+const COMPARED = ['codecs', 'pipeline'];
+const OF_COMPARE = ['turns', 'out', 'html'];
+
+/** As a run at another commit should get them. */
+function optionsGiven(): string[] {
+  return tokens.flatMap((token) =>
+    token.kind === 'option' && !OF_COMPARE.includes(token.name) ? [`--${token.name}=${token.value}`] : [],
+  );
+}
 
 if (positionals[0] === 'compare') {
   const [, before, after = 'HEAD', ...suites] = positionals;
   if (before === undefined) throw new Error('compare needs a commit');
-  compare(before, after, [...suites, '--rounds', values.rounds]);
+  compare(before, after, Number(values.turns), [...(suites.length > 0 ? suites : COMPARED), ...optionsGiven()]);
 } else if (positionals[0] === 'guard') {
   process.exitCode = guard() ? 0 : 1;
 } else {
@@ -59,12 +79,17 @@ if (positionals[0] === 'compare') {
 }
 
 async function run(names: readonly string[]): Promise<void> {
-  const rows: Row[] = [];
-  for (const name of names) {
+  const suites = names.map((name) => {
     const suite = SUITES[name];
     if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
-    console.error(`${name} …`);
+    return { name, suite };
+  });
+  const rows: Row[] = [];
+  for (const { name, suite } of suites) {
+    const started = performance.now();
+    process.stderr.write(`${name} … `);
     rows.push(...(await suite()));
+    process.stderr.write(`${Math.round((performance.now() - started) / 1000)} s\n`);
   }
   console.table(rows.map(line));
   const results: Results = {
@@ -72,6 +97,7 @@ async function run(names: readonly string[]): Promise<void> {
     cpu: cpus()[0]?.model,
     cores: availableParallelism(),
     commit: execFileSync('git', ['rev-parse', '--short', 'HEAD'], { encoding: 'utf8' }).trim(),
+    at: new Date().toISOString(),
     command: `npm run bench -- ${process.argv.slice(2).join(' ')}`,
     rows,
   };

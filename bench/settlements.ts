@@ -27,7 +27,7 @@ const self = { process: { host: 'bench', pid: process.pid, isAlive: alive } };
 async function work(url: string, secrets: readonly string[], perSecond: number, seconds: number): Promise<Report> {
   const problems: string[] = [];
   const store = await openPostgresStore(postgresOptions(url, { ...self, onProblem: ({ what }) => problems.push(what) }));
-  const [waits, all]: [number[], Promise<unknown>[]] = [[], []];
+  const [waits, all]: [number[], PromiseLike<unknown>[]] = [[], []];
   let mostPending = 0;
   const cpu = process.cpuUsage();
   const start = performance.now();

@@ -2,10 +2,9 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { answering, freePort } from './ports.ts';
 import { stop } from './processes.ts';
 
 export interface Gateway {
@@ -25,18 +24,10 @@ const CHANNELS = [
   ['responses', 'responses'],
   ['messages', 'messages'],
 ] as const;
-const SHAPES = ['full-flow', 'paced', 'whole', 'hold'] as const;
+const SHAPES = ['full-flow', 'many-chunks', 'paced', 'whole', 'short', 'slow', 'hold'] as const;
 
 /** The logical model that reaches an upstream dialect and shape. */
 export const modelOf = (dialect: string, shape: string): string => `${dialect}-${shape}`;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 function configOf(upstreamUrl: string, port: number, operationsPort: number, data: string): object {
   const models: Record<string, object> = {};
@@ -94,14 +85,8 @@ export async function startGateway(
   });
   child.stdout.resume();
   const url = `http://127.0.0.1:${port}`;
-  for (let attempt = 0; ; attempt++) {
-    if (child.exitCode !== null || attempt > 2000) throw new Error(`the gateway did not start: ${printed}`);
-    const ready = await new Promise<boolean>((resolve) =>
-      get(`${url}/readyz`, (answer) => resolve(answer.resume().statusCode === 200)).on('error', () => resolve(false)),
-    );
-    if (ready) break;
-    await sleep(5);
-  }
+  const gone = (): boolean => child.exitCode !== null;
+  await answering(`${url}/readyz`, gone, () => `the gateway did not start: ${printed}`, [200]);
   return {
     url,
     pid: child.pid ?? 0,

@@ -4,7 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { Pool } from 'undici';
 
 const pool = new Pool(process.argv[2] ?? '', {
-  connections: 1024,
   pipelining: 1,
   allowH2: false,
   headersTimeout: 0,

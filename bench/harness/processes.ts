@@ -1,5 +1,5 @@
 /** Child processes of a bench: started, waited for, measured by the operating system, ended. */
-import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
+import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { LoadResult } from './load.ts';
@@ -46,11 +46,19 @@ export async function started(child: ChildProcessWithoutNullStreams): Promise<St
   return { process: child, pid: child.pid ?? 0, port, line: () => Promise.race([line(), exit]), stop: () => stop(child) };
 }
 
-export async function stop(child: ChildProcessWithoutNullStreams): Promise<void> {
+export async function stop(child: ChildProcess, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));
-  child.kill('SIGKILL');
+  child.kill(signal);
   await gone;
+}
+
+/** A process and those that it started, and they. Linux only. */
+export function family(pid: number): number[] {
+  const children = readdirSync(`/proc/${pid}/task`).flatMap((thread) =>
+    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').split(' ').filter(Boolean).map(Number),
+  );
+  return [pid, ...children.flatMap(family)];
 }
 
 /** Processor time of a process and its threads in microseconds, as the kernel counts it. Linux only. */
@@ -67,6 +75,12 @@ export function processorMicros(pid: number): number {
 export function residentBytes(pid: number): number {
   const kib = /^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? '0';
   return Number(kib) * 1024;
+}
+
+/** How many files (and so connections) a process here may have open. Node takes the hard limit when it starts. Linux only. */
+export function mostOpenFiles(): number {
+  const limit = /^Max open files +\S+ +(\S+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? '1024';
+  return limit === 'unlimited' ? Number.POSITIVE_INFINITY : Number(limit);
 }
 
 export class Load {

@@ -1,32 +1,91 @@
 /**
  * The upstream of every relay bench: serves prepared bytes as fast as it can, so that it is never what is measured. The shape is the
- * upstream model's name in the request: `full-flow`, `paced`, `whole`, `hold` (headers and one event, then silence until told).
+ * upstream model's name in the request: `full-flow`, `many-chunks` (each event an HTTP chunk of its own, all of them in one packet), `paced`, `short` (paced, and soon over), `whole`, `slow` (an event now and then, without
+ * end), `hold` (headers and some events, then silence).
  */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type BenchDialect, textFrames, tokens, wholeBody } from '../fixtures.ts';
+import { type BenchDialect, seeded, textFrames, tokens, wholeBody } from '../fixtures.ts';
 
 const WORDS = tokens(96);
 const PACE_MS = 1;
+const SLOW_MS = 500;
+/** Frames before the first word of any dialect, and some words. */
+const BEGINNING = 6;
 
 const dialects: readonly (readonly [string, BenchDialect])[] = [
   ['/chat/completions', 'chat'],
   ['/responses', 'responses'],
   ['/messages', 'messages'],
 ];
-const prepared = new Map(
-  dialects.map(([, dialect]) => {
-    const frames = textFrames(dialect, WORDS);
-    return [
-      dialect,
-      {
-        frames: frames.map((frame) => Buffer.from(frame)),
-        joined: Buffer.from(frames.join('')),
-        whole: Buffer.from(wholeBody(dialect, WORDS)),
-      },
-    ] as const;
-  }),
-);
+
+function prepare(dialect: BenchDialect) {
+  const frames = textFrames(dialect, WORDS).map((frame) => Buffer.from(frame));
+  return {
+    frames,
+    joined: Buffer.concat(frames),
+    short: textFrames(dialect, WORDS.slice(0, 4)).map((frame) => Buffer.from(frame)),
+    whole: Buffer.from(wholeBody(dialect, WORDS)),
+  };
+}
+type Prepared = ReturnType<typeof prepare>;
+const prepared = new Map(dialects.map(([, dialect]) => [dialect, prepare(dialect)] as const));
+const random = seeded(5);
+
+function answer(response: ServerResponse, bytes: Prepared, shape: string): void {
+  if (shape === 'whole') {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.whole.length });
+    response.end(bytes.whole);
+    return;
+  }
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  switch (shape) {
+    case 'hold':
+      response.write(Buffer.concat(bytes.frames.slice(0, BEGINNING)));
+      return;
+    case 'slow':
+      response.write(Buffer.concat(bytes.frames.slice(0, BEGINNING)));
+      trickle(response, bytes.frames[BEGINNING - 1]);
+      return;
+    case 'many-chunks':
+      // The socket, not the response: that would make one chunk of them.
+      response.socket?.cork();
+      for (const frame of bytes.frames) response.write(frame);
+      response.end();
+      response.socket?.uncork();
+      return;
+    case 'paced':
+    case 'short':
+      pace(response, shape === 'paced' ? bytes.frames : bytes.short);
+      return;
+    default:
+      response.end(bytes.joined);
+  }
+}
+
+function pace(response: ServerResponse, frames: readonly Buffer[]): void {
+  let index = 0;
+  const next = (): void => {
+    const frame = frames[index++];
+    if (frame === undefined) {
+      response.end();
+      return;
+    }
+    response.write(frame);
+    setTimeout(next, PACE_MS);
+  };
+  next();
+}
+
+/** The same word again and again; streams that begin together do not speak together. */
+function trickle(response: ServerResponse, word: Buffer | undefined): void {
+  const next = (): void => {
+    response.write(word);
+    timer = setTimeout(next, SLOW_MS);
+  };
+  let timer = setTimeout(next, SLOW_MS * random());
+  response.on('close', () => clearTimeout(timer));
+}
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = [];
@@ -37,28 +96,7 @@ const server = createServer((request, response) => {
     const bytes = prepared.get(dialect);
     if (bytes === undefined) return response.destroy();
     const text = Buffer.concat(chunks).toString('latin1');
-    const shape = /"model"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? 'full-flow';
-    if (shape === 'whole') {
-      response.writeHead(200, { 'content-type': 'application/json', 'content-length': bytes.whole.length });
-      return response.end(bytes.whole);
-    }
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    if (shape === 'full-flow') return response.end(bytes.joined);
-    if (shape === 'hold') {
-      for (const frame of bytes.frames.slice(0, 6)) response.write(frame);
-      return undefined;
-    }
-    let index = 0;
-    const next = (): void => {
-      const frame = bytes.frames[index++];
-      if (frame === undefined) {
-        response.end();
-        return;
-      }
-      response.write(frame);
-      setTimeout(next, PACE_MS);
-    };
-    return next();
+    return answer(response, bytes, /"model"\s*:\s*"([^"]*)"/.exec(text)?.[1] ?? 'full-flow');
   });
 });
 server.keepAliveTimeout = 60_000;

@@ -1,6 +1,5 @@
-/** Suites without sockets: the stages, the codecs and their N × N table, the fused chain by traffic shape. In this process, by the clock. */
+/** Suites without sockets: the stages, the codecs and their N × N table, the fused chain by traffic shape. In this process. */
 import { Order } from '../../src/codecs/canonical/order.ts';
-import { codecs } from '../../src/codecs/registry.ts';
 import { sealed } from '../../src/streams/seal.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { toTransform } from '../../src/streams/to-transform.ts';
@@ -8,7 +7,7 @@ import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { textFrames, tokens } from '../fixtures.ts';
 import { convert, decode, DIALECTS, encode, MAX_EVENT_BYTES, pairOf, sseEventsOf } from '../harness/pipeline.ts';
 import type { Row } from '../harness/statistics.ts';
-import { microsOf } from '../harness/timing.ts';
+import { beside, microsOf } from '../harness/timing.ts';
 import { historyBody, type Shape, shapes, toolDeltas } from '../shapes.ts';
 
 const UNIT = 'µs a stream of 100 events';
@@ -17,9 +16,12 @@ const UNIT = 'µs a stream of 100 events';
 export function streams(rounds: number): Row[] {
   const rows: Row[] = [];
   for (const { name, reads } of [...shapes('chat'), toolDeltas(10_000)]) {
-    const floor = microsOf(() => void copyText(reads), rounds).best;
-    const subject = microsOf(() => void sseEventsOf(reads), rounds).best;
-    rows.push({ suite: 'streams', name: `SSE decode, ${name}`, unit: 'µs', floor, subject, ratio: subject / floor });
+    const both = beside(
+      () => void copyText(reads),
+      () => void sseEventsOf(reads),
+      rounds,
+    );
+    rows.push({ suite: 'streams', name: `SSE decode, ${name}`, unit: 'µs', ...both });
   }
   const events = sseEventsOf([Buffer.from(textFrames('chat', tokens(96)).join(''))]);
   const encoded = microsOf(() => void events.map(createSseFramer()).join(''), rounds).best;
@@ -54,11 +56,11 @@ export function codecsAlone(rounds: number): Row[] {
     const events = sseEventsOf([Buffer.from(textFrames(upstream, tokens(96)).join(''))]);
     const texts = events.map(({ data }) => data).filter((data) => data !== '[DONE]');
     const parsed = texts.map((text): unknown => JSON.parse(text));
-    const parse = microsOf(() => void texts.map((text) => JSON.parse(text)), rounds).best;
-    const stringify = microsOf(() => void parsed.map((json) => JSON.stringify(json)), rounds).best;
+    const parse = (): void => void texts.map((text) => JSON.parse(text));
+    const stringify = (): void => void parsed.map((json) => JSON.stringify(json));
     const own = pairOf(upstream, upstream);
-    const subject = microsOf(() => void decode(own, events), rounds).best;
-    rows.push({ suite: 'codecs', name: `decode ${upstream}`, unit: UNIT, floor: parse, subject, ratio: subject / parse });
+    const decoded = beside(parse, () => void decode(own, events), rounds);
+    rows.push({ suite: 'codecs', name: `decode ${upstream}`, unit: UNIT, ...decoded });
     const steps = decode(own, events);
     const ordered = microsOf(() => {
       const order = new Order();
@@ -67,15 +69,8 @@ export function codecsAlone(rounds: number): Row[] {
     rows.push({ suite: 'codecs', name: `order and fold of ${upstream}`, unit: UNIT, subject: ordered });
     for (const client of DIALECTS) {
       const pair = pairOf(client, upstream);
-      const said = microsOf(() => void encode(pair, steps), rounds).best;
-      rows.push({
-        suite: 'codecs',
-        name: `encode ${client} from ${upstream}`,
-        unit: UNIT,
-        floor: stringify,
-        subject: said,
-        ratio: said / stringify,
-      });
+      const encoded = beside(stringify, () => void encode(pair, steps), rounds);
+      rows.push({ suite: 'codecs', name: `encode ${client} from ${upstream}`, unit: UNIT, ...encoded });
     }
   }
   rows.push(...histories(rounds));
@@ -85,23 +80,24 @@ export function codecsAlone(rounds: number): Row[] {
 /** The 200-turn history: decoded and encoded for another dialect in one turn of the event loop, so this is how long it blocks. */
 function histories(rounds: number): Row[] {
   const text = historyBody(200, 1_000_000);
-  const floor = microsOf(() => void JSON.stringify(JSON.parse(text)), rounds).best / 1000;
   return DIALECTS.filter((dialect) => dialect !== 'chat').map((dialect): Row => {
     const pair = pairOf('chat', dialect);
     const target = { ...pair.decoding, facts: {}, withoutOpaque: false };
-    const subject =
-      microsOf(() => {
-        const client = codecs.client('chat');
-        const request = client?.decodeRequest(text, JSON.parse(text), { open: () => undefined });
-        if (request !== undefined) pair.upstream.encodeRequest(request, target);
-      }, rounds).best / 1000;
+    const { floor, subject, ratio } = beside(
+      () => void JSON.stringify(JSON.parse(text)),
+      () => {
+        const request = pair.client.decodeRequest(text, JSON.parse(text), { open: () => undefined });
+        pair.upstream.encodeRequest(request, target);
+      },
+      rounds,
+    );
     return {
       suite: 'codecs',
       name: `200-turn history of 1 MB, chat to ${dialect}`,
       unit: 'ms of one turn',
-      floor,
-      subject,
-      ratio: subject / floor,
+      floor: floor / 1000,
+      subject: subject / 1000,
+      ratio,
       goal: 10,
       goalIs: 'subject',
     };
@@ -113,17 +109,21 @@ export async function pipeline(rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   const measure = (name: string, shape: Shape, client: (typeof DIALECTS)[number], upstream: (typeof DIALECTS)[number]): void => {
     const pair = pairOf(client, upstream);
-    const floor = microsOf(() => void copyText(shape.reads), rounds).best;
-    const subject = microsOf(() => {
-      for (const write of convert(pair, shape.reads)) Buffer.byteLength(write);
-    }, rounds).best;
-    rows.push({ suite: 'pipeline', name, unit: 'µs a stream', floor, subject, ratio: subject / floor });
+    const both = beside(
+      () => void copyText(shape.reads),
+      () => {
+        for (const write of convert(pair, shape.reads)) Buffer.byteLength(write);
+      },
+      rounds,
+    );
+    rows.push({ suite: 'pipeline', name, unit: 'µs a stream', ...both });
   };
   for (const upstream of DIALECTS) {
     const [full] = shapes(upstream);
     if (full !== undefined) for (const client of DIALECTS) measure(`${upstream} to ${client}, full flow`, full, client, upstream);
   }
-  for (const shape of [...shapes('chat').filter(({ events }) => events > 0), toolDeltas(10_000)]) {
+  const [, ...others] = shapes('chat');
+  for (const shape of [...others.filter(({ events }) => events > 0), toolDeltas(10_000)]) {
     measure(`chat to messages, ${shape.name}`, shape, 'messages', 'chat');
   }
   rows.push(await piped(rounds));
@@ -164,49 +164,4 @@ async function piped(rounds: number): Promise<Row> {
     subject,
     ratio: subject / floor,
   };
-}
-
-/** Cost against the number of events: the last row is the exponent that fits best; 1 is linear. */
-export function scaling(rounds: number): Row[] {
-  const rows: Row[] = [];
-  const series = (name: string, sizes: readonly number[], work: (size: number) => () => void): void => {
-    const points = sizes.map((size) => ({ size, micros: microsOf(work(size), rounds).best }));
-    for (const { size, micros } of points) {
-      rows.push({ suite: 'scaling', name: `${name}: ${size}`, unit: 'µs', subject: micros, series: name, at: size });
-    }
-    const [first, last] = [points[0], points.at(-1)];
-    if (first === undefined || last === undefined) return;
-    const exponent = Math.log(last.micros / first.micros) / Math.log(last.size / first.size);
-    rows.push({
-      suite: 'scaling',
-      name: `${name}: exponent`,
-      unit: '1 is linear',
-      subject: exponent,
-      goal: 1.15,
-      goalIs: 'subject',
-    });
-  };
-  const messages = pairOf('messages', 'chat');
-  series('text events', [100, 1000, 10_000, 50_000], (count) => {
-    const bytes = Buffer.from(textFrames('chat', tokens(count)).join(''));
-    return () => void convert(messages, [bytes]);
-  });
-  series('tool deltas', [100, 1000, 10_000, 50_000], (count) => {
-    const { reads } = toolDeltas(count);
-    return () => void convert(messages, reads);
-  });
-  series('bytes of one event', [1024, 16_384, 262_144, 1_048_576], (size) => {
-    const bytes = Buffer.from(textFrames('chat', ['x'.repeat(size)]).join(''));
-    return () => void convert(messages, [bytes]);
-  });
-  series('turns of history', [10, 100, 400, 1000], (turns) => {
-    const text = historyBody(turns, turns * 2000);
-    const pair = pairOf('chat', 'messages');
-    const target = { ...pair.decoding, facts: {}, withoutOpaque: false };
-    return () => {
-      const request = pair.client.decodeRequest(text, JSON.parse(text), { open: () => undefined });
-      pair.upstream.encodeRequest(request, target);
-    };
-  });
-  return rows;
 }

@@ -4,23 +4,24 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CLIENT_PATHS, requestBody } from '../fixtures.ts';
+import { contest } from '../harness/contest.ts';
 import { type Gateway, modelOf, startGateway } from '../harness/gateway.ts';
 import { Load, processorMicros, residentBytes, startHarness } from '../harness/processes.ts';
-import { median, type Row, spread } from '../harness/statistics.ts';
+import { median, ratioRow, type Row, seriesRows } from '../harness/statistics.ts';
 
 const UPSTREAMS = ['responses', 'chat', 'messages'] as const;
 const SHAPES = [
-  { shape: 'full-flow', count: 400, concurrency: 8 },
-  { shape: 'paced', count: 200, concurrency: 32 },
+  { shape: 'full-flow', count: 500, concurrency: 8, warmAtMost: 10_000 },
+  { shape: 'paced', count: 200, concurrency: 32, warmAtMost: 1_000 },
 ] as const;
 const CONNECTIONS = 1_000;
 const TURNS = [10, 25, 50, 100] as const;
 /** Conversations a measurement, so that it is long enough to measure. */
 const CONVERSATIONS = 4;
 
-export async function websocket(rounds: number): Promise<Row[]> {
+export async function websocket(rounds: number, nodeArgs: readonly string[]): Promise<Row[]> {
   const upstream = await startHarness('upstream.ts');
-  const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`);
+  const gateway = await startGateway(`http://127.0.0.1:${upstream.port}`, [], nodeArgs);
   const [http, sockets] = [await Load.start(), await Load.start('socket-load.ts')];
   try {
     const memory = await idleConnections(gateway, sockets);
@@ -36,33 +37,21 @@ const headersOf = (gateway: Gateway): Record<string, string> => ({ authorization
 async function turns(gateway: Gateway, http: Load, sockets: Load, rounds: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const dialect of UPSTREAMS) {
-    for (const { shape, count, concurrency } of SHAPES) {
+    for (const { shape, ...laps } of SHAPES) {
       const body = requestBody('responses', modelOf(dialect, shape), true);
-      const job = { headers: headersOf(gateway), body, mustHold: '"type":"response.completed"', count, concurrency };
-      const run = {
-        sse: () => http.run({ ...job, url: gateway.url + CLIENT_PATHS.responses }),
-        socket: () => sockets.run({ ...job, url: urlOf(gateway) }),
-      };
-      const micros = { sse: [] as number[], socket: [] as number[] };
-      for (let round = 0; round <= rounds; round++) {
-        for (const name of round % 2 === 0 ? (['sse', 'socket'] as const) : (['socket', 'sse'] as const)) {
-          const before = processorMicros(gateway.pid);
-          await run[name]();
-          // The first round warms both.
-          if (round > 0) micros[name].push((processorMicros(gateway.pid) - before) / count);
-        }
-      }
-      const ratios = micros.socket.map((value, round) => value / (micros.sse[round] ?? Number.NaN));
-      rows.push({
-        suite: 'websocket',
-        name: `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`,
-        unit: 'µs of processor time a turn',
-        floor: median(micros.sse),
-        subject: median(micros.socket),
-        ratio: median(ratios),
-        spread: spread(ratios),
-        goal: 1.2,
-      });
+      const job = { headers: headersOf(gateway), body, mustHold: '"type":"response.completed"' };
+      const pids = [gateway.pid];
+      const { sse, socket } = await contest(
+        http,
+        {
+          sse: { pids, job: { ...job, url: gateway.url + CLIENT_PATHS.responses } },
+          socket: { pids, job: { ...job, url: urlOf(gateway) }, load: sockets },
+        },
+        { rounds, ...laps },
+      );
+      const name = `a turn over WebSocket, upstream ${dialect}, ${shape}; floor: over SSE`;
+      const unit = 'µs of processor time a turn';
+      rows.push(ratioRow({ suite: 'websocket', name, unit, goal: 1.2 }, sse.micros, socket.micros));
     }
   }
   return rows;
@@ -88,10 +77,9 @@ async function idleConnections(gateway: Gateway, sockets: Load): Promise<Row> {
   };
 }
 
-/** The last row is the exponent that fits best; 1 is linear. */
 async function conversations(gateway: Gateway, sockets: Load, rounds: number): Promise<Row[]> {
   const body = requestBody('responses', modelOf('messages', 'full-flow'), true);
-  const points: { readonly at: number; readonly micros: number }[] = [];
+  const points: { readonly at: number; readonly cost: number }[] = [];
   for (const at of TURNS) {
     const job = { url: urlOf(gateway), headers: headersOf(gateway), body, mustHold: '"type":"response.completed"' };
     const measured: number[] = [];
@@ -100,27 +88,8 @@ async function conversations(gateway: Gateway, sockets: Load, rounds: number): P
       await sockets.run({ ...job, count: at * CONVERSATIONS, concurrency: 1, conversation: at });
       if (round > 0) measured.push((processorMicros(gateway.pid) - before) / CONVERSATIONS);
     }
-    points.push({ at, micros: median(measured) });
+    points.push({ at, cost: median(measured) });
   }
-  const series = 'turns of one conversation over WebSocket';
-  const rows: Row[] = points.map(({ at, micros }) => ({
-    suite: 'websocket',
-    name: `${series}: ${at}`,
-    unit: 'µs of processor time in all',
-    subject: micros,
-    series,
-    at,
-  }));
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return rows;
-  const exponent = Math.log(last.micros / first.micros) / Math.log(last.at / first.at);
-  rows.push({
-    suite: 'websocket',
-    name: `${series}: exponent`,
-    unit: '1 is linear',
-    subject: exponent,
-    goal: 1.15,
-    goalIs: 'subject',
-  });
-  return rows;
+  const name = 'turns of one conversation over WebSocket';
+  return seriesRows({ suite: 'websocket', name, unit: 'µs of processor time in all' }, points);
 }

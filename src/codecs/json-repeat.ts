@@ -6,9 +6,10 @@
 import type { Dialect } from './canonical/dialect.ts';
 import type { Native } from './canonical/event.ts';
 import { type JsonObject, type JsonValue, parseJson } from './canonical/json.ts';
+import type { Frame } from './codec.ts';
 import { changesOf, type JsonEdit, type JsonPath, spanOf } from './json-text.ts';
 
-/** A text that was parsed, and where its holes are: strings and numbers that may differ in the next text. */
+/** A text that was parsed, and where its holes are: values that may differ in the next text. */
 export interface JsonShape {
   readonly text: string;
   readonly json: JsonValue;
@@ -39,9 +40,14 @@ export interface Repeat {
 /** After this many texts that fitted no shape, a stream is taken to have none for as many texts again. */
 const PATIENCE = 16;
 
-/** Remembers the shape of the latest text. One for each stream. */
+/**
+ * Remembers the shape of the latest text. One for each stream. Of the paths that may differ a string always is a hole; a number becomes
+ * one when it has changed once, since most (a time, a count of nothing) stay for the whole stream.
+ */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];
+  readonly #changing = new Set<JsonPath>();
+  #latest: JsonValue = null;
   #shape: JsonShape | undefined;
   #misses = 0;
 
@@ -63,9 +69,29 @@ export class JsonRepeats {
   learn(text: string, json: JsonValue): Repeat | undefined {
     this.#misses += 1;
     if (this.#misses > 2 * PATIENCE) this.#misses = 0;
-    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#paths);
+    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#holesIn(json));
     this.#shape = shape;
     return shape === undefined ? undefined : { shape, raws: shape.holes.map(({ start, end }) => text.slice(start, end)) };
+  }
+
+  /** The paths at which `json` has a hole; none where no string that says something is among them: such a text is seldom repeated. */
+  #holesIn(json: JsonValue): readonly JsonPath[] {
+    const holes: JsonPath[] = [];
+    let speaks = false;
+    for (const path of this.#paths) {
+      const value = valueAt(json, path);
+      const isWord = typeof value === 'string' && value !== '';
+      if (isWord || (isCount(value) && this.#changes(path, value))) holes.push(path);
+      speaks ||= isWord;
+    }
+    this.#latest = json;
+    return speaks ? holes : [];
+  }
+
+  #changes(path: JsonPath, count: number): boolean {
+    const before = valueAt(this.#latest, path);
+    if (typeof before === 'number' && before !== count) this.#changing.add(path);
+    return this.#changing.has(path);
   }
 }
 
@@ -124,6 +150,40 @@ export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonl
   return next === changes.length ? literals : undefined;
 }
 
+/** What was spliced into one event is spliced into each that repeats it. One for each stream. */
+export class RepeatedEdits {
+  #known:
+    | { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[]; readonly oneLine: boolean }
+    | undefined;
+
+  /** The frame of an event that repeats the one that was noted; undefined for every other. */
+  apply(native: Native, event: string | undefined): Frame | undefined {
+    const known = this.#known;
+    const { repeat } = native;
+    if (known === undefined || repeat === undefined || repeat.shape !== known.shape || native.name !== known.name)
+      return undefined;
+    const { literals, oneLine } = known;
+    return { event, data: literals === repeat.shape.literals ? native.text : fill(literals, repeat.raws), oneLine };
+  }
+
+  /** `edits` are what is spliced into this event, and they do not depend on what is in its holes. */
+  note({ repeat, name }: Native, edits: readonly JsonEdit[]): void {
+    this.#known = undefined;
+    if (repeat === undefined) return;
+    const { shape } = repeat;
+    const literals = edits.length === 0 ? shape.literals : editShape(shape, edits);
+    if (literals === undefined) return;
+    this.#known = { shape, name, literals, oneLine: !literals.some((literal) => LINE_END.test(literal)) };
+  }
+
+  /** What follows is spliced differently. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}
+
+const LINE_END = /[\r\n]/;
+
 /** The text of literals with the raw values between them. */
 export function fill(literals: readonly string[], raws: readonly string[]): string {
   let text = literals[0] ?? '';
@@ -131,12 +191,10 @@ export function fill(literals: readonly string[], raws: readonly string[]): stri
   return text;
 }
 
-/** Undefined where no string that says something would be a hole: such a text is seldom repeated. */
 function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
-  const present = paths.filter((path) => isHole(valueAt(json, path)));
-  if (!present.some((path) => typeof valueAt(json, path) === 'string')) return undefined;
+  if (paths.length === 0) return undefined;
   const holes: Hole[] = [];
-  for (const path of present) {
+  for (const path of paths) {
     const span = spanOf(text, path);
     if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
@@ -151,8 +209,8 @@ function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): Jso
   return { text, json, holes, literals };
 }
 
-function isHole(value: JsonValue | undefined): boolean {
-  return typeof value === 'string' ? value !== '' : typeof value === 'number' && value >= 0 && Number.isInteger(value);
+function isCount(value: JsonValue | undefined): value is number {
+  return typeof value === 'number' && value >= 0 && Number.isInteger(value);
 }
 
 function valueAt(json: JsonValue, path: JsonPath): JsonValue | undefined {
@@ -173,7 +231,7 @@ function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefi
   const first = literals[0] ?? '';
   if (!standsAt(text, 0, first)) return undefined;
   // An array of the right length: one that is pushed to makes room for many.
-  const raws = literals.slice(1);
+  const raws = new Array<string>(holes.length);
   let at = first.length;
   for (let index = 0; index < holes.length; index++) {
     const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);

@@ -155,22 +155,29 @@ function readKey(text: string, start: number, end: number): string {
 }
 
 const STRUCTURE = /["{}[\]]/g;
-const SCALAR_END = /[,\]}\s]/g;
+
+/** The index after the number or the word at `at`, where white space or punctuation stands. */
+function skipScalar(text: string, at: number): number {
+  let end = at;
+  while (end < text.length && !isScalarEnd(text.charCodeAt(end))) end += 1;
+  return end;
+}
+
+function isScalarEnd(code: number): boolean {
+  return code === COMMA || code === CLOSE_BRACE || code === CLOSE_BRACKET || code <= 0x20;
+}
 
 /** The index after the value that begins at `at`. */
 function skipValue(text: string, at: number): number {
   const first = text.charCodeAt(at);
   if (first === QUOTE) return skipString(text, at);
-  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) {
-    SCALAR_END.lastIndex = at;
-    return SCALAR_END.exec(text)?.index ?? text.length;
-  }
+  if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(text, at);
   let depth = 0;
   let cursor = at;
   for (;;) {
     STRUCTURE.lastIndex = cursor;
-    const found = STRUCTURE.exec(text)?.index;
-    if (found === undefined) return text.length;
+    if (!STRUCTURE.test(text)) return text.length;
+    const found = STRUCTURE.lastIndex - 1;
     const code = text.charCodeAt(found);
     if (code === QUOTE) {
       cursor = skipString(text, found);

@@ -33,19 +33,34 @@ export async function readBody(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** The same, handed over as it arrives. What `take` throws is the refusal of the body. */
-export async function receiveBody(
+/** The same, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
+export function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
   clock: Clock,
   take: (chunk: Buffer) => void,
-): Promise<void> {
+): Promise<void> | undefined {
   const declared = Number(request.headers['content-length'] ?? 0);
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
   const decoder = decoderOf(request.headers['content-encoding']);
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
-  await collect(request, decoder, limits, clock, take);
+  const here = decoder === undefined ? arrived(request, declared) : undefined;
+  if (here === undefined) return collect(request, decoder, limits, clock, take);
+  if (here.length > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  take(here);
+  return undefined;
+}
+
+const NOTHING = Buffer.alloc(0);
+
+/** A small body mostly comes in one packet with its head, and is parsed before the handler has its first turn: nothing to wait for. */
+function arrived(request: IncomingMessage, declared: number): Buffer | undefined {
+  if (!request.complete && (declared === 0 || request.readableLength < declared)) return undefined;
+  const body: Buffer | null = request.read();
+  // The end itself may still be on its way.
+  request.resume();
+  return body ?? NOTHING;
 }
 
 /** The exact text and what it parsed to. Throws `invalid_request` for anything but one JSON object in UTF-8. */

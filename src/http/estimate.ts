@@ -91,15 +91,22 @@ async function countTokens(text: string): Promise<number> {
 }
 
 /** A report with what it leaves out counted and flagged (known failure U3: fill only the missing parts). */
-export async function completedUsage(reported: Usage | undefined, request: CanonicalRequest, whole: () => Whole): Promise<Usage> {
-  if (reported === undefined) return await countedUsage(request, whole());
+export function completedUsage(
+  reported: Usage | undefined,
+  request: CanonicalRequest,
+  whole: () => Whole,
+): Usage | Promise<Usage> {
+  if (reported === undefined) return countedUsage(request, whole());
   const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
   const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
-  if (knowsInput && output !== undefined) return reported;
-  const counted = await countedUsage(request, whole());
+  return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
+}
+
+async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
+  const counted = await counting;
   const missing = {
     ...(knowsInput ? {} : { input: counted.input ?? 0 }),
-    ...(output === undefined ? { output: counted.output ?? 0 } : {}),
+    ...(reported.output === undefined ? { output: counted.output ?? 0 } : {}),
   };
   const isNothing = Object.values(missing).every((count) => count === 0);
   return isNothing ? reported : { ...reported, ...missing, estimated: true };

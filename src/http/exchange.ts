@@ -5,7 +5,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
-import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from '../streams/response-writer.ts';
+import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions, type Wire } from '../streams/response-writer.ts';
 import { createSseFramer } from '../streams/sse-encode.ts';
 
 export const EXCHANGE = {
@@ -56,9 +56,9 @@ export class Waiting implements Reply {
     // The head decides whether the body is chunked (HTTP/1.0 has no chunks); who writes the chunks does not change a byte.
     const chunked = this.#response.chunkedEncoding;
     this.#response.chunkedEncoding = false;
-    return new Committed(createResponseWriter(this.#response, { ...options, chunked }), createSseFramer(), () =>
-      this.#response.flushHeaders(),
-    );
+    const response = this.#response;
+    const wire: Wire = { chunked, socket: () => response.socket ?? undefined };
+    return new Committed(createResponseWriter(response, { ...options, wire }), createSseFramer(), () => response.flushHeaders());
   }
 }
 

@@ -61,8 +61,8 @@ export class Meter {
     call.notes.metered = true;
   }
 
-  /** Before anything is sent upstream. Waits for the disk only with durability `strict`. */
-  async open(): Promise<void> {
+  /** Before anything is sent upstream. Settles when it is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  open(): PromiseLike<void> | undefined {
     const { gateway, config, requestId, route, startedAtMs } = this.#call;
     const { key, account } = this.#admitted.principal;
     const written = gateway.store.settlements.open({
@@ -76,7 +76,7 @@ export class Meter {
       startedAtMs,
     });
     // Without `strict` nobody waits: the store itself tells of rows that it could not write.
-    if (config.durability === 'strict') await written;
+    return config.durability === 'strict' ? written : undefined;
   }
 
   took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
@@ -100,22 +100,22 @@ export class Meter {
   /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
   settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
     if (this.#call.config.durability !== 'strict') return undefined;
-    return Promise.resolve(ending()).then((known) => {
+    return Promise.resolve(ending()).then(async (known) => {
       this.words();
-      return this.settle(known);
+      await this.settle(known);
     });
   }
 
-  /** Once: later calls do nothing. Resolves at once, or when the charge is on disk with durability `strict`. */
-  async settle(ending: Ending): Promise<void> {
-    if (this.#settled) return;
+  /** Once: later calls do nothing. Settles when the charge is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  settle(ending: Ending): PromiseLike<unknown> | undefined {
+    if (this.#settled) return undefined;
     this.#settled = true;
     const { gateway, config } = this.#call;
     const entry = this.#entry(ending);
     this.#admitted.reservation.adjust(entry.charge?.total ?? 0n);
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
-    if (config.durability === 'strict') await written;
+    return config.durability === 'strict' ? written : undefined;
   }
 
   #entry(ending: Ending): RequestLogEntry {
@@ -207,13 +207,10 @@ function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
 }
 
-/** Requests whose own id has named an exchange. */
-const named = new WeakSet<object>();
-
-/** Named after the request id where the gateway made that id itself: one name fewer to index. A later turn gets a name of its own. */
-function exchangeIdOf({ gateway, clientRequestId, request, requestId }: Asking): string {
-  if (clientRequestId !== undefined || named.has(request) || !requestId.startsWith('req_')) return gateway.mint(EXCHANGE_PREFIX);
-  named.add(request);
+/** Named after the request id where the gateway made that id itself: one name fewer to index. A second exchange of a call gets its own. */
+function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: Asking): string {
+  if (clientRequestId !== undefined || notes.metered === true || !requestId.startsWith('req_'))
+    return gateway.mint(EXCHANGE_PREFIX);
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);
 }
 

@@ -12,6 +12,7 @@ import type { Call, Gateway, Handler } from './gateway.ts';
 import { headerValues } from './header-values.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
+import { OpenResponses } from './open-responses.ts';
 import { isPagePath } from './pages/create-pages.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
@@ -39,7 +40,7 @@ const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, 
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
   const { limits } = gateway.config.current();
-  const responses = new Set<ServerResponse>();
+  const responses = new OpenResponses();
   let draining = false;
 
   const sockets = createResponsesSockets(gateway);
@@ -58,15 +59,10 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   });
   server.maxConnections = limits.connections;
 
-  const answering = new WeakMap<Socket, Set<ServerResponse>>();
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    responses.add(response);
-    const { socket } = request;
-    const open = answering.get(socket) ?? new Set();
-    answering.set(socket, open.add(response));
+    const place = responses.add(response);
     response.on('close', () => {
-      responses.delete(response);
-      open.delete(response);
+      responses.remove(place);
       // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
@@ -78,7 +74,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.on('checkContinue', onRequest);
   server.on('clientError', (error, socket: Socket) => {
     // In the middle of an answer our words would be read as part of it.
-    const speaking = [...(answering.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+    const speaking = responses.all().some(({ req, headersSent }) => headersSent && req.socket === socket);
     refuseUnreadable(error, socket, speaking);
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
@@ -107,7 +103,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     async drain(drainMs) {
       draining = true;
       sockets.drain();
-      for (const response of responses) if (!response.headersSent) response.setHeader('connection', 'close');
+      for (const response of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
       const timer = gateway.clock.setTimeout(cut, drainMs);

@@ -15,9 +15,13 @@ export function newSecret(random: Uint8Array): string {
 
 export const digestOf = (token: string): string => hash('sha256', token, 'hex');
 
-/** Compares two hex digests of equal length in constant time. */
+const DIGEST_CHARACTERS = 64;
+const [LEFT, RIGHT] = [Buffer.alloc(DIGEST_CHARACTERS), Buffer.alloc(DIGEST_CHARACTERS)];
+
+/** Compares two digests, as {@link digestOf} makes them, in constant time. */
 export function sameDigest(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+  const areWhole = LEFT.write(a, 'latin1') === DIGEST_CHARACTERS && RIGHT.write(b, 'latin1') === DIGEST_CHARACTERS;
+  return areWhole && a.length === b.length && timingSafeEqual(LEFT, RIGHT);
 }
 
 /** The longest token that is looked up at all. */

@@ -105,12 +105,21 @@ export interface Ledger {
 /** The hash before the first row. */
 export const FIRST_HASH = '0'.repeat(64);
 
-/** The hash of a row: over the hash of the row before it and every field, in this order. */
+type Unhashed = Omit<JournalRow, 'hash' | 'by' | 'note'> & {
+  readonly by?: string | undefined;
+  readonly note?: string | undefined;
+};
+
+/** Every field of a row but its hash, in a fixed order: a JSON list. Absent ones are null there. */
+export function journalText({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note }: Unhashed): string {
+  return JSON.stringify([seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]);
+}
+
+/** The hash of a row, given as its {@link journalText}: over the hash of the row before it and that text, in one list. */
+export function chainHash(previous: string, text: string): string {
+  return hash('sha256', `["${previous}",${text.slice(1)}`, 'hex');
+}
+
 export function journalHash(previous: string, row: Omit<JournalRow, 'hash'>): string {
-  const { seq, atMs, kind, ref, from, to, nanos, accountId = null, keyId = null, by = null, note = null } = row;
-  return hash(
-    'sha256',
-    JSON.stringify([previous, seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]),
-    'hex',
-  );
+  return chainHash(previous, journalText(row));
 }

@@ -41,24 +41,50 @@ export interface Admission {
 
 /** Sums of what is in flight, per ledger account that will pay and per key. Reservations change it and nothing else does. */
 export class Reservations {
-  readonly #byPayer = new Map<string, bigint>();
-  readonly #byKey = new Map<string, bigint>();
+  readonly #byPayer = new Map<string, Sum>();
+  readonly #byKey = new Map<string, Sum>();
 
   ofPayer(payer: LedgerAccount): bigint {
-    return this.#byPayer.get(payer) ?? 0n;
+    return this.#byPayer.get(payer)?.nanos ?? 0n;
   }
 
   ofKey(keyId: string): bigint {
-    return this.#byKey.get(keyId) ?? 0n;
+    return this.#byKey.get(keyId)?.nanos ?? 0n;
   }
 
   reserve(payer: LedgerAccount, keyId: string, estimate: bigint): Reservation {
-    const add = (nanos: bigint): void => {
-      addTo(this.#byPayer, payer, nanos);
-      addTo(this.#byKey, keyId, nanos);
-    };
-    return new HeldReservation(keyId, estimate < 0n ? 0n : estimate, add);
+    return new HeldReservation(keyId, sumOf(this.#byPayer, payer), sumOf(this.#byKey, keyId), estimate < 0n ? 0n : estimate);
   }
+}
+
+/** Stands in its map as long as a reservation is in it. */
+class Sum {
+  nanos = 0n;
+  #holders = 0;
+  readonly #leave: () => void;
+
+  constructor(leave: () => void) {
+    this.#leave = leave;
+  }
+
+  enter(nanos: bigint): void {
+    this.nanos += nanos;
+    this.#holders += 1;
+  }
+
+  leave(nanos: bigint): void {
+    this.nanos -= nanos;
+    this.#holders -= 1;
+    if (this.#holders === 0) this.#leave();
+  }
+}
+
+function sumOf(sums: Map<string, Sum>, name: string): Sum {
+  const known = sums.get(name);
+  if (known !== undefined) return known;
+  const sum = new Sum(() => sums.delete(name));
+  sums.set(name, sum);
+  return sum;
 }
 
 class HeldReservation implements Reservation {
@@ -66,13 +92,16 @@ class HeldReservation implements Reservation {
   #nanos: bigint;
   #released = false;
   #handedOver = false;
-  readonly #add: (nanos: bigint) => void;
+  readonly #ofPayer: Sum;
+  readonly #ofKey: Sum;
 
-  constructor(keyId: string, nanos: bigint, add: (nanos: bigint) => void) {
+  constructor(keyId: string, ofPayer: Sum, ofKey: Sum, nanos: bigint) {
     this.keyId = keyId;
     this.#nanos = nanos;
-    this.#add = add;
-    add(nanos);
+    this.#ofPayer = ofPayer;
+    this.#ofKey = ofKey;
+    ofPayer.enter(nanos);
+    ofKey.enter(nanos);
   }
 
   get nanos(): bigint {
@@ -84,8 +113,10 @@ class HeldReservation implements Reservation {
   }
 
   adjust(nanos: bigint): void {
-    if (this.#released) return;
-    this.#add(nanos - this.#nanos);
+    if (this.#released || nanos === this.#nanos) return;
+    const more = nanos - this.#nanos;
+    this.#ofPayer.nanos += more;
+    this.#ofKey.nanos += more;
     this.#nanos = nanos;
   }
 
@@ -100,13 +131,8 @@ class HeldReservation implements Reservation {
 
   #end(): void {
     if (this.#released) return;
-    this.#add(-this.#nanos);
     this.#released = true;
+    this.#ofPayer.leave(this.#nanos);
+    this.#ofKey.leave(this.#nanos);
   }
-}
-
-function addTo(sums: Map<string, bigint>, name: string, nanos: bigint): void {
-  const sum = (sums.get(name) ?? 0n) + nanos;
-  if (sum === 0n) sums.delete(name);
-  else sums.set(name, sum);
 }

@@ -40,12 +40,12 @@ export type Settled =
   | { readonly settled: false; readonly reason: 'already_settled' };
 
 /**
- * Both promises resolve when the row is on disk. The hot path ignores them (they never reject unhandled: a failure is also
- * told to `onSettlementFailure`); with durability `strict` the exchange awaits them.
+ * Both are done when the row is on disk. The hot path does not wait for them (nothing rejects unhandled: a failure is also told to
+ * `onProblem`); with durability `strict` the exchange does.
  */
 export interface Settlements {
-  open(exchange: OpenExchange): Promise<void>;
-  settle(settlement: Settlement): Promise<Settled>;
+  open(exchange: OpenExchange): PromiseLike<void>;
+  settle(settlement: Settlement): PromiseLike<Settled>;
   /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */
   flush(): Promise<void>;
   /** Rows that wait for the next flush. */

@@ -15,13 +15,21 @@ export interface ResponseWriterOptions {
   readonly writeStallMs: number;
   /** Absent: none. `frame` (default an SSE comment) is said after each `intervalMs` (default 15 000) without a batch, and at once with `immediately`. */
   readonly keepAlive?: { readonly frame?: string; readonly intervalMs?: number; readonly immediately?: boolean };
-  /**
-   * The writer frames HTTP/1.1 chunks itself, and `response` must not: each batch is then one string and one write, where node:http
-   * makes four of it.
-   */
-  readonly chunked?: boolean;
+  /** Absent: `response` is all there is. */
+  readonly wire?: Wire;
   /** The client left or was ended (`client_gone`, `write_stall`), whether or not a write was waiting. Called at most once. */
   readonly onGone?: (reason: StreamError) => void;
+}
+
+/**
+ * The connection beneath an HTTP response. The head goes out with the first words; later ones are written to the connection itself, since
+ * node:http would cork it, queue them and wait a tick each time. The frames of HTTP/1.1 chunks are the writer's, one string and one write
+ * a batch, and `response` must make none.
+ */
+export interface Wire {
+  readonly chunked: boolean;
+  /** Undefined while it belongs to an earlier response, and when it is gone. */
+  socket(): Writable | undefined;
 }
 
 export interface ResponseWriter {
@@ -39,13 +47,16 @@ export interface ResponseWriter {
 const JOINED_CHARS = 4096;
 const LAST_CHUNK = '0\r\n\r\n';
 
-/** One HTTP/1.1 chunk; false when the response wants no more for now. */
-function writeChunk(response: Writable, text: string): boolean {
+/** One HTTP/1.1 chunk; false when no more is wanted for now. */
+function writeChunk(to: Writable, text: string): boolean {
   const size = Buffer.byteLength(text).toString(16);
-  if (text.length <= JOINED_CHARS) return response.write(`${size}\r\n${text}\r\n`);
-  response.write(`${size}\r\n`);
-  response.write(text);
-  return response.write('\r\n');
+  if (text.length <= JOINED_CHARS) return to.write(`${size}\r\n${text}\r\n`);
+  to.cork();
+  to.write(`${size}\r\n`);
+  to.write(text);
+  const more = to.write('\r\n');
+  to.uncork();
+  return more;
 }
 
 function endChunks(response: Writable, text: string): void {
@@ -67,6 +78,9 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   let cause: unknown;
   let waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
   let unsent = 0;
+  let headOut = false;
+  /** The reader is behind: a `drain` will come. */
+  let full = false;
 
   const stall = createDeadline(options.clock, () => {
     // A batch that shrinks is a slow reader and no dead one.
@@ -99,11 +113,16 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       waiter = { resolve, reject };
     });
 
-  const send = options.chunked === true ? (text: string) => writeChunk(response, text) : (text: string) => response.write(text);
+  const { wire } = options;
+  const chunked = wire?.chunked === true;
 
-  /** True when the response wants no more for now. */
+  /** True when the reader wants no more for now. */
   const put = (text: string): boolean => {
-    if (send(text)) return false;
+    const to = (headOut ? wire?.socket() : undefined) ?? response;
+    headOut = true;
+    if (chunked ? writeChunk(to, text) : to.write(text)) return false;
+    if (to !== response) to.once('drain', onDrain);
+    full = true;
     keepAlive?.pause();
     watchStall();
     return true;
@@ -112,13 +131,18 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
   const keepAliveFrame = options.keepAlive?.frame ?? SSE_KEEP_ALIVE;
   const keepAlive = options.keepAlive && createKeepAlive(options.clock, () => put(keepAliveFrame), options.keepAlive.intervalMs);
 
-  response.on('drain', () => {
-    if (response.writableEnded) return watchStall();
+  const onDrain = (): void => {
+    if (response.writableEnded) {
+      watchStall();
+      return;
+    }
+    full = false;
     stall.clear();
     keepAlive?.touch();
     waiter?.resolve();
     waiter = undefined;
-  });
+  };
+  response.on('drain', onDrain);
   response.on('error', (error) => {
     cause = error;
   });
@@ -141,7 +165,7 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       if (gone !== undefined) throw gone;
       const text = joined(frames);
       // Nothing said is still silence: an upstream's comments must not silence our own.
-      if (text === '') return response.writableNeedDrain ? settle() : undefined;
+      if (text === '') return full ? settle() : undefined;
       if (put(text)) return settle();
       keepAlive?.touch();
       return undefined;
@@ -151,7 +175,7 @@ export function createResponseWriter(response: Writable, options: ResponseWriter
       keepAlive?.stop();
       const done = settle();
       const text = joined(frames);
-      if (options.chunked === true) endChunks(response, text);
+      if (chunked) endChunks(response, text);
       else response.end(text === '' ? undefined : text);
       watchStall();
       return done;

@@ -105,15 +105,25 @@ test('edits of a shape are the edits of each text, or none where a hole is touch
   );
 });
 
-test('a stream is recognised from its second text on', () => {
+const WORDS = ['wa', 'ter', '水 "quoted" \\ \n', 'é'];
+
+function recognised(texts: readonly string[]): boolean[] {
   const repeats = new JsonRepeats(PATHS);
-  const texts = ['wa', 'ter', '水 "quoted" \\ \n', 'é'].map((content, created) =>
-    JSON.stringify({ id: 'a', created, choices: [{ index: 0, delta: { content } }] }),
-  );
-  const known = texts.map((text) => {
+  return texts.map((text) => {
     const repeat = repeats.match(text);
     if (repeat === undefined) repeats.learn(text, JSON.parse(text));
     return repeat !== undefined;
   });
-  assert.deepEqual(known, [false, true, true, true]);
+}
+
+test('a stream is recognised from its second text on', () => {
+  const texts = WORDS.map((content) => JSON.stringify({ id: 'a', created: 7, choices: [{ index: 0, delta: { content } }] }));
+  assert.deepEqual(recognised(texts), [false, true, true, true]);
+});
+
+test('a number that changes is a hole from its first change on', () => {
+  const counted = WORDS.map((delta, at) => JSON.stringify({ delta, sequence_number: at }));
+  assert.deepEqual(recognised(counted), [false, false, true, true]);
+  const announced = [JSON.stringify({ type: 'created', sequence_number: 5 }), ...counted.map((text) => text)];
+  assert.deepEqual(recognised(announced), [false, false, true, true, true]);
 });

@@ -159,7 +159,7 @@ eachStore(({ openStore, place }) => {
     const also = store.settlements.settle({ entry: entry(owner, 'g2', 2n) });
     assert.equal(store.settlements.pending, 3);
     clock.advance(10);
-    await assert.rejects(bad, { name: 'StoreError', code: 'corrupt' });
+    await assert.rejects(async () => bad, { name: 'StoreError', code: 'corrupt' });
     assert.deepEqual(
       [await good, await also].map((done) => done.settled),
       [true, true],
@@ -315,7 +315,7 @@ eachStore(({ openStore, place }) => {
     await store.close();
     assert.equal(store.health().healthy, false);
     await assert.rejects(store.accounts.list(), { code: 'closed' });
-    await assert.rejects(store.settlements.settle({ entry: entry(owner, 'late', 1n) }), { code: 'closed' });
+    await assert.rejects(async () => store.settlements.settle({ entry: entry(owner, 'late', 1n) }), { code: 'closed' });
     await assert.rejects(store.admission.admit(owner, 1n, T0), { code: 'closed' });
   });
 

@@ -4,6 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { systemClock } from '../../src/streams/clock.ts';
 import { sinkTo } from '../../src/streams/response-sink.ts';
+import { createResponseWriter } from '../../src/streams/response-writer.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { batchSource, settled } from '../support/batches.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
@@ -50,11 +51,42 @@ test('chunks that the writer frames are what node:http would send', async () => 
   response.writeHead(200);
   assert.equal(response.chunkedEncoding, true);
   response.chunkedEncoding = false;
-  await batchSource([['a', '世'], [], [long]]).readable.pipeTo(sinkTo(response, { ...options, chunked: true }));
+  const wire = { chunked: true, socket: () => response.socket ?? undefined };
+  await batchSource([['a', '世'], [], [long]]).readable.pipeTo(sinkTo(response, { ...options, wire }));
   const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
   const body = `4\r\n${latin1('a世')}\r\n${(5000 * 5).toString(16)}\r\n${latin1(long)}\r\n0\r\n\r\n`;
   await until(() => received().endsWith(`\r\n\r\n${body}`), 'the chunks');
   assert.match(received(), /\r\ntransfer-encoding: chunked\r\n/i);
+});
+
+test('a reader that is behind on the wire is waited for, and gets everything', async () => {
+  const { server, response, client, received } = await exchange();
+  await using _ = server;
+  response.writeHead(200);
+  response.chunkedEncoding = false;
+  const wire = { chunked: true, socket: () => response.socket ?? undefined };
+  const writer = createResponseWriter(response, { ...options, wire });
+  client.pause();
+  assert.equal(writer.write(['first']), undefined);
+  const block = 'x'.repeat(256 * 1024);
+  let taken = true;
+  let blocks = 0;
+  for (; taken && blocks < 400; blocks++) {
+    taken = false;
+    const full = writer.write([block]);
+    if (full === undefined) taken = true;
+    else full.then(() => (taken = true), assert.fail);
+    // A system that still has room takes it within a turn or two.
+    for (let turn = 0; turn < 20 && !taken; turn++) await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(taken, false, 'the connection is full');
+  const room = writer.write([]);
+  assert.notEqual(room, undefined, 'nothing said is no room');
+  client.resume();
+  await room;
+  await writer.end(['last']);
+  await until(() => received().endsWith('4\r\nlast\r\n0\r\n\r\n'), 'the end');
+  assert.equal(received().split(`40000\r\n${block}\r\n`).length, blocks + 1);
 });
 
 test('a client that leaves while nothing is being written errors the sink, so the pipe cancels its source', async () => {

@@ -55,7 +55,7 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
         ...(item.opaque === undefined ? [] : (['function call signature'] as const)),
       ];
     case 'media':
-      return [item.media.type];
+      return [item.media.type, ...(item.opaque === undefined ? [] : (['image signature'] as const))];
     case 'native':
       return ['native item'];
   }

@@ -32,6 +32,12 @@ export interface OpenItem {
   logprobs: TokenLogprob[] | undefined;
 }
 
+/** An item is open first and whole afterwards. */
+interface Entry {
+  open: OpenItem | undefined;
+  whole: WholeItem | undefined;
+}
+
 /** Accumulates events that the order has accepted. */
 export class Fold {
   #start: { id?: string; model?: string; createdAt?: number } = {};
@@ -39,7 +45,7 @@ export class Fold {
   #reports = 0;
   #firstReportAt = 0;
   #outcome: Outcome | undefined;
-  readonly #items: (WholeItem | OpenItem)[] = [];
+  readonly #items: Entry[] = [];
 
   get usage(): Usage | undefined {
     return this.#usage;
@@ -57,8 +63,7 @@ export class Fold {
 
   /** The item at `index` while it is open. */
   open(index: number): OpenItem | undefined {
-    const entry = this.#items[index];
-    return entry !== undefined && 'head' in entry ? entry : undefined;
+    return this.#items[index]?.open;
   }
 
   push(event: CanonicalEvent): void {
@@ -69,7 +74,7 @@ export class Fold {
         return;
       }
       case 'item.start':
-        this.#items.push({ head: event.head, text: '', summary: [], citations: [], logprobs: undefined });
+        this.#items.push({ open: newlyOpen(event.head), whole: undefined });
         return;
       case 'item.delta': {
         const open = this.open(event.index);
@@ -77,7 +82,7 @@ export class Fold {
         return;
       }
       case 'item.end':
-        this.#items[event.index] = { item: event.item, status: event.status };
+        this.#items[event.index] = { open: undefined, whole: { item: event.item, status: event.status } };
         return;
       case 'usage.report':
         if (this.#reports === 0) this.#firstReportAt = this.#items.length;
@@ -100,13 +105,18 @@ export class Fold {
   }
 }
 
-function closedItem(entry: WholeItem | OpenItem): WholeItem[] {
-  if (!('head' in entry)) return [entry];
-  const item = partialItem(entry);
+function newlyOpen(head: ItemHead): OpenItem {
+  return { head, text: '', summary: [], citations: [], logprobs: undefined };
+}
+
+function closedItem({ open, whole }: Entry): WholeItem[] {
+  if (whole !== undefined) return [whole];
+  const item = open === undefined ? undefined : partialItem(open);
   return item === undefined ? [] : [{ item, status: 'incomplete' }];
 }
 
-function extend(open: OpenItem, delta: ItemDelta): void {
+/** Adds a delta that the item takes. */
+export function extend(open: OpenItem, delta: ItemDelta): void {
   switch (delta.kind) {
     case 'text':
       open.text += delta.text;

@@ -14,3 +14,23 @@ export function isObject(value: unknown): value is JsonObject {
 export function parseJson(text: string): JsonValue {
   return JSON.parse(text) as JsonValue;
 }
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** What the longest token is about. */
+const SHORT = 48;
+
+/**
+ * The text as it stands between the quotes of a JSON string: what JSON.stringify says. A token is seen to need no escape sooner than
+ * the call is made.
+ */
+export function escapeJson(text: string): string {
+  if (text.length > SHORT) return JSON.stringify(text).slice(1, -1);
+  for (let at = 0; at < text.length; at++) if (isEscaped(text.charCodeAt(at))) return JSON.stringify(text).slice(1, -1);
+  return text;
+}
+
+/** Control characters, quote and backslash; surrogates, since one that stands alone is. */
+function isEscaped(code: number): boolean {
+  return code < 0x20 || code === QUOTE || code === BACKSLASH || (code >= 0xd800 && code <= 0xdfff);
+}

@@ -6,23 +6,29 @@
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from './error.ts';
-import type { CanonicalEvent, Step } from './event.ts';
-import { Fold, type OpenItem } from './fold.ts';
+import type { CanonicalEvent, ItemDelta, Step } from './event.ts';
+import { extend, Fold, type OpenItem } from './fold.ts';
 import type { OutputItem } from './item.ts';
 import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
 
+/** A delta that moved nothing: the next like it moves nothing either. Most of a stream is that. */
+interface Flow {
+  readonly index: number;
+  readonly kind: ItemDelta['kind'];
+  readonly item: OpenItem;
+}
+
 export class Order implements Stage<Step, Step> {
   readonly fold = new Fold();
+  ended = false;
   #response: ResponseState = 'idle';
   readonly #items: ItemState[] = [];
-
-  get ended(): boolean {
-    return this.#response === 'ended';
-  }
+  /** The event before, where it was a delta. */
+  #flow: Flow | undefined;
 
   push(step: Step, out: Step[]): void {
     try {
-      for (const event of step.events) this.#accept(event);
+      for (const event of step.events) if (!this.#flows(event)) this.#accept(event);
     } catch (error) {
       if (error instanceof LifecycleError)
         throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
@@ -32,10 +38,20 @@ export class Order implements Stage<Step, Step> {
   }
 
   end(): void {
-    if (this.#response !== 'ended') throw upstreamFault('truncated', 'The upstream ended before its answer was complete.');
+    if (!this.ended) throw upstreamFault('truncated', 'The upstream ended before its answer was complete.');
+  }
+
+  /** True for a delta that is accepted and folded, since the tables have answered the same one in this very state. */
+  #flows(event: CanonicalEvent): boolean {
+    const flow = this.#flow;
+    if (flow === undefined || event.type !== 'item.delta' || event.index !== flow.index || event.delta.kind !== flow.kind)
+      return false;
+    extend(flow.item, event.delta);
+    return true;
   }
 
   #accept(event: CanonicalEvent): void {
+    this.#flow = undefined;
     const next = advance('response', RESPONSE, this.#response, verbOf(event));
     switch (event.type) {
       case 'item.start':
@@ -44,9 +60,13 @@ export class Order implements Stage<Step, Step> {
         this.#items.push(advance('item', ITEM, 'unseen', 'start'));
         break;
       case 'item.delta': {
-        advance('item', ITEM, this.#items[event.index] ?? 'unseen', 'delta');
-        const kind = this.fold.open(event.index)?.head.kind ?? 'native';
-        if (!FITS[kind][event.delta.kind]) throw new LifecycleError('item', `open ${kind}`, `${event.delta.kind} delta`, []);
+        const { index, delta } = event;
+        const state = this.#items[index] ?? 'unseen';
+        const unmoved = advance('item', ITEM, state, 'delta') === state && next === this.#response;
+        const item = this.fold.open(index);
+        const kind = item?.head.kind ?? 'native';
+        if (!FITS[kind][delta.kind]) throw new LifecycleError('item', `open ${kind}`, `${delta.kind} delta`, []);
+        if (unmoved && item !== undefined) this.#flow = { index, kind: delta.kind, item };
         break;
       }
       case 'item.end': {
@@ -63,6 +83,7 @@ export class Order implements Stage<Step, Step> {
         break;
     }
     this.#response = next;
+    this.ended = next === 'ended';
     this.fold.push(event);
   }
 }

@@ -42,7 +42,16 @@ export function annotation(citation: Citation, base: number): JsonObject | undef
 }
 
 export function codePoints(value: string): number {
-  let count = 0;
-  for (const _ of value) count += 1;
+  let count = value.length;
+  for (let at = 1; at < value.length; at++)
+    if (isLowSurrogate(value.charCodeAt(at)) && isHighSurrogate(value.charCodeAt(at - 1))) count -= 1;
   return count;
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
 }

@@ -23,6 +23,9 @@ interface Audio {
   transcript: string;
 }
 
+/** The members of a delta whose pieces follow one another without anything else between them. */
+export type PieceMember = 'content' | 'reasoning_content' | 'tool_calls';
+
 export class Answer {
   readonly #context: DecodeContext;
   readonly #reasoning: ReasoningItems;
@@ -60,18 +63,20 @@ export class Answer {
     const calls = list(delta['tool_calls'], 'tool_calls');
     if (calls.length > 0) this.#pushCalls(calls, whole, out);
     const legacy = delta['function_call'];
-    if (legacy !== undefined && legacy !== null) {
-      this.#tools.pushLegacy(legacy, out);
-      this.#last = this.#tools.lastItem;
-    }
+    if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
     for (const annotation of list(delta['annotations'], 'annotations')) this.#texts.cite(readAnnotation(annotation), out);
   }
 
-  /** One more piece of the text that is open; undefined where none is. */
-  continueText(piece: string): CanonicalEvent | undefined {
-    const event = this.#texts.extend(piece);
-    if (event !== undefined) this.#last = event.index;
-    return event;
+  /** One more piece of what the delta before said, and nothing else; undefined where it says nothing yet. */
+  continue(member: PieceMember, piece: string): CanonicalEvent | undefined {
+    switch (member) {
+      case 'content':
+        return this.#texts.extend(piece);
+      case 'reasoning_content':
+        return this.#reasoning.extend(piece);
+      case 'tool_calls':
+        return this.#tools.extend(piece);
+    }
   }
 
   /** The whole message again beside or after its deltas: adds only what was not said yet. */

@@ -8,29 +8,40 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, type JsonShape, JsonRepeats, type Repeat, RepeatedNative, holeValue } from '../json-repeat.ts';
+import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
+import type { JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { Answer } from './answer.ts';
+import { goesOn } from './tool-calls.ts';
+import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
-import { saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, word } from './wire.ts';
 
-const CONTENT = ['choices', 0, 'delta', 'content'] as const;
-
+const DELTA = ['choices', 0, 'delta'] as const;
+/** The members of a delta that answers are said in, piece by piece, and where the piece is. */
+const PIECES = [
+  { member: 'content', path: [...DELTA, 'content'] },
+  { member: 'reasoning_content', path: [...DELTA, 'reasoning_content'] },
+  { member: 'tool_calls', path: [...DELTA, 'tool_calls', 0, 'function', 'arguments'] },
+] as const satisfies readonly { readonly member: ContentMember; readonly path: JsonPath }[];
 /** What differs between two chunks of one stream. */
-const VARIES = [
-  CONTENT,
-  ['choices', 0, 'delta', 'reasoning_content'],
-  ['choices', 0, 'delta', 'tool_calls', 0, 'function', 'arguments'],
-  ['created'],
-  ['obfuscation'],
-] as const;
+const VARIES = [...PIECES.map(({ path }) => path), ['created'], ['obfuscation']];
+
+/** The chunk before, when that was a piece of one thing and nothing else: the next of its shape moves no table. */
+interface Plain {
+  readonly shape: JsonShape;
+  readonly name: string;
+  readonly member: PieceMember;
+  /** Where its shape has the piece. */
+  readonly hole: number;
+}
 
 type Meta = { -readonly [K in 'id' | 'model' | 'createdAt']?: Extract<CanonicalEvent, { type: 'response.start' }>[K] };
 
 export class ChatDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #context: DecodeContext;
   readonly #answer: Answer;
   #state: UpstreamState = 'idle';
@@ -39,16 +50,11 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #serviceTier: string | undefined;
   #finish: string | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
-  /** The shape of the chunk before, when that was one more piece of an open text and nothing else. */
-  #plain: { readonly shape: JsonShape; readonly name: string } | undefined;
+  #plain: Plain | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
     this.#answer = new Answer(context, awaitsCitations(context));
-  }
-
-  get ended(): boolean {
-    return this.#state === 'ended';
   }
 
   /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
@@ -58,47 +64,35 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
-    const data = frame.data.trim();
-    if (data === '') return;
-    if (data === DONE) {
-      const events: CanonicalEvent[] = [];
-      this.#done(events);
-      out.push({ native: { dialect: 'chat', name: frame.event ?? '', text: DONE, json: null }, events });
-      return;
-    }
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
     const plain = this.#plain;
-    const piece = repeat !== undefined && repeat.shape === plain?.shape && name === plain.name ? this.#piece(repeat) : undefined;
-    if (repeat !== undefined && piece !== undefined) {
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: [piece] });
+    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name) {
+      const said = this.#answer.continue(plain.member, String(holeValue(repeat, plain.hole)));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: said === undefined ? [] : [said] });
       return;
     }
+    const data = frame.data.trim();
+    if (data === '') return;
     const events: CanonicalEvent[] = [];
-    const native = repeat === undefined ? this.#parse(name, frame.data) : new RepeatedNative('chat', name, frame.data, repeat);
-    const chunk = object(native.json, 'it is not an object');
-    this.#plain = undefined;
-    out.push({ native, events });
-    try {
-      this.#chunk(chunk, frame, events);
-    } catch (error) {
-      // What the chunk said before it went wrong is not an answer.
-      out.pop();
-      throw error;
+    if (data === DONE) {
+      this.#done(events);
+      out.push({ native: { dialect: 'chat', name, text: DONE, json: null }, events });
+      return;
     }
-    const shape = native.repeat?.shape;
-    if (this.#state === 'open' && isPlainText(events) && shape !== undefined) this.#plain = { shape, name };
+    this.#plain = undefined;
+    const known = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
+    const chunk = known === undefined ? readChunk(frame.data) : object(known.json, 'it is not an object');
+    this.#chunk(chunk, frame, events);
+    const native = known ?? this.#native(name, frame.data, chunk, events);
+    out.push({ native, events });
+    if (native.repeat !== undefined && this.#state === 'open' && endsInPiece(events))
+      this.#plain = plainOf(chunk, name, native.repeat.shape);
   }
 
-  /** One more piece of the open text, like the chunk before: the same order and meaning, other words. Undefined where it is more. */
-  #piece(repeat: Repeat): CanonicalEvent | undefined {
-    const piece = holeValue(repeat, holeAt(repeat.shape, CONTENT));
-    return typeof piece === 'string' && piece !== '' ? this.#answer.continueText(piece) : undefined;
-  }
-
-  #parse(name: string, text: string): Native {
-    const json = readChunk(text);
-    const repeat = this.#repeats.learn(text, json);
+  /** A chunk that was parsed. One that says a piece of something is mostly followed by others like it. */
+  #native(name: string, text: string, json: JsonObject, events: readonly CanonicalEvent[]): Native {
+    const repeat = events.at(-1)?.type === 'item.delta' ? this.#repeats.learn(text, json) : undefined;
     return { dialect: 'chat', name, text, json, ...(repeat === undefined ? {} : { repeat }) };
   }
 
@@ -189,6 +183,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #move(verb: UpstreamVerb): void {
     try {
       this.#state = advance('chat upstream stream', UPSTREAM, this.#state, verb);
+      this.ended = this.#state === 'ended';
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
@@ -205,9 +200,21 @@ function awaitsCitations({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
-function isPlainText(events: readonly CanonicalEvent[]): boolean {
-  const [event] = events;
-  return events.length === 1 && event?.type === 'item.delta' && event.delta.kind === 'text' && event.delta.logprobs === undefined;
+/** Whatever was said before, what is said last is a piece without logprobs. */
+function endsInPiece(events: readonly CanonicalEvent[]): boolean {
+  const event = events.at(-1);
+  return event?.type === 'item.delta' && !(event.delta.kind === 'text' && event.delta.logprobs !== undefined);
+}
+
+/** Undefined for a chunk that has more of the answer than one piece of one thing. */
+function plainOf(chunk: JsonObject, name: string, shape: JsonShape): Plain | undefined {
+  const first = firstChoice(chunk);
+  const delta = first?.choice['delta'];
+  if (first?.at !== 0 || !isObject(delta) || isObject(first.choice['message'])) return undefined;
+  const piece = PIECES.find(({ member }) => saysOnly(member, delta));
+  const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
+  if (piece === undefined || hole === -1 || (piece.member === 'tool_calls' && !goesOn(delta))) return undefined;
+  return { shape, name, member: piece.member, hole };
 }
 
 function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {

@@ -7,7 +7,7 @@ import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
 import type { Logprobs, OutputItem } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import { escapeJson, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
@@ -15,7 +15,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation, codePoints } from './annotations.ts';
-import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
@@ -42,6 +42,7 @@ interface Open {
 }
 
 export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
+  ended = false;
   readonly #context: ResponseContext;
   readonly #native: NativeStream;
   readonly #legacy: boolean;
@@ -59,9 +60,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
+  #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
-  #ended = false;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -70,32 +71,29 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#createdAt = context.createdAt;
   }
 
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   push(step: Step, out: Frame[]): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     const native = step.native?.dialect === 'chat' ? step.native : undefined;
     if (native !== undefined) this.#isNative = true;
     const isEnd = step.events.at(-1)?.type === 'response.end';
     if (native !== undefined && !isEnd) this.#native.push(native, out);
-    // What native frames said, or will say at the end, is not said again: only the state moves.
-    const said = native !== undefined || (isEnd && this.#isNative);
+    // What native frames said, or will say at the end, is not said again.
+    const isSaid = native !== undefined || (isEnd && this.#isNative);
     for (const event of step.events) {
       if (event.type === 'response.end') this.#finish(event.outcome, out);
-      else this.#encode(event, said ? undefined : out);
+      else if (isSaid) this.#note(event);
+      else this.#encode(event, out);
     }
   }
 
   end(out: Frame[]): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     this.fail(upstreamFault('truncated', 'The upstream ended before its answer was complete.'), out);
   }
 
   fail(error: GatewayError, out: Frame[]): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.ended) return;
+    this.ended = true;
     out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
   }
 
@@ -104,7 +102,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       this.fail(outcome.error, out);
       return;
     }
-    this.#ended = true;
+    this.ended = true;
     if (this.#native.hasFinish) {
       this.#native.close(out);
       return;
@@ -119,17 +117,28 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     out.push({ event: undefined, data: DONE });
   }
 
-  /** `out` is undefined while native frames already said it: then only the state moves. */
-  #encode(event: CanonicalEvent, out: Frame[] | undefined): void {
+  /** What native frames say: only what an ending in our own words would need is kept. */
+  #note(event: CanonicalEvent): void {
     switch (event.type) {
       case 'response.start':
-        if (this.#isNative && event.createdAt !== undefined) {
-          this.#createdAt = event.createdAt;
-          this.#head = undefined;
-          this.#textEnds = undefined;
-        }
-        if (out !== undefined) this.#role(out);
-        else this.#hasRole = true;
+        this.#hasRole = true;
+        this.#createdAt = event.createdAt ?? this.#createdAt;
+        return;
+      case 'item.start':
+        if (event.head.kind === 'toolCall') this.#toolCalls += 1;
+        return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #encode(event: CanonicalEvent, out: Frame[]): void {
+    switch (event.type) {
+      case 'response.start':
+        this.#role(out);
         return;
       case 'item.start':
         this.#start(event.index, event.head, out);
@@ -153,7 +162,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
   }
 
-  #start(index: number, head: ItemHead, out: Frame[] | undefined): void {
+  #start(index: number, head: ItemHead, out: Frame[]): void {
     const open: Open = { head, said: '', summary: [], at: 0, id: '' };
     this.#open.set(index, open);
     switch (head.kind) {
@@ -166,7 +175,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       }
       case 'toolCall': {
         open.at = this.#toolCalls++;
-        if (this.#legacy && open.at > 0 && out !== undefined) refuseSeveralLegacyCalls();
+        if (this.#legacy && open.at > 0) refuseSeveralLegacyCalls();
         if (this.#legacy) this.#delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
         else this.#delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
         break;
@@ -178,7 +187,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#lastKind = head.kind;
   }
 
-  #piece(open: Open, delta: ItemDelta, out: Frame[] | undefined): void {
+  #piece(open: Open, delta: ItemDelta, out: Frame[]): void {
     switch (delta.kind) {
       case 'text':
         open.said += delta.text;
@@ -204,7 +213,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   /** Says what the deltas did not. */
-  #close(open: Open, item: OutputItem, out: Frame[] | undefined): void {
+  #close(open: Open, item: OutputItem, out: Frame[]): void {
     switch (item.kind) {
       case 'text': {
         const rest = item.text.slice(open.said.length);
@@ -212,9 +221,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
         for (const citation of item.citations) {
           const said = annotation(citation, open.at);
-          if (said !== undefined && out !== undefined) this.#annotations.push(said);
+          if (said !== undefined) this.#annotations.push(said);
         }
-        if (item.opaque !== undefined && out !== undefined) {
+        if (item.opaque !== undefined) {
           this.#delta({ reasoning_details: [sealedEntry(item.opaque, TEXT_SIGNATURE_ID, this.#details++, this.#context)] }, out);
         }
         return;
@@ -231,7 +240,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
           const said = open.summary[part] ?? '';
           if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
         }
-        if (item.opaque === undefined || out === undefined) return;
+        if (item.opaque === undefined) return;
         if (open.id === '') open.id = reasoningId(item, this.#context);
         this.#delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
         return;
@@ -239,16 +248,19 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       case 'toolCall': {
         const rest = item.input.slice(open.said.length);
         if (rest !== '') this.#input(open, rest, out);
-        if (item.opaque === undefined || out === undefined) return;
+        if (item.opaque === undefined) return;
         this.#delta({ reasoning_details: [sealedEntry(item.opaque, item.callId, this.#details++, this.#context)] }, out);
         return;
       }
       case 'media': {
-        if (out === undefined) return;
         const member = mediaMember(item, this.#context);
         if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
         this.#hasAudio ||= 'audio' in member;
         this.#delta('images' in member ? { images: [member.images] } : member, out);
+        if (!('images' in member)) return;
+        const id = imageSignatureId(this.#images++);
+        if (item.opaque === undefined) return;
+        this.#delta({ reasoning_details: [sealedEntry(item.opaque, id, this.#details++, this.#context)] }, out);
         return;
       }
       case 'native':
@@ -256,12 +268,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
   }
 
-  #summary(open: Open, part: number, text: string, out: Frame[] | undefined): void {
+  #summary(open: Open, part: number, text: string, out: Frame[]): void {
     let piece = text;
     if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] += text;
-    if (out === undefined || piece === '') return;
+    if (piece === '') return;
     if (open.id === '') {
       const id = 'id' in open.head ? open.head.id : undefined;
       open.id = id ?? this.#context.mint('rs_');
@@ -269,7 +281,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
   }
 
-  #input(open: Open, text: string, out: Frame[] | undefined): void {
+  #input(open: Open, text: string, out: Frame[]): void {
     if (this.#legacy) {
       this.#delta({ function_call: { arguments: text } }, out);
       return;
@@ -279,9 +291,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#delta({ tool_calls: [{ index: open.at, ...piece }] }, out);
   }
 
-  #say(text: string, logprobs: Logprobs | undefined, out: Frame[] | undefined): void {
+  #say(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
     this.#content += text;
-    if (out === undefined || (text === '' && logprobs === undefined)) return;
+    if (text === '' && logprobs === undefined) return;
     if (logprobs === undefined) this.#text(text, out);
     else this.#delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });
   }
@@ -291,19 +303,18 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#chunk([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
   }
 
-  /** A piece of plain text, which is most of what a stream says: only the piece is serialised. */
+  /** A piece of plain text, which is most of what a stream says: only the piece is written anew. */
   #text(text: string, out: Frame[]): void {
     if (!this.#hasRole) this.#role(out);
     this.#textEnds ??= {
-      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":`,
-      tail: `},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
+      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":"`,
+      tail: `"},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
     };
     const { head, tail } = this.#textEnds;
-    out.push({ event: undefined, data: `${head}${JSON.stringify(text)}${tail}`, oneLine: true });
+    out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
   }
 
-  #delta(delta: JsonObject, out: Frame[] | undefined, logprobs: JsonObject | null = null): void {
-    if (out === undefined) return;
+  #delta(delta: JsonObject, out: Frame[], logprobs: JsonObject | null = null): void {
     if (!this.#hasRole) this.#role(out);
     this.#chunk([{ index: 0, delta, logprobs, finish_reason: null }], undefined, out);
   }

@@ -46,6 +46,7 @@ const CONTENT_MEMBERS = [
   'images',
   'audio',
 ] as const;
+export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
 /** What a chunk that we sent does to the order. `data` is the frame's text. */
 export function clientVerbOf(data: string): ClientVerb {
@@ -65,7 +66,18 @@ export function saysSomething(delta: { readonly [key: string]: JsonValue | undef
   return false;
 }
 
+/** True when nothing but `member` of the delta says a piece of the answer. */
+export function saysOnly(member: ContentMember, delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+  for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === member)) return false;
+  return true;
+}
+
+/** `function_call` and `audio` are always there with some vendors: they say nothing until a text of theirs does. */
 function isEmpty(value: JsonValue | undefined): boolean {
+  return isObject(value) ? Object.values(value).every((member) => typeof member === 'number' || isBlank(member)) : isBlank(value);
+}
+
+function isBlank(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }
 

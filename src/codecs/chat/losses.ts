@@ -94,6 +94,7 @@ export const responseLosses: ResponseLosses = {
   'function call signature': coerce('an encrypted entry of reasoning_details with the id of the call'),
   'custom tool call': keep,
   image: coerce('images, as routers say it'),
+  'image signature': coerce('an encrypted entry of reasoning_details with the number of the image'),
   audio: keep,
   file: refuse('chat answers cannot hold files'),
   'native item': drop('only its own protocol can read it'),

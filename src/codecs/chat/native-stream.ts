@@ -5,20 +5,13 @@
 import type { Native } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { editShape, fill, type JsonShape } from '../json-repeat.ts';
+import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
 import { DONE, firstChoice } from './wire.ts';
-
-interface Spliced {
-  readonly shape: JsonShape;
-  readonly name: string;
-  readonly literals: readonly string[];
-  readonly oneLine: boolean;
-}
 
 export class NativeStream {
   readonly #context: ResponseContext;
@@ -28,18 +21,17 @@ export class NativeStream {
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
-  /** The shape of chunks into which nothing but id and model is spliced, and its text around the holes after that. */
-  #spliced: Spliced | undefined;
+  /** Of chunks into which nothing but id and model is spliced. */
+  readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
     this.#context = context;
   }
 
   push(native: Native, out: Frame[]): void {
-    const { repeat } = native;
-    const spliced = this.#spliced;
-    if (repeat !== undefined && repeat.shape === spliced?.shape && native.name === spliced.name && this.#finish === undefined) {
-      out.push({ event: undefined, data: fill(spliced.literals, repeat.raws), oneLine: spliced.oneLine });
+    const repeated = this.#finish === undefined ? this.#repeated.apply(native, undefined) : undefined;
+    if (repeated !== undefined) {
+      out.push(repeated);
       return;
     }
     const chunk = native.json;
@@ -77,10 +69,7 @@ export class NativeStream {
     if (this.#finish !== undefined && choice !== undefined && !saysSomething(delta) && !Array.isArray(delta['annotations']))
       return;
     out.push({ event: undefined, data: text });
-    if (repeat === undefined || this.#finish !== undefined || edits.length !== OWN_MEMBERS) return;
-    const literals = editShape(repeat.shape, edits);
-    const oneLine = !/[\r\n]/.test(text);
-    this.#spliced = literals === undefined ? undefined : { shape: repeat.shape, name: native.name, literals, oneLine };
+    if (this.#finish === undefined && edits.length === OWN_MEMBERS) this.#repeated.note(native, edits);
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */

@@ -89,6 +89,15 @@ export class ReasoningItems {
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
   }
 
+  /** One more piece of the scalar that is being said; undefined where it says nothing. */
+  extend(piece: string): CanonicalEvent | undefined {
+    const open = this.#open.find((item) => item.identity === undefined);
+    if (open === undefined || piece === '') return undefined;
+    this.#raw += piece;
+    open.raw += piece;
+    return { type: 'item.delta', index: open.index, delta: { kind: 'raw', text: piece } };
+  }
+
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {
     const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
     const before = open.opaque?.value ?? '';

@@ -30,10 +30,10 @@ export class Texts {
   #open: OpenText | undefined;
   /** Texts that say no more and wait for their citations. */
   readonly #said: OpenText[] = [];
-  /** Where the content of the texts ends that have ended, in code points; undefined before the first. */
-  #endedAt: number | undefined;
-  #content = '';
-  #refusal = '';
+  /** The content when a text ended last; undefined before the first. */
+  #ended: string | undefined;
+  /** What was said of each kind by texts that are not open any more. */
+  readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
   /** Citations that no text has yet. */
   #citations: Citation[] = [];
   readonly #cited = new Set<string>();
@@ -45,13 +45,18 @@ export class Texts {
 
   /** What all texts say together. */
   get content(): string {
-    return this.#content;
+    return this.#all('text');
+  }
+
+  #all(kind: TextKind): string {
+    const open = this.#open;
+    return open?.kind === kind ? this.#past[kind] + open.text : this.#past[kind];
   }
 
   /** The part of a whole content, or refusal, that was not said yet. */
   unsaid(kind: TextKind, whole: string): string {
     if (whole === '') return '';
-    const said = kind === 'text' ? this.#content : this.#refusal;
+    const said = this.#all(kind);
     if (!whole.startsWith(said)) {
       throw upstreamFault('illegal_lifecycle', `The upstream's final ${kind} contradicts what it streamed.`);
     }
@@ -67,8 +72,6 @@ export class Texts {
     if (piece === '' && logprobs === undefined) return undefined;
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
     open.text += piece;
-    if (kind === 'text') this.#content += piece;
-    else this.#refusal += piece;
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
       open.logprobs.push(...logprobs);
@@ -79,12 +82,11 @@ export class Texts {
     return open.index;
   }
 
-  /** One more piece of the text that is open; undefined where none is. */
-  extend(piece: string): Extract<CanonicalEvent, { type: 'item.delta' }> | undefined {
+  /** One more piece of what is open; undefined where it says nothing. */
+  extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
-    if (open?.kind !== 'text' || open.logprobs !== undefined) return undefined;
+    if (open === undefined || piece === '') return undefined;
     open.text += piece;
-    this.#content += piece;
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
@@ -93,6 +95,7 @@ export class Texts {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
+    this.#past[open.kind] += open.text;
     if (open.kind === 'text' && this.#awaitsCitations) this.#said.push(open);
     else this.#end(open, false, out);
   }
@@ -138,7 +141,7 @@ export class Texts {
   /** The answer says no more. Sources stand in the latest text, and where there is none at all in an empty one. */
   settleSources(out: CanonicalEvent[]): void {
     if (this.#citations.length === 0) return;
-    const latest = this.#latest ?? (this.#endedAt === undefined ? this.#start('text', out) : undefined);
+    const latest = this.#latest ?? (this.#ended === undefined ? this.#start('text', out) : undefined);
     for (const citation of this.#citations) {
       if (latest === undefined) sayLate(citation, out);
       else latest.citations.push(place(citation, latest.base));
@@ -155,7 +158,7 @@ export class Texts {
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
     const index = this.#begin(out);
-    const base = this.#content === '' ? 0 : codePoints(this.#content);
+    const base = codePoints(this.content);
     const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
     this.#open = open;
     out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
@@ -176,9 +179,9 @@ export class Texts {
 
   /** What it points into has ended. */
   #isLate(citation: Citation): boolean {
-    if (this.#endedAt === undefined) return false;
+    if (this.#ended === undefined) return false;
     const start = startOf(citation);
-    return start === undefined ? this.#latest === undefined : start < this.#endedAt;
+    return start === undefined ? this.#latest === undefined : start < codePoints(this.#ended);
   }
 
   #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
@@ -188,7 +191,7 @@ export class Texts {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;
     }
-    this.#endedAt = codePoints(this.#content);
+    this.#ended = this.content;
     const length = open.citations.length === 0 ? 0 : codePoints(open.text);
     const citations = open.citations.map((citation) => within(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);

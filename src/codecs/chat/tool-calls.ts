@@ -70,12 +70,23 @@ export class ToolCalls {
     }
   }
 
-  /** The legacy single call (`function_call`). */
-  pushLegacy(value: JsonValue, out: CanonicalEvent[]): void {
+  /** One more piece of the arguments of the latest call; undefined where it says nothing. */
+  extend(piece: string): CanonicalEvent | undefined {
+    const call = this.#last;
+    if (call?.index === undefined) return undefined;
+    call.input += piece;
+    const text = call.freeform === undefined ? piece : call.freeform.push(piece);
+    return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
+  }
+
+  /** The legacy single call (`function_call`). False where the member is there but has said nothing yet: that is no call. */
+  pushLegacy(value: JsonValue, out: CanonicalEvent[]): boolean {
     const body = object(value, 'function_call');
     const piece = readPiece({ function: body });
+    if (this.#legacy === undefined && piece.name === undefined && piece.input === '') return false;
     this.#legacy ??= this.#open({ ...piece, id: undefined, index: undefined }, 0);
     this.#extend(this.#legacy, piece, out);
+    return true;
   }
 
   /** Final values of the whole message: only what was not said yet is added. */
@@ -193,6 +204,14 @@ export class ToolCalls {
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
   }
+}
+
+/** True for the calls of a delta that are one piece of arguments, so that another like it belongs to the same call. */
+export function goesOn(delta: JsonObject): boolean {
+  const entries = delta['tool_calls'];
+  if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;
+  const { id, name, custom } = readPiece(entries[0]);
+  return id === undefined && name === undefined && !custom;
 }
 
 function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {

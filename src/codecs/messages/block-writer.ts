@@ -5,7 +5,7 @@
  */
 import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import {
   attachedSignature,
@@ -215,13 +215,13 @@ export class BlockWriter {
     this.#stop(out);
   }
 
-  /** Most of what a stream says: only the piece is serialised. */
+  /** Most of what a stream says: only the piece is written anew. */
   #piece(type: string, member: string, text: string, out: Frame[]): void {
     if (this.#pieces?.type !== type || this.#pieces.index !== this.#next) {
-      const head = `{"type":"content_block_delta","index":${this.#next},"delta":{"type":"${type}","${member}":`;
+      const head = `{"type":"content_block_delta","index":${this.#next},"delta":{"type":"${type}","${member}":"`;
       this.#pieces = { type, index: this.#next, head };
     }
-    out.push({ event: 'content_block_delta', data: `${this.#pieces.head}${JSON.stringify(text)}}}`, oneLine: true });
+    out.push({ event: 'content_block_delta', data: `${this.#pieces.head}${escapeJson(text)}"}}`, oneLine: true });
   }
 
   #delta(delta: JsonObject, out: Frame[]): void {

@@ -10,6 +10,8 @@ export interface Block {
   start(out: CanonicalEvent[]): void;
   /** `delta` fits the kind already. */
   delta(delta: JsonObject, out: CanonicalEvent[]): void;
+  /** One more piece of its text, its thinking or its input, as a delta says it; absent where it has none of these. */
+  say?(piece: string, out: CanonicalEvent[]): void;
   /**
    * Ends a block that has stopped: `incomplete` where the answer was cut in it. False, and nothing said, when its JSON is unfinished:
    * only `cut` may then close it.

@@ -79,11 +79,11 @@ class TextBlock implements Block {
 
   start(out: CanonicalEvent[]): void {
     for (const citation of this.#seedCitations) this.#cite(citation, out);
-    this.#say(this.#seed, out);
+    this.say(this.#seed, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'text_delta') this.#say(needString(delta, 'text', 'text_delta'), out);
+    if (delta['type'] === 'text_delta') this.say(needString(delta, 'text', 'text_delta'), out);
     if (delta['type'] === 'citations_delta') {
       const citation = delta['citation'];
       if (!isObject(citation)) throw malformed('citations_delta: citation is not an object');
@@ -100,7 +100,7 @@ class TextBlock implements Block {
     this.#end('incomplete', out);
   }
 
-  #say(text: string, out: CanonicalEvent[]): void {
+  say(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
     this.#text += text;
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'text', text } });
@@ -143,11 +143,11 @@ class ThinkingBlock implements Block {
   }
 
   start(out: CanonicalEvent[]): void {
-    this.#think(this.#seed, out);
+    this.say(this.#seed, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'thinking_delta') this.#think(needString(delta, 'thinking', 'thinking_delta'), out);
+    if (delta['type'] === 'thinking_delta') this.say(needString(delta, 'thinking', 'thinking_delta'), out);
     if (delta['type'] === 'signature_delta') this.#signature += needString(delta, 'signature', 'signature_delta');
   }
 
@@ -162,7 +162,7 @@ class ThinkingBlock implements Block {
     this.#end('incomplete', out);
   }
 
-  #think(text: string, out: CanonicalEvent[]): void {
+  say(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
     this.#text += text;
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'summary', part: 0, text } });

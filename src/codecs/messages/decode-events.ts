@@ -3,30 +3,45 @@
  * clients of the same dialect. Knows nothing of framing and of what clients may see.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
+import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
-import { jsonSlicer, sliceJson } from '../json-text.ts';
+import { holeAt, holeValue, type JsonShape, JsonRepeats, RepeatedNative } from '../json-repeat.ts';
+import { type JsonPath, jsonSlicer, sliceJson } from '../json-text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { Block, BlockHost } from './block.ts';
 import { openBlock, readWholeBlock } from './blocks.ts';
-import { checkFits, deltaKind, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import {
+  type BlockKind,
+  checkFits,
+  type DeltaKind,
+  deltaKind,
+  UPSTREAM,
+  type UpstreamState,
+  type UpstreamVerb,
+} from './lifecycle.ts';
 import { decodeStop, endOfLast, type WireStop } from './stop-reason.ts';
 import { UsageReader } from './usage.ts';
 import { CUTTING_STOPS, malformed, mayString, needObject, needString } from './wire.ts';
 
-const TEXT = ['delta', 'text'] as const;
+/** The deltas that say one more piece of a block, and where. */
+const PIECES = [
+  { type: 'text_delta', kind: 'text', path: ['delta', 'text'] },
+  { type: 'thinking_delta', kind: 'thinking', path: ['delta', 'thinking'] },
+  { type: 'input_json_delta', kind: 'tool', path: ['delta', 'partial_json'] },
+] as const satisfies readonly { readonly type: DeltaKind; readonly kind: BlockKind; readonly path: JsonPath }[];
 /** What differs between two events of one stream. */
-const VARIES = [TEXT] as const;
+const VARIES = PIECES.map(({ path }) => path);
 
-/** The event before, when that was a piece of a text block: the next of its shape moves no table. */
-interface PlainText {
+/** The event before, when that was a piece of the open block: the next of its shape moves no table. */
+interface Piece {
   readonly shape: JsonShape;
   readonly block: Block;
+  /** Where its shape has the piece. */
+  readonly hole: number;
 }
 
 export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
@@ -34,6 +49,7 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 }
 
 class EventDecoder implements Stage<Frame, Step>, BlockHost {
+  ended = false;
   readonly context: DecodeContext;
   readonly #usage = new UsageReader();
   readonly #opened = new Set<number>();
@@ -47,14 +63,10 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #held: Block | undefined;
   #stop: WireStop | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
-  #plain: PlainText | undefined;
+  #piece: Piece | undefined;
 
   constructor(context: DecodeContext) {
     this.context = context;
-  }
-
-  get ended(): boolean {
-    return this.#state === 'ended';
   }
 
   nextIndex(): number {
@@ -65,13 +77,14 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     if (this.ended) return;
     if (frame.data.trim() === '[DONE]') throw truncated();
     const repeat = this.#repeats.match(frame.data);
-    if (repeat !== undefined && repeat.shape === this.#plain?.shape) {
+    const piece = repeat?.shape === this.#piece?.shape ? this.#piece : undefined;
+    if (repeat !== undefined && piece !== undefined) {
       const said: CanonicalEvent[] = [];
-      this.#plain.block.delta({ type: 'text_delta', text: holeValue(repeat, holeAt(repeat.shape, TEXT)) }, said);
+      piece.block.say?.(String(holeValue(repeat, piece.hole)), said);
       out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events: said });
       return;
     }
-    this.#plain = undefined;
+    this.#piece = undefined;
     const json = this.#parse(frame);
     if (json === undefined) return;
     const name = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
@@ -82,15 +95,12 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     } catch (error) {
       throw error instanceof LifecycleError ? outOfOrder(error) : error;
     }
-    const native: Native = { dialect: 'messages', name, text: frame.data, json };
-    out.push({ native, events });
-    this.#notePlain(name, json, repeat ?? this.#repeats.learn(frame.data, json));
-  }
-
-  #notePlain(name: string, json: JsonObject, learnt: Repeat | undefined): void {
-    const { delta } = json;
-    if (learnt === undefined || name !== 'content_block_delta' || !isObject(delta) || delta['type'] !== 'text_delta') return;
-    if (this.#block?.kind === 'text') this.#plain = { shape: learnt.shape, block: this.#block };
+    const learnt = name === 'content_block_delta' ? (repeat ?? this.#repeats.learn(frame.data, json)) : undefined;
+    out.push({
+      native: { dialect: 'messages', name, text: frame.data, json, ...(learnt === undefined ? {} : { repeat: learnt }) },
+      events,
+    });
+    if (learnt !== undefined && this.#block !== undefined) this.#piece = pieceOf(json, learnt.shape, this.#block);
   }
 
   end(): void {
@@ -145,6 +155,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #advance(verb: UpstreamVerb): void {
     this.#state = advance('message', UPSTREAM, this.#state, verb);
+    this.ended = this.#state === 'ended';
   }
 
   #startMessage(json: JsonObject, text: string, out: CanonicalEvent[]): boolean {
@@ -251,6 +262,12 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     const usage = this.#usage.read(report);
     if (usage !== undefined) out.push({ type: 'usage.report', usage });
   }
+}
+
+function pieceOf({ delta }: JsonObject, shape: JsonShape, block: Block): Piece | undefined {
+  const piece = PIECES.find(({ type, kind }) => isObject(delta) && type === delta['type'] && kind === block.kind);
+  const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
+  return hole === -1 ? undefined : { shape, block, hole };
 }
 
 const KNOWN: ReadonlySet<string> = new Set([

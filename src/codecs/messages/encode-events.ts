@@ -21,46 +21,42 @@ export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame
 }
 
 class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
+  ended = false;
   readonly #context: ResponseContext;
   readonly #writer: BlockWriter;
   #splicer: NativeSplicer | undefined;
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that usage which comes early can be in it. */
   #startWaits = false;
-  #ended = false;
 
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#writer = new BlockWriter(context);
   }
 
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   push(step: Step, out: Frame[]): void {
-    if (this.#ended) return;
+    if (this.ended) return;
     const native = step.native;
     if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
       this.#splicer ??= new NativeSplicer(this.#context);
       this.#splicer.push(native, step, out);
-      if (native.name === 'message_stop' || native.name === 'error') this.#ended = true;
+      if (native.name === 'message_stop' || native.name === 'error') this.ended = true;
       return;
     }
     if (this.#splicer !== undefined && step.events.length > 0) {
       throw notRepresentable('An answer that was passed through cannot be continued in another form.');
     }
     for (const event of step.events) this.#encode(event, out);
-    if (this.#startWaits && !this.#ended) this.#start(out);
+    if (this.#startWaits && !this.ended) this.#start(out);
   }
 
   end(out: Frame[]): void {
-    if (!this.#ended) this.fail(notRepresentable('The answer ended without an ending.'), out);
+    if (!this.ended) this.fail(notRepresentable('The answer ended without an ending.'), out);
   }
 
   fail(failure: GatewayError, out: Frame[]): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.ended) return;
+    this.ended = true;
     out.push(errorFrame(failure));
   }
 
@@ -117,6 +113,6 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
     out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
     out.push(frame({ type: 'message_stop' }));
-    this.#ended = true;
+    this.ended = true;
   }
 }

@@ -95,6 +95,7 @@ export const responseLosses: ResponseLosses = {
   'function call signature': coerce('an empty thinking block after the call'),
   'custom tool call': coerce('tool_use with the text in input'),
   image: refuse('assistant content holds no images'),
+  'image signature': refuse('assistant content holds no images'),
   audio: refuse('messages has no audio'),
   file: refuse('assistant content holds no files'),
   'native item': drop('only its own dialect can read it'),

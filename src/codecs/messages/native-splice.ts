@@ -6,6 +6,7 @@ import type { GatewayError } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
+import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
 
@@ -26,6 +27,8 @@ export class NativeSplicer {
   readonly #context: ResponseContext;
   #blocks = 0;
   #open: OpenBlock | undefined;
+  /** Of the deltas of the open block. */
+  readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -37,6 +40,11 @@ export class NativeSplicer {
   }
 
   push(native: Native, step: Step, out: Frame[]): void {
+    const repeated = this.#repeated.apply(native, native.name);
+    if (repeated !== undefined) {
+      out.push(repeated);
+      return;
+    }
     const json = isObject(native.json) ? native.json : {};
     switch (native.name) {
       case 'ping':
@@ -91,6 +99,7 @@ export class NativeSplicer {
     const wire = Number(json['index']);
     const signature = type === 'thinking' && typeof block['signature'] === 'string' ? block['signature'] : '';
     this.#open = { wire, mine: this.#blocks++, type, signature, signatureText: undefined };
+    this.#repeated.forget();
     const edits = this.#indexEdits();
     if (signature !== '') edits.push({ path: ['content_block', 'signature'], value: '""' });
     if (type === 'redacted_thinking' && typeof block['data'] === 'string') {
@@ -108,7 +117,9 @@ export class NativeSplicer {
       open.signatureText = native.text;
       return;
     }
-    out.push(this.#frame(native, this.#indexEdits()));
+    const edits = this.#indexEdits();
+    out.push(this.#frame(native, edits));
+    this.#repeated.note(native, edits);
   }
 
   #closeSignature(out: Frame[]): void {

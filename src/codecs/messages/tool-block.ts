@@ -40,14 +40,14 @@ export class ToolBlock implements Block {
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'input_json_delta') this.#add(needString(delta, 'partial_json', 'input_json_delta'), out);
+    if (delta['type'] === 'input_json_delta') this.say(needString(delta, 'partial_json', 'input_json_delta'), out);
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
     // A call without arguments has the empty object; one that was cut before them has none.
-    if (this.#text === '') this.#add(this.#seed === '' && status === 'completed' ? '{}' : this.#seed, out);
+    if (this.#text === '') this.say(this.#seed === '' && status === 'completed' ? '{}' : this.#seed, out);
     if (!isObjectText(this.#text)) return false;
-    if (this.#freeform !== undefined) this.#say(this.#freeform.end(), out);
+    if (this.#freeform !== undefined) this.#tell(this.#freeform.end(), out);
     this.#end(status, out);
     return true;
   }
@@ -56,12 +56,12 @@ export class ToolBlock implements Block {
     this.#end('incomplete', out);
   }
 
-  #add(text: string, out: CanonicalEvent[]): void {
+  say(text: string, out: CanonicalEvent[]): void {
     this.#text += text;
-    this.#say(this.#freeform === undefined ? text : this.#freeform.push(text), out);
+    this.#tell(this.#freeform === undefined ? text : this.#freeform.push(text), out);
   }
 
-  #say(text: string, out: CanonicalEvent[]): void {
+  #tell(text: string, out: CanonicalEvent[]): void {
     if (text !== '') out.push({ type: 'item.delta', index: this.#index, delta: { kind: 'input', text } });
   }
 

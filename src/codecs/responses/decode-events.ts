@@ -16,19 +16,24 @@ import { statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems } from './repeated.ts';
-import { malformed, stringOf, wordOf } from './wire.ts';
+import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
-const TEXT_DELTA = 'response.output_text.delta';
-const DELTA = ['delta'] as const;
-/** What differs between two events of one stream. */
-const VARIES = [DELTA, ['sequence_number'], ['obfuscation']] as const;
+const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
-/** The event before, when that was a piece of text without logprobs: the next of its shape moves no table. */
-interface PlainText {
-  readonly shape: JsonShape;
+/** What a delta of an item belongs to. */
+interface Subject {
+  readonly name: string;
   readonly slot: Slot;
-  readonly contentIndex: number;
+  readonly content: number;
+  readonly summary: number;
+}
+
+/** The event before, when that was a delta without logprobs: the next of its shape moves no table. */
+interface Plain extends Subject {
+  readonly shape: JsonShape;
+  /** Where its shape has the piece. */
+  readonly hole: number;
 }
 
 export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
@@ -36,18 +41,15 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 }
 
 class ResponsesDecoder implements Stage<Frame, Step> {
+  ended = false;
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
   readonly #repeats = new JsonRepeats(VARIES);
-  #plain: PlainText | undefined;
+  #plain: Plain | undefined;
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
-  }
-
-  get ended(): boolean {
-    return this.#order.state === 'ended';
   }
 
   push(frame: Frame, out: Step[]): void {
@@ -55,28 +57,38 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const events: CanonicalEvent[] = [];
     const repeat = this.#repeats.match(frame.data);
     if (repeat !== undefined && repeat.shape === this.#plain?.shape && this.#continues(repeat, this.#plain, events)) {
-      out.push({ native: new RepeatedNative(DIALECT, TEXT_DELTA, frame.data, repeat), events });
+      out.push({ native: new RepeatedNative(DIALECT, this.#plain.name, frame.data, repeat), events });
       return;
     }
     this.#plain = undefined;
     const json = parseFrame(frame);
     const learnt = repeat ?? this.#repeats.learn(frame.data, json);
     const name = nameOf(frame, json);
-    const native: Native = { dialect: DIALECT, name, text: frame.data, json };
+    const native: Native = {
+      dialect: DIALECT,
+      name,
+      text: frame.data,
+      json,
+      ...(learnt === undefined ? {} : { repeat: learnt }),
+    };
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
     out.push({ native, events });
-    if (json['type'] !== TEXT_DELTA || track === undefined || learnt === undefined) return;
-    const slot = this.#items.slots.get(track.outputIndex);
-    const isBare = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
-    if (slot !== undefined && isBare) this.#plain = { shape: learnt.shape, slot, contentIndex: Number(json['content_index']) };
+    if (track !== undefined && learnt !== undefined) this.#plain = this.#plainOf(name, json, track, learnt.shape);
   }
 
-  #continues(repeat: Repeat, { slot, contentIndex }: PlainText, events: CanonicalEvent[]): boolean {
-    const piece = holeValue(repeat, holeAt(repeat.shape, DELTA));
+  #plainOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): Plain | undefined {
+    const slot = this.#items.slots.get(outputIndex);
+    const hole = meaningOf(name).text === 'delta' ? holeAt(shape, DELTA) : -1;
+    const isBare = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
+    return slot === undefined || hole === -1 || !isBare ? undefined : { ...subjectOf(name, json, slot), shape, hole };
+  }
+
+  #continues(repeat: Repeat, plain: Plain, events: CanonicalEvent[]): boolean {
+    const piece = holeValue(repeat, plain.hole);
     if (typeof piece !== 'string') return false;
-    this.#items.textDelta(slot, contentIndex, piece, undefined, events);
+    this.#delta(plain, piece, undefined, events);
     return true;
   }
 
@@ -86,7 +98,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   #accept(name: string, json: JsonObject): ItemTrack | undefined {
     try {
-      return this.#order.accept(name, json);
+      const track = this.#order.accept(name, json);
+      this.ended = this.#order.state === 'ended';
+      return track;
     } catch (error) {
       if (!(error instanceof LifecycleError)) throw error;
       throw upstreamFault(
@@ -148,32 +162,18 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const said = meaningOf(name).text;
     // The order has checked that these are there where the event needs them.
     const text = said === undefined ? '' : stringOf(json, said, name);
-    const content = Number(json['content_index']);
-    const summary = Number(json['summary_index']);
+    const subject = subjectOf(name, json, slot);
+    const { content, summary } = subject;
     switch (name) {
-      case 'response.output_text.delta':
-      case 'response.refusal.delta':
-        items.textDelta(slot, content, text, json['logprobs'], events);
-        break;
       case 'response.output_text.done':
       case 'response.refusal.done':
         items.textDone(slot, content, text, events);
         break;
-      case 'response.reasoning_text.delta':
-        items.rawDelta(slot, content, text, events);
-        break;
       case 'response.reasoning_text.done':
         items.rawDone(slot, content, text, events);
         break;
-      case 'response.reasoning_summary_text.delta':
-        items.summaryDelta(slot, summary, text, events);
-        break;
       case 'response.reasoning_summary_text.done':
         items.summaryDone(slot, summary, text, events);
-        break;
-      case 'response.function_call_arguments.delta':
-      case 'response.custom_tool_call_input.delta':
-        items.inputDelta(slot, text, events);
         break;
       case 'response.function_call_arguments.done':
       case 'response.custom_tool_call_input.done':
@@ -187,6 +187,33 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         break;
       case 'response.output_text.annotation.added':
         items.annotation(slot, content, json['annotation'] ?? null, events);
+        break;
+      default:
+        if (said === 'delta') this.#delta(subject, text, json['logprobs'], events);
+    }
+  }
+
+  #delta(
+    { name, slot, content, summary }: Subject,
+    piece: string,
+    logprobs: JsonValue | undefined,
+    events: CanonicalEvent[],
+  ): void {
+    const items = this.#items;
+    switch (name) {
+      case 'response.output_text.delta':
+      case 'response.refusal.delta':
+        items.textDelta(slot, content, piece, logprobs, events);
+        break;
+      case 'response.reasoning_text.delta':
+        items.rawDelta(slot, content, piece, events);
+        break;
+      case 'response.reasoning_summary_text.delta':
+        items.summaryDelta(slot, summary, piece, events);
+        break;
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        items.inputDelta(slot, piece, events);
         break;
     }
   }
@@ -224,6 +251,10 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', "The upstream's terminal event lacks items that it announced.");
     }
   }
+}
+
+function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
+  return { name, slot, content: Number(json['content_index']), summary: Number(json['summary_index']) };
 }
 
 function parseFrame(frame: Frame): JsonObject {

@@ -6,23 +6,32 @@
 import type { SealingStage } from '../../streams/stage.ts';
 import type { GatewayError } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
+import { holeAt, holeValue, RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { checkRepresentable } from './images.ts';
 import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { announceItem, sayContent } from './say-item.ts';
-import { closeItem, type Emit, finishedItems, noteNative, type ToldItem } from './told.ts';
+import { closeItem, type Emit, finishedItems, noteNative, type ToldItem, type ToldPart, toldText } from './told.ts';
+import { DELTA, SEQUENCE_NUMBER } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
 
 export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
   return new ResponsesEncoder(context);
+}
+
+/** The delta before, of a native text: where the next like it has its piece and its number. */
+interface Running {
+  readonly part: ToldPart;
+  readonly piece: number;
+  readonly number: number;
 }
 
 class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
@@ -37,18 +46,25 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
+  /** Of deltas that go out as they came. */
+  readonly #repeated = new RepeatedEdits();
+  #running: Running | undefined;
   /** Where `#emit` writes: the batch of the current call. */
   #out: Frame[] = [];
 
   constructor(context: ResponseContext) {
     this.#context = context;
-    this.#emit = (name, body) => {
-      // Event names are our own and need no escaping; no event is without members.
-      const data = `{"type":"${name}","sequence_number":${this.#sequence},${JSON.stringify(body).slice(1)}`;
-      this.#sequence += 1;
-      this.#out.push({ event: name, data, oneLine: true });
-    };
-    this.#writer = new ItemWriter(context, this.#emit);
+    this.#emit = (name, body) => this.#say(name, JSON.stringify(body).slice(1));
+    this.#writer = new ItemWriter(context, this.#emit, (name, head, piece, tail) => {
+      this.#say(name, `${head}${escapeJson(piece)}${tail}`);
+    });
+  }
+
+  /** Event names are our own and need no escaping; no event is without members. */
+  #say(name: string, members: string): void {
+    const data = `{"type":"${name}","sequence_number":${this.#sequence},${members}`;
+    this.#sequence += 1;
+    this.#out.push({ event: name, data, oneLine: true });
   }
 
   push(step: Step, out: Frame[]): void {
@@ -113,6 +129,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
+    if (this.#continues(native)) return;
     const { name, json } = native;
     if (!isObject(json)) return;
     for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
@@ -134,6 +151,29 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
     noteNative(this.#native, name, json, text);
+    this.#run(native, json, edits);
+  }
+
+  /** True for a delta like the one before, which is said and noted. */
+  #continues(native: Native): boolean {
+    const running = this.#running;
+    const frame = running === undefined || this.#isRenumbered ? undefined : this.#repeated.apply(native, native.name);
+    if (running === undefined || frame === undefined || native.repeat === undefined) return false;
+    running.part.text += String(holeValue(native.repeat, running.piece));
+    if (running.number !== -1) this.#sequence = Math.max(this.#sequence, Number(holeValue(native.repeat, running.number)) + 1);
+    this.#out.push(frame);
+    return true;
+  }
+
+  #run(native: Native, json: JsonObject, edits: readonly JsonEdit[]): void {
+    this.#running = undefined;
+    this.#repeated.forget();
+    const { repeat } = native;
+    const part = repeat === undefined || edits.length > 0 ? undefined : toldText(this.#native, native.name, json);
+    const piece = repeat === undefined ? -1 : holeAt(repeat.shape, DELTA);
+    if (repeat === undefined || part === undefined || piece === -1) return;
+    this.#repeated.note(native, edits);
+    this.#running = { part, piece, number: holeAt(repeat.shape, SEQUENCE_NUMBER) };
   }
 
   /** An item that is only said to be done gets its beginning first: clients place what follows by the items they know. */

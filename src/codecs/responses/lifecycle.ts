@@ -102,6 +102,9 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['response.output_item.done', { stream: 'item', item: 'done' }],
   ['response.content_part.added', content('added', messageOrReasoning)],
   ['response.content_part.done', content('done', messageOrReasoning)],
+  // What vLLM and its relatives call the parts of raw reasoning.
+  ['response.reasoning_part.added', content('added', reasoning)],
+  ['response.reasoning_part.done', content('done', reasoning)],
   ['response.output_text.delta', content('delta', message, 'delta')],
   ['response.output_text.annotation.added', content('note', message)],
   ['response.output_text.done', content('said', message, 'text')],

@@ -93,6 +93,7 @@ export const responseLosses: ResponseLosses = {
   'function call signature': coerce('a reasoning item with the envelope, behind the finished call'),
   'custom tool call': keep,
   image: keep,
+  'image signature': coerce('a reasoning item with the envelope, behind the image'),
   audio: refuse('the responses protocol cannot carry audio'),
   file: refuse('the responses protocol cannot carry files'),
   'native item': drop('only its own protocol can read it'),

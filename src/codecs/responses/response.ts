@@ -76,7 +76,8 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   if (native?.dialect === DIALECT && isObject(native.json)) {
     return editJson(native.text, responseEdits([], native.json, context, whole.outcome));
   }
-  const writer = new ItemWriter(context, () => undefined);
+  const mute = () => undefined;
+  const writer = new ItemWriter(context, mute, mute);
   for (const [index, { item, status }] of whole.items.entries()) {
     writer.write({ type: 'item.start', index, head: wholeHead(item) });
     writer.write({ type: 'item.end', index, item, status });

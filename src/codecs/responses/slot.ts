@@ -34,8 +34,8 @@ export interface Slot {
   closed: boolean;
 }
 
-export function textOf(text: string, logprobs: Logprobs | undefined) {
-  return { kind: 'text', text, ...(logprobs === undefined ? {} : { logprobs }) } as const;
+export function textOf(text: string, logprobs: Logprobs | undefined): Extract<ItemDelta, { kind: 'text' }> {
+  return logprobs === undefined ? { kind: 'text', text } : { kind: 'text', text, logprobs };
 }
 
 export function reasoningHead(slot: Slot): ItemHead {

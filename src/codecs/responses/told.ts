@@ -38,6 +38,9 @@ export interface ToldItem {
 /** Says one event; the encoder adds type and sequence number. */
 export type Emit = (name: string, body: JsonObject) => void;
 
+/** As {@link Emit}, of a piece of text: the members as JSON text before and behind it. */
+export type EmitPiece = (name: string, head: string, piece: string, tail: string) => void;
+
 export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   return {
     outputIndex,
@@ -170,12 +173,19 @@ export function noteNative(items: Map<number, ToldItem>, name: string, body: Jso
   if (known !== undefined) noteChild(known, name, body);
 }
 
+/** The part that a native `output_text.delta` belongs to; undefined for every other event. */
+export function toldText(items: ReadonlyMap<number, ToldItem>, name: string, body: JsonObject): ToldPart | undefined {
+  if (name !== 'response.output_text.delta') return undefined;
+  return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
+}
+
 function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   const isSummary = body['summary_index'] !== undefined;
   const parts = isSummary ? item.summary : item.content;
   const part = parts[Number(isSummary ? body['summary_index'] : body['content_index'])];
   switch (name) {
     case 'response.content_part.added':
+    case 'response.reasoning_part.added':
     case 'response.reasoning_summary_part.added': {
       const type = isObject(body['part']) ? body['part']['type'] : undefined;
       parts.push(tellPart(isPartType(type) ? type : 'output_text'));
@@ -200,6 +210,7 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       }
       return;
     case 'response.content_part.done':
+    case 'response.reasoning_part.done':
     case 'response.reasoning_summary_part.done':
       if (part !== undefined) part.isClosed = true;
       return;

@@ -65,3 +65,8 @@ export function wordOf(body: JsonObject, key: string): string | undefined {
   const value = body[key];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
+
+/** What differs between two deltas of one part. */
+export const DELTA = ['delta'] as const;
+export const SEQUENCE_NUMBER = ['sequence_number'] as const;
+export const OBFUSCATION = ['obfuscation'] as const;

@@ -16,7 +16,18 @@ import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
 import { endingCallsInOrder } from './ending-order.ts';
 import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
-import { addPart, annotate, closeItem, closePart, type Emit, type ToldItem, type ToldPart, tellItem } from './told.ts';
+import { PieceWriter } from './pieces.ts';
+import {
+  addPart,
+  annotate,
+  closeItem,
+  closePart,
+  type Emit,
+  type EmitPiece,
+  type ToldItem,
+  type ToldPart,
+  tellItem,
+} from './told.ts';
 import { ID_PREFIX, type KnownItemType } from './wire.ts';
 
 /** One canonical item while it is open. */
@@ -32,13 +43,15 @@ export class ItemWriter {
   readonly #emit: Emit;
   /** As `#emit`, for what ends an item. */
   readonly #ending: Emit;
+  readonly #pieces: PieceWriter;
   readonly #handles = new Map<number, Handle>();
   /** The message that neighbouring texts still join. */
   #run: { readonly item: ToldItem; readonly phase: string | undefined; open: number; status: ItemStatus } | undefined;
 
-  constructor(context: ResponseContext, emit: Emit) {
+  constructor(context: ResponseContext, emit: Emit, emitPiece: EmitPiece) {
     this.#context = context;
     this.#emit = emit;
+    this.#pieces = new PieceWriter(emitPiece);
     this.#ending = endingCallsInOrder(emit);
   }
 
@@ -138,29 +151,13 @@ export class ItemWriter {
   }
 
   #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
-    part.text += text;
-    const place = { item_id: item.id, output_index: item.outputIndex };
-    // Most of what a stream says is written out: a spread would cost more than all the rest of it.
-    switch (part.type) {
-      case 'output_text':
-        this.#emit('response.output_text.delta', {
-          item_id: item.id,
-          output_index: item.outputIndex,
-          content_index: item.content.indexOf(part),
-          delta: text,
-          logprobs,
-        });
-        return;
-      case 'refusal':
-        this.#emit('response.refusal.delta', { ...place, content_index: item.content.indexOf(part), delta: text });
-        return;
-      case 'reasoning_text':
-        this.#emit('response.reasoning_text.delta', { ...place, content_index: 0, delta: text });
-        return;
-      case 'summary_text':
-        this.#emit('response.reasoning_summary_text.delta', { ...place, summary_index: item.summary.indexOf(part), delta: text });
-        return;
+    if (part.type !== 'output_text' || logprobs.length === 0) {
+      this.#pieces.sayText(item, part, text);
+      return;
     }
+    part.text += text;
+    const place = { item_id: item.id, output_index: item.outputIndex, content_index: item.content.indexOf(part) };
+    this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
   }
 
   /** The message that the text belongs to, and its part, made when it first says something. */
@@ -260,12 +257,7 @@ export class ItemWriter {
   }
 
   #sayInput(handle: Handle, text: string): void {
-    const { item } = handle;
-    if (item === undefined || text === '') return;
-    item.input += text;
-    const isCustom = item.type === 'custom_tool_call';
-    const name = isCustom ? 'response.custom_tool_call_input.delta' : 'response.function_call_arguments.delta';
-    this.#emit(name, { item_id: item.id, output_index: item.outputIndex, delta: text });
+    if (handle.item !== undefined && text !== '') this.#pieces.sayInput(handle.item, text);
   }
 
   #endCall(handle: Handle, whole: ToolCallItem, status: ItemStatus): void {

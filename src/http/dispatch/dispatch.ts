@@ -84,15 +84,14 @@ interface Failure {
 
 const BACKOFF_MS = 250;
 
-/** Throws the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
-export async function dispatch<Answer>(
+/** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
+export function dispatch<Answer>(
   plan: Plan,
   attempt: Attempt<Answer>,
   dispatcher: Dispatcher,
   attempts: AttemptEntry[],
 ): Promise<Taken<Answer>> {
-  const loop = new AttemptLoop(plan, attempt, dispatcher, attempts);
-  return await loop.run();
+  return new AttemptLoop(plan, attempt, dispatcher, attempts).run();
 }
 
 class AttemptLoop<Answer> {
@@ -280,10 +279,10 @@ class AttemptLoop<Answer> {
     return conversation === undefined ? undefined : this.#dispatcher.affinity.channelOf(conversation);
   }
 
-  async #slot(channel: Channel): Promise<Release | undefined> {
+  #slot(channel: Channel): Release | Promise<Release | undefined> {
     const { maxConcurrency, maxQueue, queueMs } = channel.options;
     if (maxConcurrency === undefined) return () => undefined;
-    return await this.#dispatcher.concurrency.take(channel.id, { max: maxConcurrency, maxQueue, queueMs }, this.#plan.signal);
+    return this.#dispatcher.concurrency.take(channel.id, { max: maxConcurrency, maxQueue, queueMs }, this.#plan.signal);
   }
 
   #sleep(ms: number): Promise<void> {

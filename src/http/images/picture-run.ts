@@ -93,7 +93,7 @@ export class PictureRun {
     return this.#meter.settleFirst(() => this.#ending());
   }
 
-  settle(): Promise<void> {
+  settle(): PromiseLike<unknown> | undefined {
     return this.#meter.settle(this.#ending());
   }
 

@@ -65,8 +65,8 @@ interface Sent {
 }
 
 /** Resolves at the first item event or the terminal; until then nothing may be shown. */
-export async function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
-  return await send(target, options, async (sent) => {
+export function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
+  return send(target, options, async (sent) => {
     const source = await openSource(sent, options);
     const held = await readUntilCommit(source, target.note);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
@@ -74,8 +74,8 @@ export async function attemptStream(target: Target, options: TextAttemptOptions)
 }
 
 /** Resolves with the whole answer. An outcome `failed` is thrown, so that the next Channel may be tried. */
-export async function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
-  return await send(target, options, async (sent) => {
+export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
+  return send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
     let steps: readonly Step[];
     if (contentTypeOf(head) === 'text/event-stream') {
@@ -97,7 +97,8 @@ export async function attemptWhole(target: Target, options: TextAttemptOptions):
   });
 }
 
-async function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
+/** Throws what makes the request unfit for this Channel; everything after that is the promise's. */
+function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel } = target;
   const { request, mint } = options;
   const codec = options.codecs.upstream(channel.type);
@@ -112,7 +113,7 @@ async function send<Answer>(target: Target, options: TextAttemptOptions, read: (
     ...(stored === undefined ? {} : { stored }),
     mint,
   });
-  return await callUpstream(
+  return callUpstream(
     target,
     {
       path: encoded.path,
@@ -150,26 +151,27 @@ function protocolHeaders(
 }
 
 /** A stream by its type; JSON instead of it is a whole answer or an error; other types are read as a stream, which refuses what is none. */
-async function openSource(sent: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
   const { codec, context, head, timers } = sent;
   const type = contentTypeOf(head);
-  if (type === 'text/html') {
-    throw upstreamFault('undecodable', 'The upstream answered with a web page.', {
-      status: head.status,
-      text: await readErrorText(head.body),
-    });
-  }
-  if (type === 'application/json') {
-    const text = await readWhole(head.body, options.config.limits.answerBytes);
-    timers.stop();
-    return wholeAsSource(codec.decodeResponse(text, context));
-  }
+  if (type === 'text/html') return refusePage(head);
+  if (type === 'application/json') return openWhole(sent, options);
   return new AnswerStream(head.body, codec.decodeEvents(context), {
     clock: options.clock,
     maxEventBytes: options.config.limits.eventBytes,
     maxBytes: options.config.limits.answerBytes,
     timers,
   });
+}
+
+async function refusePage({ status, body }: UpstreamHead): Promise<never> {
+  throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status, text: await readErrorText(body) });
+}
+
+async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {
+  const text = await readWhole(head.body, options.config.limits.answerBytes);
+  timers.stop();
+  return wholeAsSource(codec.decodeResponse(text, context));
 }
 
 async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<readonly Step[]> {

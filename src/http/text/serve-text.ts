@@ -15,14 +15,14 @@ import { identify } from '../authenticate.ts';
 import type { Channel } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { dispatch, type Plan, type Taken, type Target } from '../dispatch/dispatch.ts';
+import { type AttemptNote, dispatch, type Plan, type Taken, type Target } from '../dispatch/dispatch.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { completedUsage, countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { type Committed, type Reply, Waiting } from '../exchange.ts';
 import type { Asking, Call } from '../gateway.ts';
 import { atClientPath, type OwnInput } from '../history/client-path.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
-import { Meter } from '../meter.ts';
+import { type Ending, Meter } from '../meter.ts';
 import { receiveJson } from '../receive-json.ts';
 import { noteAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
@@ -61,12 +61,9 @@ export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare
 const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });
 
 /** From the decoded request to the settled end, whatever carries the words. Throws as {@link serveText} does. */
-export async function answerText(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
-  try {
-    await answer(call, codec, asked, reply);
-  } catch (thrown) {
-    throw atClientPath(thrown, asked.own);
-  }
+export function answerText(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
+  const answered = answer(call, codec, asked, reply);
+  return asked.own === undefined ? answered : answered.catch((thrown) => Promise.reject(atClientPath(thrown, asked.own)));
 }
 
 async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
@@ -87,7 +84,8 @@ async function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Rep
       stream: request.stream,
       ...(request.reasoning?.effort === undefined ? {} : { effort: request.reasoning.effort }),
     });
-    await meter.open();
+    const opened = meter.open();
+    if (opened !== undefined) await opened;
     const plan: Plan = {
       channels,
       model: request.model,
@@ -124,7 +122,8 @@ class TextExchange {
   readonly #responseId: string;
   readonly #remember: Remember | undefined;
   readonly #reply: Reply;
-  #unanswered: { readonly usage?: Usage } = {};
+  /** Of every attempt, as the upstreams say it. */
+  readonly #notes: AttemptNote[] = [];
 
   constructor(
     call: Asking,
@@ -163,7 +162,7 @@ class TextExchange {
     try {
       taken = await dispatch(
         plan,
-        (target) => this.#noting(target, attemptWhole(target, this.#options)),
+        (target) => attemptWhole(this.#noted(target), this.#options),
         this.#call.gateway.dispatcher,
         this.#meter.attempts,
       );
@@ -176,7 +175,7 @@ class TextExchange {
       if (broken === undefined) taken.succeeded();
       else taken.failed(broken);
       const usage = await this.#usageOf(taken.answer, broken);
-      const ending = { status: 200, ...(broken === undefined ? {} : { error: broken }), ...usage };
+      const ending = endingOf(broken, usage);
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
       if (remember !== undefined) await rememberBody(body, outcome.status, remember);
@@ -189,14 +188,9 @@ class TextExchange {
       const error = toGatewayError(thrown);
       taken?.failed(error);
       // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
-      const usage =
-        taken === undefined
-          ? this.#unanswered
-          : await this.#usageOf(
-              taken.answer,
-              error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined,
-            );
-      await this.#meter.settle({ status: error.status, error, clientGone: isClientGone(error), ...usage });
+      const theirs = error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined;
+      const usage = taken === undefined ? this.#usageUnanswered() : await this.#usageOf(taken.answer, theirs);
+      await this.#meter.settle({ ...endingOf(error, usage), status: error.status });
       throw error;
     }
   }
@@ -217,14 +211,14 @@ class TextExchange {
     try {
       taken = await dispatch(
         plan,
-        (target) => this.#noting(target, attemptStream(target, this.#options)),
+        (target) => attemptStream(this.#noted(target), this.#options),
         gateway.dispatcher,
         this.#meter.attempts,
       );
     } catch (thrown) {
       const error = toGatewayError(thrown);
       const status = committed === undefined ? error.status : 200;
-      await this.#meter.settle({ status, error, clientGone: isClientGone(error), ...this.#unanswered });
+      await this.#meter.settle({ ...endingOf(error, this.#usageUnanswered()), status });
       if (committed === undefined) throw error;
       await this.#sayFailure(committed, error);
       return;
@@ -240,10 +234,6 @@ class TextExchange {
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
     const heard = remember === undefined ? undefined : remembering(encoder, remember);
-    const endingOf = async (failure: GatewayError | undefined): Promise<Parameters<Meter['settle']>[0]> => {
-      const usage = await this.#streamUsage(taken.answer, failure);
-      return { status: 200, ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }), ...usage };
-    };
     const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
       const { outcome } = source.fold;
       return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
@@ -254,7 +244,10 @@ class TextExchange {
         await relay(held, source, heard ?? encoder, committed, {
           onWords: () => this.#meter.words(),
           beforeWords: () => heard?.takePending(),
-          beforeEnd: (told) => this.#meter.settleFirst(() => endingOf(failureOf(told))),
+          beforeEnd: (told) =>
+            this.#meter.settleFirst(async () =>
+              endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
+            ),
         }),
       );
     } catch (thrown) {
@@ -263,7 +256,9 @@ class TextExchange {
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
     noteAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
-    await this.#meter.settle(await endingOf(failure));
+    const usage = this.#streamUsage(taken.answer, failure);
+    const settled = this.#meter.settle(endingOf(failure, usage instanceof Promise ? await usage : usage));
+    if (settled !== undefined) await settled;
   }
 
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
@@ -306,35 +301,40 @@ class TextExchange {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
   }
 
-  /** Remembers what a failed attempt said that it used: it costs that where no other answers. */
-  async #noting<Answer>(target: Target, attempt: Promise<Answer>): Promise<Answer> {
-    try {
-      return await attempt;
-    } finally {
-      if (target.note.usage !== undefined) this.#unanswered = { usage: target.note.usage };
-    }
+  #noted(target: Target): Target {
+    this.#notes.push(target.note);
+    return target;
+  }
+
+  /** What the last attempt that told said that it used: it costs that where no other answered. */
+  #usageUnanswered(): Usage | undefined {
+    return this.#notes.findLast(({ usage }) => usage !== undefined)?.usage;
   }
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
-  async #usageOf(answer: WholeAnswer, failure: GatewayError | undefined): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
-    const { whole } = answer;
-    if (failure === undefined) return { usage: await completedUsage(whole.usage, this.#request, () => whole) };
-    return whole.usage === undefined ? {} : { usage: whole.usage };
+  #usageOf({ whole }: WholeAnswer, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    return failure === undefined ? completedUsage(whole.usage, this.#request, () => whole) : whole.usage;
   }
 
   /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
-  async #streamUsage(
-    start: StreamStart,
-    failure: GatewayError | undefined,
-  ): Promise<Pick<Parameters<Meter['settle']>[0], 'usage'>> {
-    const { fold: said } = start.source;
+  #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { fold: said } = source;
     const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
-    if (!ours) return said.usage === undefined ? {} : { usage: said.usage };
+    if (!ours) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
-    if (isFinal) return { usage: await completedUsage(said.usage, this.#request, whole) };
-    return { usage: { ...(await countedUsage(this.#request, whole())), ...onlyInput(said.usage) } };
+    if (isFinal) return completedUsage(said.usage, this.#request, whole);
+    return countedUsage(this.#request, whole()).then((counted) => ({ ...counted, ...onlyInput(said.usage) }));
   }
+}
+
+/** After the commit: the status is out. */
+function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): Ending {
+  return {
+    status: 200,
+    ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }),
+    ...(usage === undefined ? {} : { usage }),
+  };
 }
 
 /** How an answer without an ending of its own ended. */

@@ -1,5 +1,6 @@
 /** Admission on LMDB: the balance and the spend are read from the store each time, what is in flight comes from this process. */
 import type { Principal } from '../keys.ts';
+import type { LedgerAccount } from '../ledger.ts';
 import type { Admission, NotAdmitted, Reservations } from '../reservations.ts';
 import { done, refused } from '../result.ts';
 import { isLimited, NOTHING_SPENT, reachedWindow, spendAt } from '../spend-windows.ts';
@@ -7,11 +8,22 @@ import { payerOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 
 export function createAdmission(environment: Environment, reservations: Reservations): Admission {
+  /** The same principal comes with request after request, until its key or account changes. */
+  const payers = new WeakMap<Principal, LedgerAccount>();
+  const payerFor = (principal: Principal): LedgerAccount => {
+    const known = payers.get(principal);
+    if (known !== undefined) return known;
+    const payer = payerOf(principal.key, principal.account.unlimited);
+    payers.set(principal, payer);
+    return payer;
+  };
+
   return {
-    async admit({ key, account }: Principal, estimateNanos, nowMs) {
+    async admit(principal, estimateNanos, nowMs) {
+      const { key } = principal;
       environment.requireHealth();
       return environment.look((tables) => {
-        const payer = payerOf(key, account.unlimited);
+        const payer = payerFor(principal);
         if (!payer.startsWith('house:') && (tables.balances.get(payer) ?? 0n) - reservations.ofPayer(payer) <= 0n) {
           const source = payer.startsWith('sub:') ? 'sub_account' : 'wallet';
           return refused<NotAdmitted>({ reason: 'insufficient_balance', source });

@@ -2,6 +2,7 @@
 import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import type { StoreOptions } from '../store.ts';
 import { Environment } from './environment.ts';
+import { enterJournalRow, enterLogRow } from './exchange-index.ts';
 import { otherNames } from './settle.ts';
 import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
@@ -68,7 +69,8 @@ function write(work: Work, { table, row }: ArchiveRow): void {
       return;
     case 'journal':
       work.put(tables.journal, row.seq, row);
-      work.put(tables.journalRefs, [row.ref, row.kind], row.seq);
+      if (row.kind === 'charge' || row.kind === 'interrupted') enterJournalRow(work, row);
+      else work.put(tables.journalRefs, [row.ref, row.kind], row.seq);
       work.put(tables.meta, 'journalHead', { seq: row.seq, hash: row.hash });
       return;
     case 'balance':
@@ -89,7 +91,7 @@ function write(work: Work, { table, row }: ArchiveRow): void {
     }
     case 'log':
       work.put(tables.log, row.seq, row);
-      work.put(tables.logExchanges, row.exchangeId, row.seq);
+      enterLogRow(work, row);
       for (const name of otherNames(row)) work.put(tables.logIds, [name, row.seq], true);
       work.put(tables.logKeys, [row.keyId, row.seq], [row.seq]);
       return;

@@ -76,21 +76,20 @@ export class Environment {
    */
   async transact<T>(change: (work: Work) => T): Promise<T> {
     if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    const transaction = new Transaction(change);
     let thrown: { readonly error: unknown } | undefined;
     try {
       const committed = this.#root.childTransaction(() => {
         try {
-          const work = new Work(this.tables, this.#seams.afterWrite);
-          const result = change(work);
-          work.finish();
-          return result;
+          transaction.run(new Work(this.tables, this.#seams.afterWrite));
         } catch (error) {
           thrown = { error };
           throw error;
         }
       });
       this.#expectBatch();
-      return await committed;
+      await committed;
+      return transaction.result();
     } catch (error) {
       // The change itself refused (a bug, an amount out of range, a full map): the engine is well.
       if (thrown !== undefined && !isEngineError(thrown.error)) throw thrown.error;
@@ -159,7 +158,11 @@ export class Environment {
       await this.close();
       throw new StoreError('schema_newer', newerSchemaMessage(found, SCHEMA));
     }
-    if (found !== SCHEMA) await this.transact((work) => work.put(work.tables.meta, 'schema', SCHEMA));
+    if (found === SCHEMA) return;
+    await this.transact((work) => {
+      if (found !== undefined) work.put(work.tables.meta, 'olderRefs', true);
+      work.put(work.tables.meta, 'schema', SCHEMA);
+    });
   }
 
   async #failed(error: unknown): Promise<StoreError> {
@@ -193,6 +196,36 @@ export class Environment {
     } finally {
       if (!this.#closed) this.#watch();
     }
+  }
+}
+
+/**
+ * A change and what came of it, apart from the callback that runs it: lmdb-js keeps its callbacks in a list in which each knows the next,
+ * so what a callback holds outlives its commit until V8's next full collection.
+ */
+class Transaction<T> {
+  #change: ((work: Work) => T) | undefined;
+  #done: { readonly result: T } | undefined;
+
+  constructor(change: (work: Work) => T) {
+    this.#change = change;
+  }
+
+  run(work: Work): void {
+    const change = this.#change;
+    this.#change = undefined;
+    if (change === undefined) throw new StoreError('corrupt', 'a change was to be made twice');
+    const result = change(work);
+    work.finish();
+    this.#done = { result };
+  }
+
+  /** Once, after the commit. */
+  result(): T {
+    const done = this.#done;
+    this.#done = undefined;
+    if (done === undefined) throw new StoreError('unavailable', 'a change was committed and not made');
+    return done.result;
   }
 }
 

@@ -2,9 +2,12 @@
 import type { JournalRow, Ledger } from '../ledger.ts';
 import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
+import { exchangeEntry } from './exchange-index.ts';
 import { verify } from './verify.ts';
 
 const DEFAULT_LIMIT = 1000;
+/** Longer words name no exchange; LMDB could not even look them up. */
+const MAX_ID = 256;
 
 export function createLedger(environment: Environment): Ledger {
   return {
@@ -14,9 +17,10 @@ export function createLedger(environment: Environment): Ledger {
       environment.read((tables) => {
         const { after = 0, limit = DEFAULT_LIMIT, accountId, ref } = query;
         if (ref !== undefined) {
-          const rows = [...tables.journalRefs.getRange({ start: [storable(ref), ''], end: [storable(ref), '\uffff'] })].map(
-            ({ value }) => tables.journal.get(value),
-          );
+          const named = tables.journalRefs.getRange({ start: [storable(ref), ''], end: [storable(ref), '\uffff'] });
+          const ofExchange = ref.length > MAX_ID ? undefined : exchangeEntry(tables, ref);
+          const seqs = [...[...named].map(({ value }) => value), ...(ofExchange?.journalSeqs ?? [])];
+          const rows = seqs.map((seq) => tables.journal.get(seq));
           return rows.filter((row) => row !== undefined).sort((a, b) => a.seq - b.seq);
         }
         const found: JournalRow[] = [];

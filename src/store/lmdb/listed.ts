@@ -12,21 +12,25 @@ export interface Listed<T> {
 /** Every member, in stored order: as it is, or in a shape of its own. A member that is missing here does not compile. */
 type Members<T> = { readonly [Name in keyof Required<T>]: 'plain' | Listed<NonNullable<T[Name]>> };
 
-/** Absent members are stored as null, which no member may be. */
-export function listed<T extends object>(members: Members<T>): Listed<T> {
+/**
+ * Absent members are stored as null, which no member may be, and not at all behind the last one that is there. `write`, for rows that are
+ * written often, gives the members in the same order, absent ones as undefined: spelled out it takes a third of the time.
+ */
+export function listed<T extends object>(members: Members<T>, write?: (value: T) => unknown[]): Listed<T> {
   const names = Object.keys(members) as (keyof T)[];
   const shapes = names.map((name) => shapeOf<T[keyof T]>(members[name]));
   const count = names.length;
+  const each = (value: T): unknown[] =>
+    names.map((name, at) => {
+      const member = value[name];
+      return member === undefined ? undefined : (shapes[at]?.list(member) ?? member);
+    });
+  const stored = write ?? each;
   return {
     list(value) {
-      const stored: unknown[] = [];
-      for (let at = 0; at < count; at++) {
-        const name = names[at];
-        const member = name === undefined ? undefined : value[name];
-        const shape = shapes[at];
-        stored.push(member === undefined ? null : shape === undefined ? member : shape.list(member));
-      }
-      return stored;
+      const list = stored(value);
+      while (list.length > 0 && list.at(-1) === undefined) list.pop();
+      return list;
     },
     value(stored) {
       // A store that was written before rows were lists holds the object itself.
@@ -45,6 +49,18 @@ export function listed<T extends object>(members: Members<T>): Listed<T> {
 function shapeOf<V>(member: 'plain' | Listed<NonNullable<V>>): Listed<V> | undefined {
   return member === 'plain' ? undefined : (member as Listed<V>);
 }
+
+/** A whole number of any size, as its digits: what JSON has no other word for. */
+export const INTEGER: Listed<bigint> = {
+  list: (value) => value.toString(),
+  value: (stored) => (typeof stored === 'string' ? BigInt(stored) : (stored as bigint)),
+};
+
+/** Numbers by name, as pairs. */
+export const PAIRS: Listed<ReadonlyMap<string, number>> = {
+  list: (value) => [...value],
+  value: (stored) => new Map(stored as Iterable<[string, number]>),
+};
 
 /** A list of such objects. */
 export function listOf<T>(each: Listed<T>): Listed<readonly T[]> {

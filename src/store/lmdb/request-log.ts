@@ -1,6 +1,7 @@
 /** The request log on LMDB. */
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
 import type { Environment } from './environment.ts';
+import { forgetLogRow } from './exchange-index.ts';
 import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
 import { metaOf, type Tables } from './tables.ts';
 import type { Work } from './work.ts';
@@ -41,7 +42,7 @@ export function createRequestLog(environment: Environment): RequestLog {
           const old = [...tables.log.getRange({ limit: PRUNE_BATCH })].filter(({ value }) => value.loggedAtMs < beforeMs);
           for (const { key: seq, value } of old) {
             work.remove(tables.log, seq);
-            work.remove(tables.logExchanges, value.exchangeId);
+            forgetLogRow(work, value.exchangeId);
             for (const name of otherNames(value)) work.remove(tables.logIds, [name, seq]);
           }
           const last = old.at(-1)?.key ?? 0;

@@ -3,82 +3,161 @@ import type { BillableUsage, Charge, ChargeLine } from '../charge.ts';
 import type { JournalRow } from '../ledger.ts';
 import type { AttemptEntry, RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import type { SpendRow } from '../spend-windows.ts';
-import { listed, listOf } from './listed.ts';
+import { INTEGER, listed, listOf, PAIRS } from './listed.ts';
 
-const USAGE = listed<BillableUsage>({
-  input: 'plain',
-  cachedInput: 'plain',
-  cacheWrite5m: 'plain',
-  cacheWrite1h: 'plain',
-  cacheWriteUnsplit: 'plain',
-  output: 'plain',
-  reasoning: 'plain',
-  imageInput: 'plain',
-  imageOutput: 'plain',
-  images: 'plain',
-  videos: 'plain',
-  meters: 'plain',
-  serviceTier: 'plain',
-});
+const USAGE = listed<BillableUsage>(
+  {
+    input: 'plain',
+    cachedInput: 'plain',
+    cacheWrite5m: 'plain',
+    cacheWrite1h: 'plain',
+    cacheWriteUnsplit: 'plain',
+    output: 'plain',
+    reasoning: 'plain',
+    imageInput: 'plain',
+    imageOutput: 'plain',
+    images: 'plain',
+    videos: 'plain',
+    meters: PAIRS,
+    serviceTier: 'plain',
+  },
+  (usage) => [
+    usage.input,
+    usage.cachedInput,
+    usage.cacheWrite5m,
+    usage.cacheWrite1h,
+    usage.cacheWriteUnsplit,
+    usage.output,
+    usage.reasoning,
+    usage.imageInput,
+    usage.imageOutput,
+    usage.images,
+    usage.videos,
+    usage.meters && PAIRS.list(usage.meters),
+    usage.serviceTier,
+  ],
+);
 
-const ATTEMPT = listed<AttemptEntry>({
-  channelId: 'plain',
-  channelType: 'plain',
-  upstreamModel: 'plain',
-  startedAtMs: 'plain',
-  durationMs: 'plain',
-  upstreamStatus: 'plain',
-  upstreamRequestId: 'plain',
-  errorCode: 'plain',
-  errorText: 'plain',
-  usage: USAGE,
-});
+const ATTEMPT = listed<AttemptEntry>(
+  {
+    channelId: 'plain',
+    channelType: 'plain',
+    upstreamModel: 'plain',
+    startedAtMs: 'plain',
+    durationMs: 'plain',
+    upstreamStatus: 'plain',
+    upstreamRequestId: 'plain',
+    errorCode: 'plain',
+    errorText: 'plain',
+    usage: USAGE,
+  },
+  (attempt) => [
+    attempt.channelId,
+    attempt.channelType,
+    attempt.upstreamModel,
+    attempt.startedAtMs,
+    attempt.durationMs,
+    attempt.upstreamStatus,
+    attempt.upstreamRequestId,
+    attempt.errorCode,
+    attempt.errorText,
+    attempt.usage && USAGE.list(attempt.usage),
+  ],
+);
 
-const LINE = listed<ChargeLine>({
-  item: 'plain',
-  billedAs: 'plain',
-  quantity: 'plain',
-  rate: 'plain',
-  per: 'plain',
-  amount: 'plain',
-});
+const LINE = listed<ChargeLine>(
+  {
+    item: 'plain',
+    billedAs: 'plain',
+    quantity: 'plain',
+    rate: INTEGER,
+    per: 'plain',
+    amount: INTEGER,
+  },
+  (line) => [line.item, line.billedAs, line.quantity, INTEGER.list(line.rate), line.per, INTEGER.list(line.amount)],
+);
 
-const CHARGE = listed<Charge>({ lines: listOf(LINE), total: 'plain', flags: 'plain' });
+const LINES = listOf(LINE);
 
-const AFFINITY = listed<NonNullable<RequestLogEntry['affinity']>>({ hit: 'plain', target: 'plain' });
+const CHARGE = listed<Charge>({ lines: LINES, total: INTEGER, flags: 'plain' }, ({ lines, total, flags }) => [
+  LINES.list(lines),
+  INTEGER.list(total),
+  flags,
+]);
 
-export const LOG_ROW = listed<RequestLogRow>({
-  seq: 'plain',
-  loggedAtMs: 'plain',
-  exchangeId: 'plain',
-  requestId: 'plain',
-  clientRequestId: 'plain',
-  accountId: 'plain',
-  keyId: 'plain',
-  endpoint: 'plain',
-  model: 'plain',
-  upstreamModel: 'plain',
-  channelId: 'plain',
-  channelType: 'plain',
-  stream: 'plain',
-  status: 'plain',
-  httpStatus: 'plain',
-  errorCode: 'plain',
-  errorText: 'plain',
-  clientGone: 'plain',
-  startedAtMs: 'plain',
-  durationMs: 'plain',
-  firstByteMs: 'plain',
-  firstOutputMs: 'plain',
-  lastOutputMs: 'plain',
-  ip: 'plain',
-  effort: 'plain',
-  usage: USAGE,
-  usageJson: 'plain',
-  charge: CHARGE,
-  attempts: listOf(ATTEMPT),
-  affinity: AFFINITY,
-});
+const AFFINITY = listed<NonNullable<RequestLogEntry['affinity']>>({ hit: 'plain', target: 'plain' }, ({ hit, target }) => [
+  hit,
+  target,
+]);
+
+const ATTEMPTS = listOf(ATTEMPT);
+
+export const LOG_ROW = listed<RequestLogRow>(
+  {
+    seq: 'plain',
+    loggedAtMs: 'plain',
+    exchangeId: 'plain',
+    requestId: 'plain',
+    clientRequestId: 'plain',
+    accountId: 'plain',
+    keyId: 'plain',
+    endpoint: 'plain',
+    model: 'plain',
+    upstreamModel: 'plain',
+    channelId: 'plain',
+    channelType: 'plain',
+    stream: 'plain',
+    status: 'plain',
+    httpStatus: 'plain',
+    errorCode: 'plain',
+    errorText: 'plain',
+    clientGone: 'plain',
+    startedAtMs: 'plain',
+    durationMs: 'plain',
+    firstByteMs: 'plain',
+    firstOutputMs: 'plain',
+    lastOutputMs: 'plain',
+    ip: 'plain',
+    effort: 'plain',
+    usage: USAGE,
+    usageJson: 'plain',
+    charge: CHARGE,
+    attempts: ATTEMPTS,
+    affinity: AFFINITY,
+  },
+  (row) => [
+    row.seq,
+    row.loggedAtMs,
+    row.exchangeId,
+    row.requestId,
+    row.clientRequestId,
+    row.accountId,
+    row.keyId,
+    row.endpoint,
+    row.model,
+    row.upstreamModel,
+    row.channelId,
+    row.channelType,
+    row.stream,
+    row.status,
+    row.httpStatus,
+    row.errorCode,
+    row.errorText,
+    row.clientGone,
+    row.startedAtMs,
+    row.durationMs,
+    row.firstByteMs,
+    row.firstOutputMs,
+    row.lastOutputMs,
+    row.ip,
+    row.effort,
+    row.usage && USAGE.list(row.usage),
+    row.usageJson,
+    row.charge && CHARGE.list(row.charge),
+    ATTEMPTS.list(row.attempts),
+    row.affinity && AFFINITY.list(row.affinity),
+  ],
+);
 
 export const JOURNAL_ROW = listed<JournalRow>({
   seq: 'plain',
@@ -87,7 +166,7 @@ export const JOURNAL_ROW = listed<JournalRow>({
   ref: 'plain',
   from: 'plain',
   to: 'plain',
-  nanos: 'plain',
+  nanos: INTEGER,
   accountId: 'plain',
   keyId: 'plain',
   by: 'plain',

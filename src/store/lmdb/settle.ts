@@ -1,26 +1,26 @@
 /** What one settlement writes, inside a transaction: the charge, the spend, the day's usage and the row of the request log. */
 import { countsOf } from '../day-usage.ts';
-import { payerOf } from '../payer.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
+import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
 import type { Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
 export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number): Settled {
-  // The index is the judge of whether this exchange was seen before, and is written in the same breath.
-  const isNew = work.add(work.tables.logExchanges, entry.exchangeId, work.nextLogSeq);
-  const known = isNew ? undefined : loggedExchange(work.tables, entry.exchangeId);
-  if (!isNew && known?.status !== 'interrupted') return { settled: false, reason: 'already_settled' };
   const chargedNanos = entry.charge?.total ?? 0n;
   if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
-  const { key, unlimited } = work.payer(entry.keyId);
+  const late = enterExchange(work, entry.exchangeId, chargedNanos > 0n) ? undefined : interrupted(work.tables, entry.exchangeId);
+  if (late === 'settled') return { settled: false, reason: 'already_settled' };
+  const known = late?.row;
+  if (late !== undefined) reenterExchange(work, entry.exchangeId, late.entry, known?.seq ?? work.nextLogSeq, chargedNanos > 0n);
+  const { key, from } = work.payer(entry.keyId);
   if (key.accountId !== entry.accountId) throw new StoreError('corrupt', `key ${entry.keyId} is not of ${entry.accountId}`);
   const { exchangeId, accountId, keyId } = entry;
   if (chargedNanos > 0n) {
-    const from = payerOf(key, unlimited);
-    work.move({ kind: 'charge', ref: exchangeId, from, to: 'revenue', nanos: chargedNanos, accountId, keyId, atMs: nowMs });
+    const to = 'revenue';
+    work.moveOfExchange({ kind: 'charge', ref: exchangeId, from, to, nanos: chargedNanos, accountId, keyId, atMs: nowMs });
     work.addSpend(keyId, chargedNanos, nowMs);
   }
   work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && countsOf(entry.usage)) });
@@ -32,15 +32,25 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
 /** The process died with it open: free, and journaled as such. */
 export function logInterrupted(work: Work, exchange: OpenExchange, nowMs: number): void {
   const { exchangeId, accountId, keyId, startedAtMs } = exchange;
-  if (!work.add(work.tables.logExchanges, exchangeId, work.nextLogSeq)) return;
-  work.note({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs });
+  if (!enterExchange(work, exchangeId, true)) return;
+  const nothing = { from: 'external', to: 'external', nanos: 0n } as const;
+  work.moveOfExchange({ kind: 'interrupted', ref: exchangeId, accountId, keyId, atMs: nowMs, ...nothing });
   work.addUsage(keyId, nowMs, { requests: 1 });
   const durationMs = Math.max(0, nowMs - startedAtMs);
   appendLog(work, { ...openFields(exchange), status: 'interrupted', durationMs, attempts: [] }, nowMs);
 }
 
+/** What is known of an exchange that was closed as interrupted and may still settle. */
+function interrupted(tables: Tables, exchangeId: string) {
+  const entry = exchangeEntry(tables, exchangeId);
+  if (entry === undefined) return 'settled';
+  const row = entry.logSeq === undefined ? undefined : tables.log.get(entry.logSeq);
+  const isSettled = row === undefined ? isCharged(tables, exchangeId, entry) : row.status !== 'interrupted';
+  return isSettled ? 'settled' : { entry, row };
+}
+
 export function loggedExchange(tables: Tables, exchangeId: string): RequestLogRow | undefined {
-  const seq = tables.logExchanges.get(exchangeId);
+  const seq = exchangeEntry(tables, exchangeId)?.logSeq;
   return seq === undefined ? undefined : tables.log.get(seq);
 }
 

@@ -4,6 +4,7 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
+import { Outcome } from '../outcome.ts';
 import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
@@ -13,38 +14,34 @@ import type { Work } from './work.ts';
 
 const DEFAULT_FLUSH_MS = 10;
 /** Rows in one transaction: enough to share its cost, few enough not to hold the event loop for long. */
-const BATCH = 128;
+const BATCH = 192;
 /** How long to wait after a flush that the disk refused. */
 const RETRY_MS = 250;
 
-interface Waiting<T> {
-  readonly resolve: (value: T) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-interface OpenRow extends Waiting<void> {
-  readonly kind: 'open';
-  readonly exchange: OpenExchange;
-}
-
-interface SettleRow extends Waiting<Settled> {
-  readonly kind: 'settle';
-  readonly entry: RequestLogEntry;
+/** One exchange in the queue: to be opened, to be settled, or both, which writes the settlement alone. */
+class Row {
+  readonly exchangeId: string;
+  exchange: OpenExchange | undefined;
+  opened: Outcome<void> | undefined;
+  entry: RequestLogEntry | undefined;
   /** Gives the reservation back: the charge is on disk, or lost for good. */
-  readonly release: (() => void) | undefined;
-  /** The opening that was still waiting when this came: both are written by this row alone. */
-  readonly opening: OpenRow | undefined;
+  release: (() => void) | undefined;
+  settled: Outcome<Settled> | undefined;
+
+  constructor(exchangeId: string) {
+    this.exchangeId = exchangeId;
+  }
 }
 
-type Row = OpenRow | SettleRow;
-type Result = { readonly row: Row; readonly settled?: Settled };
+type Result = { readonly row: Row; readonly settled: Settled | undefined };
 
 export class SettlementQueue implements Settlements {
   readonly #environment: Environment;
   readonly #owner: Owner;
   readonly #flushMs: number;
   #waiting = new Set<Row>();
-  readonly #openWaiting = new Map<string, OpenRow>();
+  /** Those of them that are only to be opened. */
+  readonly #openWaiting = new Map<string, Row>();
   /** Exchanges of this process whose opening is on disk. */
   readonly #opened = new Set<string>();
   #cancelTimer: (() => void) | undefined;
@@ -63,24 +60,27 @@ export class SettlementQueue implements Settlements {
     return this.#waiting.size;
   }
 
-  open(exchange: OpenExchange): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const row: OpenRow = { kind: 'open', exchange, resolve, reject };
-    this.#openWaiting.set(exchange.exchangeId, row);
+  open(exchange: OpenExchange): Outcome<void> {
+    const row = new Row(exchange.exchangeId);
+    const opened = new Outcome<void>();
+    row.exchange = exchange;
+    row.opened = opened;
+    this.#openWaiting.set(row.exchangeId, row);
     this.#add(row);
-    return quiet(promise);
+    return opened;
   }
 
-  settle({ entry, reservation }: Settlement): Promise<Settled> {
-    const { promise, resolve, reject } = Promise.withResolvers<Settled>();
+  settle({ entry, reservation }: Settlement): Outcome<Settled> {
     reservation?.adjust(entry.charge?.total ?? 0n);
     const opening = this.#openWaiting.get(entry.exchangeId);
-    if (opening !== undefined) {
-      this.#waiting.delete(opening);
-      this.#openWaiting.delete(entry.exchangeId);
-    }
-    this.#add({ kind: 'settle', entry, release: reservation?.handOver(), opening, resolve, reject });
-    return quiet(promise);
+    const row = opening ?? new Row(entry.exchangeId);
+    const settled = new Outcome<Settled>();
+    row.entry = entry;
+    row.release = reservation?.handOver();
+    row.settled = settled;
+    if (opening === undefined) this.#add(row);
+    else this.#openWaiting.delete(entry.exchangeId);
+    return settled;
   }
 
   async flush(): Promise<void> {
@@ -137,7 +137,7 @@ export class SettlementQueue implements Settlements {
     const batch = [...this.#waiting].slice(0, BATCH);
     for (const row of batch) {
       this.#waiting.delete(row);
-      if (row.kind === 'open') this.#openWaiting.delete(row.exchange.exchangeId);
+      this.#openWaiting.delete(row.exchangeId);
     }
     try {
       this.#done(await this.#environment.transact((work) => batch.map((row) => this.#apply(work, row))));
@@ -166,29 +166,29 @@ export class SettlementQueue implements Settlements {
   }
 
   #apply(work: Work, row: Row): Result {
-    const { tables } = work;
-    if (row.kind === 'open') {
-      work.put(tables.openExchanges, [this.#owner.id, row.exchange.exchangeId], openFields(row.exchange));
-      // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
-      this.#opened.add(row.exchange.exchangeId);
-      return { row };
+    const { exchangeId, exchange, entry } = row;
+    const { openExchanges } = work.tables;
+    if (entry !== undefined) {
+      if (this.#opened.has(exchangeId)) work.remove(openExchanges, [this.#owner.id, exchangeId]);
+      return { row, settled: settleExchange(work, entry, this.#environment.options.clock.now()) };
     }
-    const { exchangeId } = row.entry;
-    if (this.#opened.has(exchangeId)) work.remove(tables.openExchanges, [this.#owner.id, exchangeId]);
-    return { row, settled: settleExchange(work, row.entry, this.#environment.options.clock.now()) };
+    if (exchange !== undefined) {
+      work.put(openExchanges, [this.#owner.id, exchangeId], openFields(exchange));
+      // Noted before it is on disk: its settlement may be in this same batch, and removing a row too many does no harm.
+      this.#opened.add(exchangeId);
+    }
+    return { row, settled: undefined };
   }
 
   /** Only now, with the rows on disk, does this process's memory follow. */
   #done(results: readonly Result[]): void {
     for (const { row, settled } of results) {
-      if (row.kind === 'open') {
-        row.resolve();
-      } else if (settled !== undefined) {
-        this.#opened.delete(row.entry.exchangeId);
+      if (settled !== undefined) {
+        this.#opened.delete(row.exchangeId);
         row.release?.();
-        row.opening?.resolve();
-        row.resolve(settled);
+        row.settled?.resolve(settled);
       }
+      row.opened?.resolve();
     }
   }
 
@@ -196,30 +196,22 @@ export class SettlementQueue implements Settlements {
     const later = this.#waiting;
     this.#waiting = new Set(batch);
     for (const row of later) this.#waiting.add(row);
-    for (const row of batch) if (row.kind === 'open') this.#openWaiting.set(row.exchange.exchangeId, row);
+    for (const row of batch) if (row.entry === undefined) this.#openWaiting.set(row.exchangeId, row);
   }
 
-  #fail(row: Row, error: unknown): void {
-    const what = row.kind === 'open' ? `opening_lost: ${row.exchange.exchangeId}` : `settlement_lost: ${describe(row.entry)}`;
+  #fail({ exchangeId, entry, opened, release, settled }: Row, error: unknown): void {
+    const what = entry === undefined ? `opening_lost: ${exchangeId}` : `settlement_lost: ${describe(entry)}`;
     this.#environment.options.onProblem?.({ what, error });
-    this.#opened.delete(row.kind === 'open' ? row.exchange.exchangeId : row.entry.exchangeId);
-    if (row.kind === 'settle') {
-      row.release?.();
-      row.opening?.reject(error);
-    }
-    row.reject(error);
+    this.#opened.delete(exchangeId);
+    release?.();
+    opened?.reject(error);
+    settled?.reject(error);
   }
 }
 
 /** The whole charge in words, since this line is then the only record of it. */
 function describe({ exchangeId, accountId, keyId, model, status, charge }: RequestLogEntry): string {
   return JSON.stringify({ exchangeId, accountId, keyId, model, status, chargedNanos: (charge?.total ?? 0n).toString() });
-}
-
-/** The hot path does not look at these promises; a failure is reported by `onProblem`, so it must not count as unhandled. */
-function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => undefined);
-  return promise;
 }
 
 const ROW_ERRORS: ReadonlySet<string> = new Set(['corrupt', 'amount_out_of_range']);

@@ -3,17 +3,19 @@ import type { Database, Key, RootDatabase } from 'lmdb';
 import type { DayCounts } from '../day-usage.ts';
 import type { AccountRecord } from '../accounts.ts';
 import type { KeyRecord } from '../keys.ts';
-import type { Hold, JournalRow, LedgerAccount } from '../ledger.ts';
+import { type Hold, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import type { Lease } from '../leases.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 import type { Listed } from './listed.ts';
+import type { StoredEntry } from './exchange-index.ts';
 import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
+import { type Encoder, listText, textEncoder } from './text-encoder.ts';
 
-/** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are (`listed.ts`). */
-export const SCHEMA = 2;
+/** The version of this layout. A store of a newer one is refused; rows of an older one are read as they are. */
+export const SCHEMA = 3;
 
 /** A process that has this store open. */
 export interface OwnerRow {
@@ -57,6 +59,8 @@ export interface Meta {
   readonly probe: number;
   /** Rises with every change of a key or an account, so that one small read tells whether a remembered one still holds. */
   readonly keyGeneration: number;
+  /** True where an older schema wrote rows of the journal: all of those are in `journalRefs`. */
+  readonly olderRefs: boolean;
 }
 
 export interface Tables {
@@ -67,7 +71,7 @@ export interface Tables {
   /** Digest to key id. */
   readonly keyDigests: Database<string, string>;
   readonly journal: Database<JournalRow, number>;
-  /** [ref, kind] to seq. */
+  /** [ref, kind] to seq, of the rows that no exchange caused: those are in `exchanges`. */
   readonly journalRefs: Database<number, [string, string]>;
   readonly balances: Database<bigint, string>;
   readonly holds: Database<HoldRow, string>;
@@ -78,8 +82,8 @@ export interface Tables {
   readonly openExchanges: Database<OpenExchange, [string, string]>;
   readonly owners: Database<OwnerRow, string>;
   readonly log: Database<RequestLogRow, number>;
-  /** Exchange id to seq. */
-  readonly logExchanges: Database<number, string>;
+  /** By exchange id: see `exchange-index.ts`. */
+  readonly exchanges: Database<StoredEntry, string>;
   /** [request id | client's request id, seq], where they do not give the exchange id away (`otherNames`). */
   readonly logIds: Database<true, [string, number]>;
   /** [key id, first seq] to the seqs that one transaction wrote for the key, rising. */
@@ -97,8 +101,10 @@ export interface Tables {
 export function openTables(root: RootDatabase): Tables {
   // `bigint` comes back as bigint whatever its size, a Map as a Map and a plain object as a plain object.
   const open = <V, K extends Key>(name: string): Database<V, K> => root.openDB<V, K>({ name, encoding: 'msgpack', cache: false });
-  const openListed = <V, K extends Key>(name: string, shape: Listed<V>): Database<V, K> => {
-    const options = { name, cache: false, encoder: listEncoder(root, shape) };
+  // Its type is not in lmdb-js's typings.
+  const { encoder } = root as RootDatabase & { readonly encoder: Encoder<unknown> };
+  const openWith = <V, K extends Key>(name: string, own: Encoder<V>): Database<V, K> => {
+    const options = { name, cache: false, encoder: own };
     return root.openDB<V, K>(options);
   };
   return {
@@ -107,16 +113,19 @@ export function openTables(root: RootDatabase): Tables {
     accountNames: open('account_names'),
     keys: open('keys'),
     keyDigests: open('key_digests'),
-    journal: openListed('journal', JOURNAL_ROW),
+    journal: openWith(
+      'journal',
+      textEncoder(encoder, { text: (row) => closedText(journalText(row), row.hash), value: JOURNAL_ROW.value }),
+    ),
     journalRefs: open('journal_refs'),
     balances: open('balances'),
     holds: open('holds'),
-    spend: openListed('spend', SPEND_ROW),
+    spend: openWith('spend', listEncoder(encoder, SPEND_ROW)),
     days: open('days'),
     openExchanges: open('open_exchanges'),
     owners: open('owners'),
-    log: openListed('log', LOG_ROW),
-    logExchanges: open('log_exchanges'),
+    log: openWith('log', textEncoder(encoder, { text: (row) => listText(LOG_ROW.list(row)), value: LOG_ROW.value })),
+    exchanges: openWith('log_exchanges', textEncoder(encoder, { text: (entry) => JSON.stringify(entry), value: storedEntry })),
     logIds: open('log_ids'),
     logKeys: open('log_keys'),
     videos: open('videos'),
@@ -127,19 +136,21 @@ export function openTables(root: RootDatabase): Tables {
   };
 }
 
-interface Encoder {
-  encode(value: unknown, mode: number): Uint8Array;
-  decode(bytes: Uint8Array, options: unknown): unknown;
+/** The row's text with its hash as the last of the list. */
+export function closedText(text: string, hash: string): string {
+  return `${text.slice(0, -1)},"${hash}"]`;
 }
 
-/** What lmdb-js calls to write and read a value: its own encoder, given lists instead of rows. */
-function listEncoder<V>(root: RootDatabase, shape: Listed<V>) {
-  // Its type is not in lmdb-js's typings.
-  const { encoder } = root as RootDatabase & { readonly encoder: Encoder };
+/** Before schema 3 an entry was the place in the log alone. */
+function storedEntry(stored: unknown): StoredEntry {
+  return typeof stored === 'number' ? [stored] : (stored as StoredEntry);
+}
+
+function listEncoder<V>(encoder: Encoder<unknown>, shape: Listed<V>): Encoder<V> {
   return {
     copyBuffers: true,
-    encode: (row: V, mode: number) => encoder.encode(shape.list(row), mode),
-    decode: (bytes: Uint8Array, options: unknown) => shape.value(encoder.decode(bytes, options)),
+    encode: (row, mode) => encoder.encode(shape.list(row), mode),
+    decode: (bytes, options) => shape.value(encoder.decode(bytes, options)),
   };
 }
 

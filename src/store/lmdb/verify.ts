@@ -1,6 +1,8 @@
 /** Feeds one snapshot of the LMDB store to the recount, and checks the indexes that only this engine has. */
 import { FIRST_HASH, type Verification } from '../ledger.ts';
 import { Recount } from '../recount.ts';
+import { storable } from '../storable.ts';
+import { entryOf, exchangeEntry } from './exchange-index.ts';
 import { metaOf, type Tables } from './tables.ts';
 
 export function verify(tables: Tables): Verification {
@@ -18,7 +20,11 @@ export function verify(tables: Tables): Verification {
   for (const { value } of tables.videos.getRange()) recount.task(value);
   for (const { key, value } of tables.spend.getRange()) recount.spend(key, value);
   for (const { key, value } of tables.days.getRange()) recount.day(key[0], value.chargedNanos);
-  for (const { value } of tables.log.getRange()) recount.logged(value.exchangeId, value.charge?.total ?? 0n);
+  for (const { value } of tables.log.getRange()) {
+    recount.logged(value.exchangeId, value.charge?.total ?? 0n);
+    const place = exchangeEntry(tables, value.exchangeId)?.logSeq;
+    recount.expect('exchange', `index of ${value.exchangeId}`, value.seq, place ?? 'nothing');
+  }
   for (const { key } of tables.openExchanges.getRange()) recount.open(key[1]);
   checkRefs(tables, recount, rows);
   checkKeys(tables, recount);
@@ -30,12 +36,18 @@ function checkRefs(tables: Tables, recount: Recount, rows: number): void {
   for (const { key, value } of tables.journalRefs.getRange()) {
     refs += 1;
     const row = tables.journal.get(value);
-    recount.expect(
-      'unique',
-      `index of ${key.join(' ')}`,
-      key.join(' '),
-      row === undefined ? 'nothing' : `${row.ref} ${row.kind}`,
-    );
+    const found = row === undefined ? 'nothing' : `${row.ref} ${row.kind}`;
+    recount.expect('unique', `index of ${key.join(' ')}`, key.join(' '), found);
+  }
+  for (const { key, value } of tables.exchanges.getRange()) {
+    const { logSeq, journalSeqs } = entryOf(value);
+    refs += journalSeqs.length;
+    if (logSeq !== undefined)
+      recount.expect('exchange', `log row of ${key}`, key, tables.log.get(logSeq)?.exchangeId ?? 'nothing');
+    const journaled = journalSeqs.map((seq) => tables.journal.get(seq));
+    for (const row of journaled) recount.expect('unique', `index of ${key}`, storable(key), row?.ref ?? 'nothing');
+    const kinds = new Set(journaled.map((row) => row?.kind));
+    recount.expect('unique', `kinds of journal rows of ${key}`, journalSeqs.length, kinds.size);
   }
   recount.expect('unique', 'journal rows with an index', rows, refs);
 }

@@ -5,17 +5,18 @@
 import type { Database, Key } from 'lmdb';
 import { addCounts, type DayCounts, NO_USAGE } from '../day-usage.ts';
 import type { KeyRecord } from '../keys.ts';
-import { FIRST_HASH, type JournalKind, type JournalRow, journalHash, type LedgerAccount } from '../ledger.ts';
+import { chainHash, FIRST_HASH, type JournalKind, type JournalRow, journalText, type LedgerAccount } from '../ledger.ts';
 import { inRange } from '../money.ts';
 import { addSpend, dayOf, NOTHING_SPENT, type SpendRow } from '../spend-windows.ts';
+import { payerOf } from '../payer.ts';
 import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
-import { type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
+import { closedText, type JournalHead, type LogHead, metaOf, type Tables } from './tables.ts';
 
-/** The key that something is charged to. */
+/** The key that something is charged to, and where the money comes from. */
 interface Payer {
   readonly key: KeyRecord;
-  readonly unlimited: boolean;
+  readonly from: LedgerAccount;
 }
 
 const APPEND = { append: true } as const;
@@ -34,6 +35,7 @@ export class Work {
   readonly #logKeys = new Map<string, number[]>();
   #head: JournalHead | undefined;
   #logHead: LogHead | undefined;
+  #hasOlderRefs: boolean | undefined;
 
   constructor(tables: Tables, afterWrite: (() => void) | undefined) {
     this.tables = tables;
@@ -73,13 +75,14 @@ export class Work {
     return this.#spend.get(keyId) ?? this.tables.spend.get(keyId) ?? NOTHING_SPENT;
   }
 
-  /** A key and whether its account is unlimited, read once a transaction. Throws `corrupt` when there is no such key. */
+  /** A key and what it pays from, read once a transaction. Throws `corrupt` when there is no such key. */
   payer(keyId: string): Payer {
     const known = this.#payers.get(keyId);
     if (known !== undefined) return known;
     const key = this.tables.keys.get(keyId);
     if (key === undefined) throw new StoreError('corrupt', `no key ${keyId}`);
-    const payer = { key, unlimited: this.tables.accounts.get(key.accountId)?.unlimited ?? false };
+    const unlimited = this.tables.accounts.get(key.accountId)?.unlimited ?? false;
+    const payer = { key, from: payerOf(key, unlimited) };
     this.#payers.set(keyId, payer);
     return payer;
   }
@@ -98,32 +101,45 @@ export class Work {
   }
 
   /** Writes the journal row and moves the money. Throws when the cause is already journaled: callers check before. */
-  move(movement: Movement): JournalRow {
-    const { from, to, nanos } = movement;
-    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
-    const head = this.#head ?? metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
-    const ref = storable(movement.ref);
-    if (!this.add(this.tables.journalRefs, [ref, movement.kind], head.seq + 1)) {
+  move(movement: Movement): void {
+    if (!this.add(this.tables.journalRefs, [storable(movement.ref), movement.kind], this.nextJournalSeq)) {
       throw new StoreError('corrupt', `${movement.kind} of ${movement.ref} is already journaled`);
     }
+    this.moveOfExchange(movement);
+  }
+
+  /** {@link move} for a cause that `exchange-index.ts` has entered with this row. */
+  moveOfExchange(movement: Movement): void {
+    const { ref, from, to, nanos, by, note } = movement;
+    if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
     if (nanos !== 0n && from !== to) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);
     }
-    const { by, note } = movement;
+    const head = this.#journalHead();
+    const seq = head.seq + 1;
     // What is hashed is what comes back.
-    const words = { ref, ...(by && { by: storable(by) }), ...(note && { note: storable(note) }) };
-    const row: JournalRow = { ...movement, ...words, seq: head.seq + 1, hash: '' };
-    const hash = journalHash(head.hash, row);
-    const hashed = Object.assign(row, { hash });
-    this.#head = { seq: row.seq, hash };
-    this.append(this.tables.journal, row.seq, hashed);
-    return hashed;
+    const words = { ref: storable(ref), by: by && storable(by), note: note && storable(note) };
+    const text = journalText({ ...movement, ...words, seq });
+    const hash = chainHash(head.hash, text);
+    this.#head = { seq, hash };
+    this.append<JournalRow | string, number>(this.tables.journal, seq, closedText(text, hash));
   }
 
   /** A journal row that moves nothing: it says why something changed, or why nothing did. */
-  note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): JournalRow {
-    return this.move({ ...movement, from: 'external', to: 'external', nanos: 0n });
+  note(movement: Omit<Movement, 'from' | 'to' | 'nanos'>): void {
+    this.move({ ...movement, from: 'external', to: 'external', nanos: 0n });
+  }
+
+  /** Where the next row of the journal will be. */
+  get nextJournalSeq(): number {
+    return this.#journalHead().seq + 1;
+  }
+
+  /** Whether `journalRefs` may hold rows of exchanges, which an older version wrote. */
+  get hasOlderRefs(): boolean {
+    this.#hasOlderRefs ??= metaOf(this.tables, 'olderRefs') ?? false;
+    return this.#hasOlderRefs;
   }
 
   addSpend(keyId: string, nanos: bigint, atMs: number): void {
@@ -156,6 +172,11 @@ export class Work {
     if (seqs === undefined) this.#logKeys.set(keyId, [this.#logHead.seq]);
     else seqs.push(this.#logHead.seq);
     return this.#logHead;
+  }
+
+  #journalHead(): JournalHead {
+    this.#head ??= metaOf(this.tables, 'journalHead') ?? { seq: 0, hash: FIRST_HASH };
+    return this.#head;
   }
 
   #currentLogHead(): LogHead {

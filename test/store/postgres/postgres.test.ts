@@ -156,7 +156,7 @@ onPostgres(({ place }) => {
     const admitted = await Promise.all(
       stores.map(async (store, index) => {
         let count = 0n;
-        const settled: Promise<unknown>[] = [];
+        const settled: PromiseLike<unknown>[] = [];
         for (let n = 0; n < 60; n += 1) {
           const admission = await store.admission.admit(owner, estimate, T0);
           if (!admission.ok) continue;

@@ -48,6 +48,12 @@ function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
       }),
     },
     { weight: 1, arbitrary: media('image', 'image/png') },
+    {
+      weight: 1,
+      arbitrary: media('image', 'image/png').map(
+        (item) => ({ ...item, opaque: { owner, value: 'SECRET', form: 'inlineData' } }) as OutputItem,
+      ),
+    },
     { weight: 1, arbitrary: media('audio', 'audio/wav') },
     { weight: 1, arbitrary: media('file', 'application/pdf') },
   );
