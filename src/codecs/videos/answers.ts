@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
+import { sliceJson } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
 import { readErrorMembers, retryAfterMs } from '../upstream-error.ts';
 import type { Submission, VideoFailure } from './upstream.ts';
@@ -14,6 +15,12 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
   } catch {
     return undefined; // no JSON: the caller treats the answer as unclear
   }
+}
+
+/** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
+export function idText(text: string, path: readonly string[]): string | undefined {
+  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
+  return spelled ?? digits;
 }
 
 /** Where the result is, if that is a link that a client can open. */

@@ -167,6 +167,13 @@ test('form where only JSON is taken: 415', async () => {
   }
 });
 
+test('JSON that `curl -d` calls a form is taken for what it is, as by the other endpoints', async () => {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = JSON.stringify({ model: 'native', prompt: 'x' });
+  const response = await place.gateway.post('/v1/images/generations', body, { headers });
+  assert.equal(response.status, 200, await response.text());
+});
+
 test('F24: a form over the limit is 413, and the connection says so while it is still being sent', async () => {
   const { port } = new URL(place.gateway.url);
   const socket = connect(Number(port), '127.0.0.1');
