@@ -15,12 +15,21 @@ export function refuseForeignBinding({ boundTo }: CanonicalRequest, dialect: Dia
 const MEDIA = /audio|document|file|image|upload|video/;
 
 /**
- * Throws `unsupported_conversion` for media that the user gave and the selected upstream's dialect cannot read: without it the
- * question would be another one (semantics 3.11). Other native items are left to the loss table.
+ * Throws `unsupported_conversion` for what the selected upstream's dialect cannot read and the question would be another one without
+ * (semantics 3.11): media that the user gave, and a compaction, which stands for all that was said before it. Other native items are
+ * left to the loss table.
  */
-export function refuseForeignMedia(item: NativeItem): void {
-  if (item.role !== 'user' || !isObject(item.body)) return;
+export function refuseForeignItem(item: NativeItem): void {
+  if (!isObject(item.body)) return;
   const { type } = item.body;
-  if (typeof type !== 'string' || !MEDIA.test(type)) return;
-  throw notConvertible(item.at, "The selected upstream's protocol cannot take this kind of content.");
+  if (typeof type !== 'string') return;
+  if (item.role === 'user' && MEDIA.test(type)) {
+    throw notConvertible(item.at, "The selected upstream's protocol cannot take this kind of content.");
+  }
+  if (type === 'compaction_trigger' || (COMPACTION.test(type) && typeof item.body['encrypted_content'] === 'string')) {
+    throw notConvertible(item.at, 'Only an upstream of the protocol that compacted this conversation can go on with it.');
+  }
 }
+
+/** `compaction_summary` is what some agents call it. */
+const COMPACTION = /^compaction(_summary)?$/;

@@ -51,6 +51,33 @@ test('the body goes on as it came but for the model, and comes back so', async (
   assert.equal(place.sim.requests[0]?.text, body.replace('"vectors"', '"up-vectors"'));
 });
 
+test('each vector stands at its input and says so, whatever the order that the upstream answered in', async () => {
+  const answer = (...data: object[]) => raw(JSON.stringify({ object: 'list', data, model: 'up' }));
+  const vector = (index: number, value: number) => ({ object: 'embedding', index, embedding: [value] });
+  // biome-ignore lint/suspicious/noExplicitAny: the test reads what it expects
+  const ask = async (...input: string[]): Promise<any> => await (await post({ input })).json();
+
+  place.sim.enqueue(answer(vector(2, 30), vector(0, 10), vector(1, 20)));
+  assert.deepEqual((await ask('a', 'b', 'c')).data, [vector(0, 10), vector(1, 20), vector(2, 30)]);
+
+  place.sim.enqueue(raw('{"data":[{"embedding":[1]},{"embedding":[2]}]}'));
+  const bare = await ask('a', 'b');
+  assert.equal(bare.object, 'list');
+  assert.deepEqual(bare.data, [
+    { embedding: [1], object: 'embedding', index: 0 },
+    { embedding: [2], object: 'embedding', index: 1 },
+  ]);
+
+  for (const indices of [
+    [0, 0],
+    [1, 2],
+    [-1, 0],
+  ]) {
+    place.sim.enqueue(answer(...indices.map((index) => vector(index, 1))));
+    assert.equal((await ask('a', 'b')).error.code, 'upstream_error', `indices ${indices.join(', ')}`);
+  }
+});
+
 test('an upstream that ignores the asked-for encoding is converted, both ways, little-endian', async () => {
   const vector = [1, -2.5, 3.25];
   const bytes = Buffer.from(Float32Array.from(vector).buffer);

@@ -96,6 +96,7 @@ export const RESPONSE_FEATURES = [
   'function call signature',
   'custom tool call',
   'image',
+  'image signature',
   'audio',
   'file',
   'native item',

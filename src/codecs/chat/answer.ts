@@ -70,10 +70,7 @@ export class Answer {
     const calls = list(delta['tool_calls'], 'tool_calls');
     if (calls.length > 0) this.#pushCalls(calls, whole, out);
     const legacy = delta['function_call'];
-    if (legacy !== undefined && legacy !== null) {
-      this.#tools.pushLegacy(legacy, out);
-      this.#last = this.#tools.lastItem;
-    }
+    if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
     for (const annotation of list(delta['annotations'], 'annotations')) this.#texts.cite(readAnnotation(annotation), out);
   }
 

@@ -16,7 +16,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation, codePoints } from './annotations.ts';
-import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
@@ -61,6 +61,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
+  #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
 
@@ -257,6 +258,10 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
         this.#hasAudio ||= 'audio' in member;
         this.#delta('images' in member ? { images: [member.images] } : member, out);
+        if (!('images' in member)) return;
+        const id = imageSignatureId(this.#images++);
+        if (item.opaque === undefined) return;
+        this.#delta({ reasoning_details: [sealedEntry(item.opaque, id, this.#details++, this.#context)] }, out);
         return;
       }
       case 'native':
@@ -268,7 +273,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     let piece = text;
     if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
     while (open.summary.length <= part) open.summary.push('');
-    open.summary[part] += text;
+    open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
     if (open.id === '') {
       const id = 'id' in open.head ? open.head.id : undefined;

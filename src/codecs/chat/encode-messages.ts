@@ -11,7 +11,7 @@ import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-content.ts';
+import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
@@ -82,7 +82,7 @@ class MessageWriter {
         this.#result(item);
         return;
       case 'native':
-        refuseForeignMedia(item);
+        refuseForeignItem(item);
         this.#losses.add('native item');
         return;
     }

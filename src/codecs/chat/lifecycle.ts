@@ -72,7 +72,12 @@ export function saysOnly(member: ContentMember, delta: { readonly [key: string]:
   return true;
 }
 
+/** `function_call` and `audio` are always there with some vendors: they say nothing until a text of theirs does. */
 function isEmpty(value: JsonValue | undefined): boolean {
+  return isObject(value) ? Object.values(value).every((member) => typeof member === 'number' || isBlank(member)) : isBlank(value);
+}
+
+function isBlank(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }
 

@@ -15,7 +15,7 @@ import {
   readDetail,
   SCALAR_FORM,
 } from './details.ts';
-import { TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, isSignatureId, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { readImage } from './images.ts';
 import { readContent, readResultParts } from './request-parts.ts';
 
@@ -82,6 +82,7 @@ class MessageReader {
   #assistant(message: JsonObject, turn: number, at: string): void {
     const calls = this.#calls(message, turn, at);
     const reasoning = new HistoryReasoning(message, at, turn, this.#context);
+    const from = this.items.length;
     this.items.push(...reasoning.items());
     if (present(message['content'])) {
       const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
@@ -108,9 +109,21 @@ class MessageReader {
       requiredString(objectAt(body['image_url'], `${path}.image_url`), 'url', `${path}.image_url`);
       this.items.push({ kind: 'media', role: 'assistant', media: { ...readImage(body), at: path }, at: path, turn });
     }
+    this.#signImages(from, reasoning);
     for (const call of calls) {
       const opaque = reasoning.signatureOf(call.callId);
       this.items.push(opaque === undefined ? call : { ...call, opaque });
+    }
+  }
+
+  /** Each image of the message, which begins with item `from`, takes the signature of its number. */
+  #signImages(from: number, reasoning: HistoryReasoning): void {
+    let image = 0;
+    for (let index = from; index < this.items.length; index++) {
+      const item = this.items[index];
+      if (item?.kind !== 'media' || item.media.type !== 'image') continue;
+      const opaque = reasoning.signatureOf(imageSignatureId(image++));
+      if (opaque !== undefined) this.items[index] = { ...item, opaque };
     }
   }
 
@@ -240,7 +253,7 @@ class HistoryReasoning {
       return;
     }
     const opaque = readOpaque(detail.payload, context, (value) => opaqueOfDetail(detail, value, { client: 'chat' }));
-    if (detail.id !== undefined && (callIds.has(detail.id) || detail.id === TEXT_SIGNATURE_ID)) {
+    if (detail.id !== undefined && (callIds.has(detail.id) || isSignatureId(detail.id))) {
       if (opaque !== undefined) this.#signatures.set(detail.id, opaque);
       return;
     }

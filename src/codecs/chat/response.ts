@@ -11,7 +11,7 @@ import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { finishReason } from './decode-events.ts';
 import { annotation, codePoints } from './annotations.ts';
-import { sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
   mediaMember,
@@ -170,8 +170,11 @@ class Parts {
         break;
       case 'media': {
         const member = mediaMember(item, this.#context);
-        if ('images' in member) this.images.push(member.images);
-        else if (this.#audio !== undefined) refuseSeveralAudios();
+        if ('images' in member) {
+          const id = imageSignatureId(this.images.length);
+          this.images.push(member.images);
+          if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, this.#index++, this.#context));
+        } else if (this.#audio !== undefined) refuseSeveralAudios();
         else this.#audio = { ...member.audio, expires_at: 0 };
         break;
       }

@@ -80,12 +80,14 @@ export class ToolCalls {
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
   }
 
-  /** The legacy single call (`function_call`). */
-  pushLegacy(value: JsonValue, out: CanonicalEvent[]): void {
+  /** The legacy single call (`function_call`). False where the member is there but has said nothing yet: that is no call. */
+  pushLegacy(value: JsonValue, out: CanonicalEvent[]): boolean {
     const body = object(value, 'function_call');
     const piece = readPiece({ function: body });
+    if (this.#legacy === undefined && piece.name === undefined && piece.input === '') return false;
     this.#legacy ??= this.#open({ ...piece, id: undefined, index: undefined }, 0);
     this.#extend(this.#legacy, piece, out);
+    return true;
   }
 
   /** Final values of the whole message: only what was not said yet is added. */

@@ -23,6 +23,7 @@ export const responseLosses: ResponseLosses = {
   'function call signature': refuse('legacy completions have no tools'),
   'custom tool call': refuse('legacy completions have no tools'),
   image: refuse('legacy completions are text only'),
+  'image signature': refuse('legacy completions are text only'),
   audio: refuse('legacy completions are text only'),
   file: refuse('legacy completions are text only'),
   'native item': textOnly,

@@ -1,11 +1,11 @@
 /**
- * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector in the asked-for
- * encoding. A vector that already has it is not touched.
+ * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector at the place of
+ * its input and in the asked-for encoding. What is so already is not touched.
  */
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
-import { editJson, type JsonEdit } from '../json-text.ts';
+import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
@@ -26,13 +26,29 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
     throw upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
   }
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
-  for (const [index, entry] of data.entries()) {
-    const vector = isObject(entry) ? entry['embedding'] : undefined;
-    const changed = inFormat(vector, request.format);
+  if (json['object'] == null) edits.push({ path: ['object'], value: '"list"' });
+  const places = data.map((entry: JsonValue, index) => {
+    if (!isObject(entry)) throw noVector();
+    const changed = inFormat(entry['embedding'], request.format);
     if (changed !== undefined) edits.push({ path: ['data', index, 'embedding'], value: changed });
-  }
+    if (entry['object'] == null) edits.push({ path: ['data', index, 'object'], value: '"embedding"' });
+    if (entry['index'] == null) edits.push({ path: ['data', index, 'index'], value: String(index) });
+    return entry['index'] ?? index;
+  });
   const read = readUsage(usage);
-  return { body: editJson(text, edits), ...(read === undefined ? {} : { usage: read }) };
+  return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
+}
+
+/** Readers take either the place or the `index` of a vector for that of its input, so both say the same. */
+function inOrder(body: string, places: readonly JsonValue[]): string {
+  if (places.every((place, index) => place === index)) return body;
+  const entries = sliceElements(body, ['data']) ?? [];
+  const entryOf = new Map(places.map((place, index) => [place, entries[index]]));
+  const byInput = places.map((_, input) => entryOf.get(input));
+  if (byInput.includes(undefined)) {
+    throw upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
+  }
+  return editJson(body, [{ path: ['data'], value: `[${byInput.join(',')}]` }]);
 }
 
 function readBody(text: string): JsonObject {
@@ -75,7 +91,10 @@ const FLOAT_BYTES = 4;
 /** Little-endian float32 as SDKs decode it. */
 function base64Of(vector: readonly number[]): string {
   const bytes = Buffer.allocUnsafe(vector.length * FLOAT_BYTES);
-  for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * FLOAT_BYTES);
+  for (const [index, value] of vector.entries()) {
+    if (!Number.isFinite(Math.fround(value))) throw noVector();
+    bytes.writeFloatLE(value, index * FLOAT_BYTES);
+  }
   return bytes.toString('base64');
 }
 

@@ -7,7 +7,7 @@ import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-content.ts';
+import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { argumentsOf } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';
@@ -108,6 +108,7 @@ class Writer {
         this.#add('model', [this.#media(item)]);
         return;
       case 'native':
+        refuseForeignItem(item);
         this.#log.meet('native item');
         return;
       case 'toolResult':
@@ -150,7 +151,7 @@ class Writer {
         this.#add('user', [this.#media(item)]);
         return;
       case 'native':
-        refuseForeignMedia(item);
+        refuseForeignItem(item);
         this.#log.meet('native item');
         return;
       case 'toolResult':

@@ -32,7 +32,7 @@ export const requestLosses: RequestLosses = {
   'file: url': coerce('fileData'),
   'file: reference': coerce('fileData, where the id is a file of this provider'),
   'file: text': coerce('text part'),
-  'native item': drop('readable by its own protocol only; refused where it is media of the user'),
+  'native item': drop('readable by its own protocol only; refused where it is media of the user or a compaction'),
   'cache breakpoint': drop('the protocol caches by prefix'),
   'function tool': keep,
   'function tool: strict': drop('the protocol has no strict functions'),

@@ -42,11 +42,14 @@ function readReference(value: JsonValue, at: string): ImageInput {
   return { from: 'reference', fileId, at: `${at}.file_id` };
 }
 
+/** The one form that the specification names: a picture in percent-escapes is none. */
+const BASE64 = /^data:[^,]{0,256};\s*base64,/i;
+
 function readUrl(url: JsonValue, at: string): ImageInput {
   if (typeof url !== 'string') throw invalid(at, `${at} must be a string.`);
   if (isDataUri(url)) {
-    const inline = parseDataUri(url);
-    if (inline === undefined || inline.data === '') throw invalid(at, `${at} is not a valid data URL.`);
+    const inline = BASE64.test(url) ? parseDataUri(url) : undefined;
+    if (inline === undefined || inline.data === '') throw invalid(at, `${at} is not a valid Base64 data URL.`);
     const { mime, data } = inline;
     return { from: 'base64', mime: mimeOf(mime, undefined, () => data), data, at };
   }

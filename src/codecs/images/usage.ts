@@ -1,17 +1,20 @@
-/** Usage of image upstreams, for the bill and for the client. Three spellings: the images API, a router's chat names, a responses object. */
+/**
+ * Usage of image upstreams, for the bill and for the client. Three spellings: the images API, a router's chat names, a responses object.
+ * Servers that imitate the first two mix them up, so either is read wherever the other is missing: a report is never lost by its names.
+ */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
 import type { ImageUsage } from './answer.ts';
 
 /** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */
 export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undefined {
-  const read = readTokens(value, TOKEN_NAMES);
+  const read = readTokens(value, TOKEN_NAMES) ?? readTokens(value, CHAT_NAMES);
   return read === undefined || !isObject(value) ? undefined : { billed: { ...read, native: value }, shown: value };
 }
 
 /** A router says `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */
 export function routerUsage(value: JsonValue | undefined): ImageUsage | undefined {
-  const read = readTokens(value, CHAT_NAMES);
+  const read = readTokens(value, CHAT_NAMES) ?? readTokens(value, TOKEN_NAMES);
   if (read === undefined || !isObject(value)) return undefined;
   return { billed: { ...read, native: value }, shown: shownUsage(read) };
 }

@@ -11,7 +11,7 @@ import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignMedia } from '../foreign-content.ts';
+import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { mediaBlock } from './encode-media.ts';
@@ -61,7 +61,10 @@ class ConversationBuilder {
   }
 
   build(): Conversation {
-    const turns = this.#turns.filter((turn) => turn.results.length + turn.blocks.length > 0);
+    const settled = this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) }));
+    const turns = settled.filter((turn) => turn.results.length + turn.blocks.length > 0);
+    const last = turns.at(-1);
+    if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
   }
 
@@ -90,14 +93,14 @@ class ConversationBuilder {
         this.#put('user', { json: mediaBlock(item.media), cacheControl: item.cacheControl });
         return;
       case 'native':
-        refuseForeignMedia(item);
+        refuseForeignItem(item);
         this.#options.losses.add('native item');
         return;
     }
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {
-    if (item.text === '') return;
+    if (item.text === '' || (item.role !== 'assistant' && isBlank(item.text))) return;
     if (item.phase !== undefined) this.#options.losses.add('assistant phase');
     if (item.role === 'user' || item.role === 'assistant') {
       this.#put(item.role, textBlock(item.text, item));
@@ -183,6 +186,33 @@ class ConversationBuilder {
     const turn: Turn = { role, results: [], blocks: [] };
     this.#turns.push(turn);
     return turn;
+  }
+}
+
+function isBlank(text: string): boolean {
+  return text.trim() === '';
+}
+
+function textOf({ json }: WireBlock): string | undefined {
+  return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
+}
+
+/** The vendor refuses a text of white space where it stands alone; between other texts it is the model's own spacing. */
+function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
+  const texts = blocks.map(textOf);
+  const isSilent = texts.every((text) => text === undefined || isBlank(text));
+  return isSilent ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+}
+
+/** An answer that the model is to continue must not end in white space. */
+function trimLastText(blocks: WireBlock[]): void {
+  for (let last = blocks.at(-1); last !== undefined; last = blocks.at(-1)) {
+    const text = textOf(last);
+    if (text === undefined) return;
+    blocks.pop();
+    if (isBlank(text)) continue;
+    blocks.push({ ...last, json: { type: 'text', text: text.trimEnd() } });
+    return;
   }
 }
 

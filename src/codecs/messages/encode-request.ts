@@ -36,7 +36,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   noteCoerced(request, losses);
   const tools = encodeTools(request, toolNames, target, losses);
   const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
-  const { system, turns } = withFirstTurn(encodeConversation(request.items, { target, tools: request.tools, toolNames, losses }));
+  const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
+  const { system, turns } = withFirstTurn(conversation, request);
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
@@ -76,10 +77,10 @@ function blocksOf(turn: Turn) {
 }
 
 /** A request of system text alone has no message, which the vendor refuses: its text is then what the user says. */
-function withFirstTurn(conversation: Conversation): Conversation {
+function withFirstTurn(conversation: Conversation, { items }: CanonicalRequest): Conversation {
   if (conversation.turns.length > 0) return conversation;
   if (conversation.system.length === 0)
-    throw notConvertible(undefined, 'The request holds nothing that a messages upstream can be asked.');
+    throw notConvertible(items[0]?.at, 'The request holds nothing that a messages upstream can be asked.');
   const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
 }

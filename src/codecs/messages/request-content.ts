@@ -128,6 +128,14 @@ export class ConversationReader {
         if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
         return;
       }
+      case 'compaction': {
+        // A readable summary of what was said before: as good as said. Without one the pass failed, or only its own vendor can read it.
+        const summary = block['content'];
+        const readable = typeof summary === 'string' && summary !== '';
+        if (readable) items.push({ kind: 'text', role, text: summary, citations: [], ...facts });
+        else items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
+        return;
+      }
       case 'container_upload':
         items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
         return;

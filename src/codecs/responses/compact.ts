@@ -5,7 +5,8 @@ import type { Usage } from '../canonical/usage.ts';
 import { errorOf, readUsage } from './read-outcome.ts';
 
 export interface Compaction {
-  readonly text: string;
+  /** As it came. */
+  readonly body: string;
   readonly output: readonly JsonValue[];
   readonly usage: Usage | undefined;
 }
@@ -22,7 +23,7 @@ export function readCompaction(text: string): Compaction {
   if (!isObject(json)) throw undecodable();
   if (json['error'] !== undefined && json['error'] !== null) throw errorOf(json['error'], text);
   if (!Array.isArray(json['output'])) throw undecodable();
-  return { text, output: json['output'], usage: readUsage(json) };
+  return { body: text, output: json['output'], usage: readUsage(json) };
 }
 
 function undecodable() {

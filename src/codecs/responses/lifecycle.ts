@@ -33,15 +33,17 @@ export const ITEM = {
 } as const satisfies Transitions<ItemState, ItemVerb>;
 
 /** A part: message content, reasoning content, a summary part. */
-export type PartState = 'unseen' | 'open' | 'said' | 'closed';
-export type PartVerb = 'added' | 'delta' | 'note' | 'said' | 'done';
+export type PartState = 'unseen' | 'open' | 'said' | 'closed' | 'bare';
+export type PartVerb = 'added' | 'delta' | 'note' | 'said' | 'done' | 'bare';
 
 export const PART = {
   //          added          delta          note (annotation)          said (text.done)          done (part.done)
-  unseen: { added: 'open', delta: no, note: no, said: no, done: no },
-  open: { added: no, delta: 'open', note: 'open', said: 'said', done: 'closed' },
-  said: { added: no, delta: no, note: 'said', said: no, done: 'closed' },
-  closed: { added: no, delta: no, note: no, said: no, done: no },
+  unseen: { added: 'open', delta: no, note: no, said: no, done: no, bare: 'bare' },
+  open: { added: no, delta: 'open', note: 'open', said: 'said', done: 'closed', bare: no },
+  said: { added: no, delta: no, note: 'said', said: no, done: 'closed', bare: no },
+  closed: { added: no, delta: no, note: no, said: no, done: no, bare: no },
+  // Text of a summary whose parts are neither begun nor ended (Ollama); a part that has one of the two has both.
+  bare: { added: no, delta: no, note: no, said: no, done: no, bare: 'bare' },
 } as const satisfies Transitions<PartState, PartVerb>;
 
 /** The argument text of a function call, the input of a custom call. */
@@ -102,6 +104,9 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['response.output_item.done', { stream: 'item', item: 'done' }],
   ['response.content_part.added', content('added', messageOrReasoning)],
   ['response.content_part.done', content('done', messageOrReasoning)],
+  // What vLLM and its relatives call the parts of raw reasoning.
+  ['response.reasoning_part.added', content('added', reasoning)],
+  ['response.reasoning_part.done', content('done', reasoning)],
   ['response.output_text.delta', content('delta', message, 'delta')],
   ['response.output_text.annotation.added', content('note', message)],
   ['response.output_text.done', content('said', message, 'text')],
@@ -190,7 +195,8 @@ export class ResponsesOrder {
     if (meaning.part !== undefined) {
       const index = indexOf(body, meaning.isSummary === true ? 'summary_index' : 'content_index', name);
       const parts = meaning.isSummary === true ? track.summary : track.content;
-      const state = advance('part', PART, parts[index]?.state ?? 'unseen', meaning.part);
+      const before = parts[index]?.state ?? 'unseen';
+      const state = advance('part', PART, before, partVerb(meaning, meaning.part, before));
       if (meaning.part === 'added' || meaning.part === 'done') stringOf(objectOf(body, 'part', name), 'type', name);
       if (index > parts.length) throw new LifecycleError(subject, `${parts.length} parts`, `part ${index}`, []);
       const part = parts[index];
@@ -214,6 +220,12 @@ export class ResponsesOrder {
     if (track === undefined) throw new LifecycleError('output item', 'unseen', name, ['response.output_item.added']);
     return track;
   }
+}
+
+/** What an event does to its part: text of a summary part that was not announced is `bare`. */
+function partVerb({ isSummary }: Meaning, verb: PartVerb, state: PartState): PartVerb {
+  const isText = verb === 'delta' || verb === 'said';
+  return isSummary === true && isText && (state === 'unseen' || state === 'bare') ? 'bare' : verb;
 }
 
 /**

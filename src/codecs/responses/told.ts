@@ -18,6 +18,8 @@ export interface ToldPart {
   logprobs: JsonObject[];
   isSaid: boolean;
   isClosed: boolean;
+  /** Its beginning was never said, so its end is not, either. */
+  isBare?: true;
 }
 
 export interface ToldItem {
@@ -106,6 +108,7 @@ export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
     else emit('response.reasoning_summary_text.done', { ...place, text: part.text });
   }
   part.isClosed = true;
+  if (part.isBare === true) return;
   const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
   emit(name, { ...place, part: partObject(part) });
 }
@@ -186,15 +189,19 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
   const part = parts[Number(isSummary ? body['summary_index'] : body['content_index'])];
   switch (name) {
     case 'response.content_part.added':
+    case 'response.reasoning_part.added':
     case 'response.reasoning_summary_part.added': {
       const type = isObject(body['part']) ? body['part']['type'] : undefined;
       parts.push(tellPart(isPartType(type) ? type : 'output_text'));
       return;
     }
+    case 'response.reasoning_summary_text.delta':
+      if (part === undefined) parts.push({ ...tellPart('summary_text'), text: String(body['delta']), isBare: true });
+      else part.text = grown(part.text, String(body['delta']));
+      return;
     case 'response.output_text.delta':
     case 'response.refusal.delta':
     case 'response.reasoning_text.delta':
-    case 'response.reasoning_summary_text.delta':
       if (part !== undefined) part.text = grown(part.text, String(body['delta']));
       return;
     case 'response.output_text.annotation.added':
@@ -210,12 +217,13 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       }
       return;
     case 'response.content_part.done':
+    case 'response.reasoning_part.done':
     case 'response.reasoning_summary_part.done':
       if (part !== undefined) part.isClosed = true;
       return;
     case 'response.function_call_arguments.delta':
     case 'response.custom_tool_call_input.delta':
-      item.input += String(body['delta']);
+      item.input = grown(item.input, String(body['delta']));
       return;
     case 'response.function_call_arguments.done':
     case 'response.custom_tool_call_input.done':

@@ -19,7 +19,7 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
-import { refuseForeignMedia } from '../foreign-content.ts';
+import { refuseForeignItem } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 
@@ -105,7 +105,7 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
     case 'reasoning':
       return writeReasoning(item, writer);
     case 'native':
-      refuseForeignMedia(item);
+      refuseForeignItem(item);
       return undefined;
   }
 }

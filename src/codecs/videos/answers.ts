@@ -2,8 +2,9 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
+import { sliceJson } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
-import { readErrorMembers } from '../upstream-error.ts';
+import { readErrorMembers, retryAfterMs } from '../upstream-error.ts';
 import type { Submission, VideoFailure } from './upstream.ts';
 
 /** The body as an object; undefined where it is none. */
@@ -16,9 +17,21 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
   }
 }
 
+/** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
+export function idText(text: string, path: readonly string[]): string | undefined {
+  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
+  return spelled ?? digits;
+}
+
 /** Where the result is, if that is a link that a client can open. */
 export function resultLink(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && /^https?:\/\//i.test(value) && URL.canParse(value) ? value : undefined;
+}
+
+/** The last frame of the video, where the client asked for it (`return_last_frame`). `report` is what the upstream said of its success. */
+export function lastFrameLink(report: JsonValue): string | undefined {
+  const content = isObject(report) ? report['content'] : undefined;
+  return isObject(content) ? resultLink(content['last_frame_url']) : undefined;
 }
 
 /** `{error: {code, message}}` as clients may read it. */
@@ -38,7 +51,9 @@ export function submissionRefusal(answer: UpstreamAnswer): Submission {
   const { status } = answer;
   const error = failureOf(bodyOf(answer), 'upstream_error');
   if (status === 401 || status === 402 || status === 403 || status === 404 || status === 429) {
-    return { said: 'notTaken', error: { code: 'upstream_error', message: 'The upstream did not take the task.' } };
+    const wait = retryAfterMs(answer);
+    const refused = { code: 'upstream_error', message: 'The upstream did not take the task.' };
+    return { said: 'notTaken', error: refused, ...(wait === undefined ? {} : { retryAfterMs: wait }) };
   }
   if (status >= 400 && status < 500 && status !== 408) return { said: 'refused', error };
   return { said: 'unclear', reason: `HTTP ${status}` };

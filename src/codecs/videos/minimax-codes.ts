@@ -1,6 +1,8 @@
 /** `base_resp` of MiniMax: an error inside an HTTP 200, known by its number (protocol notes, "base_resp.status_code"). */
 import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { UpstreamAnswer } from '../codec.ts';
 import { sanitise } from '../sanitise.ts';
+import { bodyOf, idText, submissionRefusal } from './answers.ts';
 import type { Submission, VideoFailure } from './upstream.ts';
 
 /** It will not make this video: sensitive input or output, invalid parameters. */
@@ -14,8 +16,16 @@ export function statusCode(body: JsonObject | undefined): number | undefined {
   return typeof code === 'number' ? code : undefined;
 }
 
+/** The answer to a submission, of either version: an id without an error number, an error number, or an HTTP status. */
+export function readSubmission(answer: UpstreamAnswer): Submission {
+  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
+  const body = bodyOf(answer);
+  const id = body === undefined ? undefined : idText(answer.text, ['task_id']);
+  return (statusCode(body) ?? 0) === 0 && id !== undefined ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
+}
+
 /** What a submission without a task id came to. */
-export function byStatusCode(body: JsonObject | undefined): Submission {
+function byStatusCode(body: JsonObject | undefined): Submission {
   const code = statusCode(body);
   if (code !== undefined && REFUSED.has(code)) return { said: 'refused', error: failureByCode(body) };
   if (code !== undefined && NOT_TAKEN.has(code))
@@ -25,8 +35,9 @@ export function byStatusCode(body: JsonObject | undefined): Submission {
 
 export function failureByCode(body: JsonObject | undefined): VideoFailure {
   const base = body?.['base_resp'];
-  const message = isObject(base) && typeof base['status_msg'] === 'string' ? base['status_msg'] : undefined;
   const code = statusCode(body) ?? 0;
+  // The message of code 0 is "success": it speaks of the query.
+  const message = code !== 0 && isObject(base) && typeof base['status_msg'] === 'string' ? base['status_msg'] : undefined;
   return {
     code: code === 0 ? 'generation_failed' : String(code),
     message: sanitise(message, 'The upstream could not make the video.'),

@@ -2,12 +2,11 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { sliceJson } from '../json-text.ts';
-import { bodyOf, resultLink, submissionRefusal } from './answers.ts';
-import { byStatusCode, failureByCode, statusCode } from './minimax-codes.ts';
+import { bodyOf, idText, resultLink } from './answers.ts';
+import { failureByCode, readSubmission, statusCode } from './minimax-codes.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
-import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
+import type { Progress, VideoCall, VideoUpstream } from './upstream.ts';
 
 const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
   ['prompt_optimizer', boolean],
@@ -61,14 +60,6 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
   return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
 }
 
-function readSubmission(answer: UpstreamAnswer): Submission {
-  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
-  const body = bodyOf(answer);
-  const code = statusCode(body);
-  const id = idText(answer.text, ['task_id']);
-  return (code ?? 0) === 0 && id !== undefined ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
-}
-
 function readProgress(answer: UpstreamAnswer): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
@@ -98,10 +89,4 @@ function readLookup(answer: UpstreamAnswer): Progress {
   const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
   if (!isGood || url === undefined) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
   return { said: 'succeeded', url, report: {} };
-}
-
-/** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */
-function idText(text: string, path: readonly string[]): string | undefined {
-  const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
-  return spelled ?? digits;
 }

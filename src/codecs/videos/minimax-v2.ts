@@ -2,12 +2,12 @@
 import { invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, resultLink, submissionRefusal } from './answers.ts';
+import { bodyOf, failureOf, resultLink } from './answers.ts';
 import { contentOf } from './content.ts';
-import { byStatusCode } from './minimax-codes.ts';
+import { readSubmission } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
-import type { Progress, Submission, VideoCall, VideoUpstream } from './upstream.ts';
+import type { Progress, VideoCall, VideoUpstream } from './upstream.ts';
 
 const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([['extra', object]]);
 
@@ -39,13 +39,6 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
     ...request.providerOptions,
   };
   return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };
-}
-
-function readSubmission(answer: UpstreamAnswer): Submission {
-  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
-  const body = bodyOf(answer);
-  const id = body?.['task_id'];
-  return typeof id === 'string' && id !== '' ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
 }
 
 function readProgress(answer: UpstreamAnswer): Progress {

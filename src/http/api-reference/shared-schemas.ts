@@ -94,7 +94,12 @@ export const SHARED_SCHEMAS = {
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     updated_at: Type.Integer({ description: 'Unix seconds.' }),
     output: Type.Union([
-      Type.Object({ url: Type.String({ description: 'The upstream’s link. It expires: fetch it promptly.' }) }),
+      Type.Object({
+        url: Type.String({ description: 'The upstream’s link. It expires: fetch it promptly.' }),
+        last_frame_url: Type.Optional(
+          Type.String({ description: 'Where `return_last_frame` was asked for and the upstream gave one. It expires, too.' }),
+        ),
+      }),
       Type.Null(),
     ]),
     error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),

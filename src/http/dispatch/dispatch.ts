@@ -15,7 +15,7 @@ import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { type Taken, TakenAnswer } from './taken.ts';
-import { finalError, isTransient, noHealthyUpstream, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -284,10 +284,8 @@ class AttemptLoop<Answer> {
       return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
     }
     if (this.#errors.length === 0) {
-      const { health } = this.#dispatcher;
       const { channels, model, circuit = model } = this.#plan;
-      const waits = channels.map(({ id }) => health.closedForMs(id, circuit));
-      return noHealthyUpstream(Math.max(1000, Math.min(...waits)));
+      return noneFit(channels, circuit, this.#dispatcher.health);
     }
     return finalError(this.#errors);
   }

@@ -1,7 +1,8 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isDeterministic } from '../../codecs/upstream-error.ts';
-import type { Permit } from './health.ts';
+import type { Channel } from '../config/config.ts';
+import type { Health, Permit } from './health.ts';
 
 export type Verdict =
   /** No other Channel can help, or must not be asked: the error is the answer. */
@@ -62,8 +63,12 @@ export function refusesOpaque(error: GatewayError): boolean {
   return OPAQUE_WORDS.test(`${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`);
 }
 
-/** No Channel was even asked: their circuits are open. */
-export function noHealthyUpstream(retryAfterMs: number): GatewayError {
+/** No Channel can even be asked, their circuits are open: says when the first of them may be again. */
+export function noneFit(channels: readonly Channel[], circuit: string, health: Health): GatewayError {
+  return noHealthyUpstream(Math.max(1000, Math.min(...channels.map(({ id }) => health.closedForMs(id, circuit)))));
+}
+
+function noHealthyUpstream(retryAfterMs: number): GatewayError {
   return new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.', { retryAfterMs });
 }
 

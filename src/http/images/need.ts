@@ -5,6 +5,7 @@ import { firstReference, IMAGE_UPSTREAMS, type ImageRequest } from '../../codecs
 import type { Channel, Config, Model } from '../config/config.ts';
 import { channelsOfModel, eligibleChannels } from '../dispatch/candidates.ts';
 import type { Health } from '../dispatch/health.ts';
+import { noneFit } from '../dispatch/verdict.ts';
 
 const ALL_TYPES: ReadonlySet<ChannelType> = new Set(IMAGE_UPSTREAMS.keys());
 /** A text model draws where its Channel turns the image tool on. */
@@ -39,5 +40,5 @@ function typesFor(model: Model): ReadonlySet<ChannelType> {
 /** Known before a stream's 200 goes out: whether any of the Channels would be let through. */
 export function checkAnyFit(channels: readonly Channel[], model: string, health: Health): void {
   if (channels.some(({ id }) => health.isFit(id, model))) return;
-  throw new GatewayError('no_healthy_upstream', 'No upstream of this model is available now.');
+  throw noneFit(channels, model, health);
 }

@@ -13,13 +13,13 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
   const contentType = request.headers['content-type'];
   const boundary = operation === 'edit' ? formBoundary(contentType) : undefined;
   if (boundary === undefined) {
-    if (isForm(contentType)) {
-      const wanted = operation === 'edit' ? 'JSON or multipart/form-data' : 'JSON';
-      throw new GatewayError('unsupported_media_type', `This endpoint takes ${wanted}.`);
-    }
+    if (/^\s*multipart\//i.test(contentType ?? '')) throw unsupported(operation);
     const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
     const bytes = await readBody(request, response, limits, gateway.clock);
     place.weighs(bytes.length);
+    // `curl -d` names every body so: only one that is no object is the form that it is said to be.
+    const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
+    if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
     const { text, json } = parseJsonBody(bytes);
     return readImageJson(operation, text, json);
   }
@@ -34,6 +34,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
   return readImageForm(reader.end());
 }
 
-function isForm(contentType: string | undefined): boolean {
-  return /^\s*(multipart\/|application\/x-www-form-urlencoded)/i.test(contentType ?? '');
+function unsupported(operation: ImageOperation): GatewayError {
+  const wanted = operation === 'edit' ? 'JSON or multipart/form-data' : 'JSON';
+  return new GatewayError('unsupported_media_type', `This endpoint takes ${wanted}.`);
 }

@@ -13,17 +13,13 @@ import { checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
-import { callUpstream } from '../dispatch/call-upstream.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { dispatch, type Target } from '../dispatch/dispatch.ts';
-import { readWhole } from '../dispatch/upstream-body.ts';
-import { isClientGone, toGatewayError } from '../errors.ts';
+import type { Target } from '../dispatch/dispatch.ts';
 import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
-import { Waiting } from '../exchange.ts';
+import { ask, forward } from '../forward.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
-import { Meter } from '../meter.ts';
 import { receiveJson } from '../receive-json.ts';
 import { carriesOpaque, needOf } from '../text/need.ts';
 import type { Asked } from '../text/serve-text.ts';
@@ -31,13 +27,13 @@ import type { Asked } from '../text/serve-text.ts';
 export const compact: Handler = async (call) => {
   const asked = await receive(call);
   try {
-    await forward(call, asked);
+    await compactAsked(call, asked);
   } catch (thrown) {
     throw atClientPath(thrown, asked.own);
   }
 };
 
-async function forward(call: Call, asked: Asked): Promise<void> {
+async function compactAsked(call: Call, asked: Asked): Promise<void> {
   const { gateway, config } = call;
   const { client, upstream } = codecsOf(call);
   const { principal } = asked;
@@ -50,41 +46,16 @@ async function forward(call: Call, asked: Asked): Promise<void> {
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
-  try {
-    const meter = new Meter(call, admitted, { stream: false });
-    await meter.open();
-    try {
-      const taken = await dispatch(
-        {
-          channels,
-          model: request.model,
-          circuit: request.model + COMPACT_SUFFIX,
-          conversation: conversationOf(principal.key.id, request),
-          carriesOpaque: carriesOpaque(request),
-          maxAttempts: config.dispatch.maxAttempts,
-          maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
-          signal: call.gone,
-        },
-        (target) => attempt(target, call, request, upstream, asked),
-        gateway.dispatcher,
-        meter.attempts,
-      );
-      taken.succeeded();
-      meter.took(taken.channel, wireModel(taken.channel, request.model), taken.affinityHit);
-      const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
-      const ending = { status: 200, usage: taken.answer.usage ?? (await counted(request, taken.answer)) };
-      await meter.settleFirst(() => ending);
-      new Waiting(call.response).answer({ status: 200, body: taken.answer.text, headers });
-      meter.words();
-      await meter.settle(ending);
-    } catch (thrown) {
-      const error = toGatewayError(thrown);
-      await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });
-      throw error;
-    }
-  } finally {
-    admitted.reservation.release();
-  }
+  await forward(call, admitted, {
+    channels,
+    model: request.model,
+    circuit: request.model + COMPACT_SUFFIX,
+    conversation: conversationOf(principal.key.id, request),
+    carriesOpaque: carriesOpaque(request),
+    attempt: (target) => attempt(target, call, request, upstream, asked),
+    upstreamModelOf: (channel) => wireModel(channel, request.model),
+    estimate: (answer) => counted(request, answer),
+  });
 }
 
 function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly upstream: UpstreamCodec } {
@@ -119,7 +90,7 @@ async function attempt(
   codec: UpstreamCodec,
   asked: Asked,
 ): Promise<Compaction> {
-  const { gateway, config } = call;
+  const { gateway } = call;
   const { channel, withoutOpaque } = target;
   const model = wireModel(channel, request.model);
   const { path, body, headers } = codec.encodeRequest(request, {
@@ -130,18 +101,11 @@ async function attempt(
     ...(asked.stored === undefined ? {} : { stored: asked.stored(channel.id) }),
     mint: gateway.mint,
   });
-  return await callUpstream(
-    { ...target, channel: atCompact(channel), upstreamModel: model },
-    { path: `${path}/compact`, headers, body },
-    {
-      upstreams: gateway.upstreams,
-      clock: gateway.clock,
-      clientHeaders: call.request.headers,
-      stream: false,
-      decodeError: (answer) => codec.decodeError(answer),
-    },
-    async (head) => readCompaction(await readWhole(head.body, config.limits.answerBytes)),
-  );
+  const outgoing = { path: `${path}/compact`, headers, body };
+  return await ask(call, { ...target, channel: atCompact(channel), upstreamModel: model }, outgoing, {
+    decode: readCompaction,
+    decodeError: (answer) => codec.decodeError(answer),
+  });
 }
 
 /** A path that the operator gave is that of `/responses`: the endpoint is beneath it. */

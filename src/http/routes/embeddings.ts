@@ -6,22 +6,16 @@ import {
   decodeEmbeddingError,
   EMBEDDING_TYPES,
   EMBEDDINGS_PATH,
-  type EmbeddingAnswer,
   type EmbeddingRequest,
   encodeEmbeddingRequest,
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
 import { checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
-import { callUpstream } from '../dispatch/call-upstream.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
-import { dispatch, type Target } from '../dispatch/dispatch.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { readWhole } from '../dispatch/upstream-body.ts';
-import { isClientGone, toGatewayError } from '../errors.ts';
-import { Waiting } from '../exchange.ts';
-import type { Call, Handler } from '../gateway.ts';
-import { Meter } from '../meter.ts';
+import { ask, forward } from '../forward.ts';
+import type { Handler } from '../gateway.ts';
 import { receiveJson } from '../receive-json.ts';
 
 export const embeddings: Handler = async (call) => {
@@ -44,58 +38,18 @@ export const embeddings: Handler = async (call) => {
   });
   const estimate = { input: countTokens(request), output: 0 };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
-  try {
-    const meter = new Meter(call, admitted, { stream: false });
-    await meter.open();
-    try {
-      const taken = await dispatch(
-        {
-          channels,
-          model: request.model,
-          carriesOpaque: false,
-          maxAttempts: config.dispatch.maxAttempts,
-          maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
-          signal: call.gone,
-        },
-        (target) => attempt(target, request, call),
-        gateway.dispatcher,
-        meter.attempts,
-      );
-      taken.succeeded();
-      meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
-      const headers = config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
-      const ending = { status: 200, usage: taken.answer.usage ?? estimated(request) };
-      await meter.settleFirst(() => ending);
-      new Waiting(call.response).answer({ status: 200, body: taken.answer.body, headers });
-      meter.words();
-      await meter.settle(ending);
-    } catch (thrown) {
-      const error = toGatewayError(thrown);
-      await meter.settle({ status: error.status, error, clientGone: isClientGone(error) });
-      throw error;
-    }
-  } finally {
-    admitted.reservation.release();
-  }
-};
-
-async function attempt(target: Target, request: EmbeddingRequest, call: Call): Promise<EmbeddingAnswer> {
-  const { gateway, config } = call;
-  const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
-  return await callUpstream(
-    target,
-    { path: EMBEDDINGS_PATH, headers: {}, body },
-    {
-      upstreams: gateway.upstreams,
-      clock: gateway.clock,
-      clientHeaders: call.request.headers,
-      stream: false,
-      ...(call.trace === undefined ? {} : { trace: call.trace }),
-      decodeError: decodeEmbeddingError,
+  const codec = { decode: (answer: string) => decodeEmbeddingAnswer(answer, request), decodeError: decodeEmbeddingError };
+  await forward(call, admitted, {
+    channels,
+    model: request.model,
+    carriesOpaque: false,
+    attempt(target) {
+      const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
+      return ask(call, target, { path: EMBEDDINGS_PATH, headers: {}, body }, codec);
     },
-    async (head) => decodeEmbeddingAnswer(await readWhole(head.body, config.limits.answerBytes), request),
-  );
-}
+    estimate: () => estimated(request),
+  });
+};
 
 const CHARS_A_TOKEN = 4;
 

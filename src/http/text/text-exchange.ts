@@ -4,6 +4,7 @@
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
+import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
 import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
@@ -17,6 +18,7 @@ import type { Committed, Reply } from '../exchange.ts';
 import type { Asking } from '../gateway.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { type Ending, Meter } from '../meter.ts';
+import { noteAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { failureFrames, relay } from './relay.ts';
 import type { Asked } from './serve-text.ts';
@@ -107,6 +109,7 @@ export class TextExchange {
       await this.#meter.settleFirst(() => ending);
       this.#reply.answer({ status: 200, body, headers });
       this.#meter.words();
+      noteAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
       await this.#meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
@@ -148,6 +151,7 @@ export class TextExchange {
     }
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
+    noteAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
     const usage = this.#streamUsage(taken.answer, failure);
     const settled = this.#meter.settle(endingOf(failure, usage instanceof Promise ? await usage : usage));
     if (settled !== undefined) await settled;
@@ -248,7 +252,7 @@ export class TextExchange {
     const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
     const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
     if (!ours) return said.usage;
-    const whole = () => said.whole({ status: 'cancelled', error: failure ?? clientGone() });
+    const whole = () => said.whole(cancelledBy(failure));
     if (isFinal) return completedUsage(said.usage, this.#request, whole);
     return countedUsage(this.#request, whole()).then((counted) => ({ ...counted, ...onlyInput(said.usage) }));
   }
@@ -261,6 +265,11 @@ function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): 
     ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** How an answer without an ending of its own ended. */
+function cancelledBy(failure: GatewayError | undefined): Outcome {
+  return { status: 'cancelled', error: failure ?? clientGone() };
 }
 
 /** An early usage report knows the input; what it says of the output is a placeholder. */

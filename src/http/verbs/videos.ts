@@ -2,6 +2,7 @@
  * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]`: the operator's view of video tasks, and the
  * word about one whose outcome nobody knows. A resolution settles or refunds in the same transaction and is journaled.
  */
+import { parseJson } from '../../codecs/canonical/json.ts';
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
 import { argument, oneLine, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
@@ -34,7 +35,7 @@ async function list(context: VerbContext): Promise<number> {
     `$${formatUsd(task.frozenNanos)}`,
     task.keyId,
   ]);
-  report(context, tasks, table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
+  report(context, tasks.map(shown), table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
   return 0;
 }
 
@@ -42,7 +43,7 @@ async function show(context: VerbContext): Promise<number> {
   const id = argument(context, 1, 'ID');
   const task = await (await context.store()).videos.inspect(id);
   if (task === undefined) throw new RefusedError(`there is no video task ${id}`);
-  report(context, task, describe(task));
+  report(context, shown(task), describe(task));
   return 0;
 }
 
@@ -76,8 +77,19 @@ async function resolve(context: VerbContext): Promise<number> {
       refusal.reason === 'illegal' ? `the task is ${refusal.task.state}, not unknown` : `there is no video task ${id}`,
     );
   }
-  report(context, changed.value, describe(changed.value));
+  report(context, shown(changed.value), describe(changed.value));
   return 0;
+}
+
+/** The record in words that scripts may rely on: money in USD, the request and the upstream's report as the objects that they are. */
+function shown(task: VideoTask): object {
+  const { frozenNanos, requestJson, number: _number, ...facts } = task;
+  const said = new Map<string, unknown>(Object.entries(facts));
+  said.delete('leaseToken');
+  said.set('price', formatUsd(frozenNanos)).set('request', parseJson(requestJson));
+  if (task.state === 'succeeded' && task.detailsJson !== undefined) said.set('details', parseJson(task.detailsJson));
+  said.delete('detailsJson');
+  return Object.fromEntries(said);
 }
 
 function isState(word: string): word is VideoState {

@@ -23,15 +23,20 @@ export interface Asking {
   readonly pollDeadlineS?: number;
 }
 
-/** Undefined when this Channel certainly took nothing, and the next may be tried. */
+/** This Channel certainly took nothing: the next may be tried, or this one again after the time that it named. */
+export interface Passed {
+  readonly event: 'pass';
+  readonly retryAfterMs?: number;
+}
+
 export function afterSubmission(
   result: CallResult,
   request: VideoRequest,
   { codec, pollIntervalMs, pollDeadlineS }: Asking,
   { nowMs, jitter }: Moment,
-): VideoChange | undefined {
+): VideoChange | Passed {
   if (!result.answered) {
-    if (!result.sent) return undefined;
+    if (!result.sent) return { event: 'pass' };
     return { event: 'lose', why: `the answer to the submission was lost: ${result.reason}` };
   }
   const submission = codec.readSubmission(result.answer);
@@ -44,7 +49,7 @@ export function afterSubmission(
     case 'refused':
       return { event: 'fail', error: submission.error };
     case 'notTaken':
-      return undefined;
+      return { event: 'pass', ...(submission.retryAfterMs === undefined ? {} : { retryAfterMs: submission.retryAfterMs }) };
     case 'unclear':
       return { event: 'lose', why: `the answer to the submission was unclear: ${submission.reason}` };
   }

@@ -1,6 +1,8 @@
 /** A video task as its owner reads it (design: "video task"). Upstream ids, Channels and the request stay inside. */
+import { parseJson } from '../../codecs/canonical/json.ts';
+import { lastFrameLink } from '../../codecs/videos/answers.ts';
 import { formatUsd } from '../../store/money.ts';
-import type { VideoTask } from '../../store/videos.ts';
+import type { VideoTask, VideoTaskIn } from '../../store/videos.ts';
 
 const BILLING: Readonly<Record<VideoTask['state'], 'held' | 'settled' | 'refunded'>> = {
   queued: 'held',
@@ -12,6 +14,11 @@ const BILLING: Readonly<Record<VideoTask['state'], 'held' | 'settled' | 'refunde
   cancelled: 'refunded',
 };
 
+interface Output {
+  readonly url: string;
+  readonly last_frame_url?: string;
+}
+
 export interface TaskView {
   readonly id: string;
   readonly object: 'video';
@@ -20,7 +27,7 @@ export interface TaskView {
   /** Unix seconds. */
   readonly created_at: number;
   readonly updated_at: number;
-  readonly output: { readonly url: string } | null;
+  readonly output: Output | null;
   readonly error: { readonly code: string; readonly message: string } | null;
   readonly billing: { readonly status: string; readonly currency: 'USD'; readonly frozen: string; readonly charged: string };
 }
@@ -34,7 +41,7 @@ export function taskView(task: VideoTask): TaskView {
     status: task.state,
     created_at: Math.floor(task.createdAtMs / 1000),
     updated_at: Math.floor(task.updatedAtMs / 1000),
-    output: task.state === 'succeeded' ? { url: task.outputUrl } : null,
+    output: task.state === 'succeeded' ? outputOf(task) : null,
     error: task.state === 'failed' ? { code: task.error.code, message: task.error.message } : null,
     billing: {
       status: billing,
@@ -43,6 +50,11 @@ export function taskView(task: VideoTask): TaskView {
       charged: formatUsd(billing === 'settled' ? task.frozenNanos : 0n),
     },
   };
+}
+
+function outputOf({ outputUrl, detailsJson }: VideoTaskIn<'succeeded'>): Output {
+  const lastFrame = detailsJson === undefined ? undefined : lastFrameLink(parseJson(detailsJson));
+  return { url: outputUrl, ...(lastFrame === undefined ? {} : { last_frame_url: lastFrame }) };
 }
 
 /** The task as it was when it was created: a repeated creation is answered with the very same 202. */

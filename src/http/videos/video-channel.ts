@@ -73,8 +73,9 @@ export async function callVideoUpstream(route: VideoRoute, call: VideoCall, opti
       upstreamModel: route.upstreamModel,
       method: call.method,
     });
+    const receivedAtMs = options.clock.now();
     const text = await readWhole(head.body, MAX_ANSWER_BYTES);
-    return { answered: true, answer: { status: head.status, headers: head.headers, text } };
+    return { answered: true, answer: { status: head.status, headers: head.headers, text, receivedAtMs } };
   } catch (thrown) {
     return { answered: false, sent: !neverSent(thrown), reason: thrown instanceof Error ? thrown.message : String(thrown) };
   } finally {

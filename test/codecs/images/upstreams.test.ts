@@ -168,6 +168,17 @@ test('router stream: its spelling becomes the client’s', () => {
   });
 });
 
+test('usage is billed under whichever names an upstream reports it', () => {
+  const chat = { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 };
+  const images = { input_tokens: 5, output_tokens: 7, total_tokens: 12 };
+  for (const to of [native, router]) {
+    for (const usage of [chat, images]) {
+      const { billed } = to.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage })).usage ?? {};
+      assert.deepEqual([billed?.input, billed?.output, billed?.imageOutput], [5, 7, 7], JSON.stringify(usage));
+    }
+  }
+});
+
 const item = (changes: object = {}) => ({
   id: 'ig_1',
   type: 'image_generation_call',

@@ -80,6 +80,10 @@ const ANSWERS: Record<ResponseFeature, Said> = {
   'function call signature': { items: [call({ opaque: { owner, value: PROBE } })], sign: sealed },
   'custom tool call': { items: [call({ flavour: 'custom', input: PROBE, tool: { name: 'f' } })] },
   image: { items: [media('image', 'image/png')], sign: data },
+  'image signature': {
+    items: [{ ...media('image', 'image/png'), opaque: { owner, value: PROBE, form: 'inlineData' } } as OutputItem],
+    sign: sealed,
+  },
   audio: { items: [media('audio', 'audio/wav')], sign: data },
   file: { items: [media('file', 'application/pdf')], sign: data },
   'native item': { items: [{ kind: 'native', dialect: 'gemini', body: { a: PROBE } }, text('x')] },

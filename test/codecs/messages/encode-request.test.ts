@@ -43,6 +43,41 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
+test('white space that the vendor refuses is left out: alone in a turn or of the user, and at the very end', () => {
+  const body = encodeFor({
+    items: [
+      text('system', ' \n'),
+      text('user', 'x'),
+      text('assistant', '\n\n'),
+      call('a', '{}'),
+      result('a', 'r'),
+      text('user', ' '),
+      text('assistant', 'y'),
+      text('assistant', ' '),
+      { kind: 'refusal', text: ' z\n' },
+    ],
+    tools: [tool],
+  });
+  assert.equal(body['system'], undefined);
+  assert.deepEqual(body['messages'], [
+    { role: 'user', content: [{ type: 'text', text: 'x' }] },
+    { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input: {} }] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'text', text: 'r' }] }] },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'y' },
+        { type: 'text', text: ' ' },
+        { type: 'text', text: ' z' },
+      ],
+    },
+  ]);
+});
+
+test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
+  refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
+});
+
 test('system text is hoisted; what comes later stays in its place, marked', () => {
   const body = encodeFor({
     items: [text('system', 'A'), text('developer', 'B'), text('user', 'x'), text('assistant', 'y'), text('developer', 'C')],

@@ -153,9 +153,18 @@ test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the f
     const refused = answer({ task_id: '', base_resp: { status_code: Number(code), status_msg: 'no' } });
     for (const upstream of [minimaxVideoV1, minimaxVideoV2]) assert.equal(upstream.readSubmission(refused).said, word, code);
   }
-  assert.deepEqual(minimaxVideoV1.readSubmission(answer({ task_id: '10', base_resp: { status_code: 0 } })), {
-    said: 'accepted',
-    upstreamId: '10',
+  for (const upstream of [minimaxVideoV1, minimaxVideoV2]) {
+    const accepted = (text: string) => upstream.readSubmission(answer(text));
+    for (const base of ['', ',"base_resp":{"status_code":0}']) {
+      assert.deepEqual(accepted(`{"task_id":"10"${base}}`), { said: 'accepted', upstreamId: '10' });
+      assert.deepEqual(accepted(`{"task_id":9007199254740993${base}}`), { said: 'accepted', upstreamId: '9007199254740993' });
+    }
+    assert.equal(accepted('{"task_id":"10","base_resp":{"status_code":2013}}').said, 'refused');
+  }
+  const failed = minimaxVideoV1.readProgress(answer({ status: 'Fail', base_resp: { status_code: 0, status_msg: 'success' } }));
+  assert.deepEqual(failed, {
+    said: 'failed',
+    error: { code: 'generation_failed', message: 'The upstream could not make the video.' },
   });
   const progress = minimaxVideoV1.readProgress(
     answer('{"task_id":"10","status":"Success","file_id":9007199254740993,"base_resp":{"status_code":0}}'),

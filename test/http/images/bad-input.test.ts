@@ -64,6 +64,7 @@ const EDITS: readonly (readonly [string, object, string])[] = [
   ['an image that is no object', { images: [dataUrl()] }, 'images[0]'],
   ['a file: URL', { images: [{ image_url: 'file:///etc/passwd' }] }, 'images[0].image_url'],
   ['a broken data URL', { images: [{ image_url: 'data:image/png;base64,$$$' }] }, 'images[0].image_url'],
+  ['a data URL that is not Base64', { images: [{ image_url: 'data:image/svg+xml,%3Csvg%2F%3E' }] }, 'images[0].image_url'],
   ['an empty data URL', { images: [{ image_url: 'data:image/png;base64,' }] }, 'images[0].image_url'],
   ['a mask with both', { mask: { image_url: dataUrl(), file_id: 'f' } }, 'mask'],
   ['two masks', { mask: [{ file_id: 'a' }, { file_id: 'b' }] }, 'mask'],
@@ -164,6 +165,13 @@ test('form where only JSON is taken: 415', async () => {
     });
     await refused(response, { status: 415, code: 'unsupported_media_type', param: null });
   }
+});
+
+test('JSON that `curl -d` calls a form is taken for what it is, as by the other endpoints', async () => {
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = JSON.stringify({ model: 'native', prompt: 'x' });
+  const response = await place.gateway.post('/v1/images/generations', body, { headers });
+  assert.equal(response.status, 200, await response.text());
 });
 
 test('F24: a form over the limit is 413, and the connection says so while it is still being sent', async () => {

@@ -201,3 +201,18 @@ test('every alias serves, and an empty wallet is refused before anything is sent
   assert.equal(upstream.requests.length, sent);
   await upstream.close();
 });
+
+test('with every circuit open a stream is refused like any other request, with the time to come again', async () => {
+  const upstream = await fakeUpstream(
+    rawAnswer(404, { 'content-type': 'application/json' }, '{"error":{"message":"no such model"}}'),
+  );
+  await using gateway = await testGateway({ ...file(upstream.url), health: { failures: 1 } });
+  assert.equal((await ask(gateway)).status, 502);
+  for (const stream of [false, true]) {
+    const refused = await ask(gateway, { stream });
+    assert.equal(refused.status, 503);
+    assert.ok(Number(refused.headers.get('retry-after')) > 1, `stream: ${stream}`);
+    await refused.text();
+  }
+  await upstream.close();
+});

@@ -85,6 +85,20 @@ test('an exchange with one failed attempt: three spans of the client’s own tra
   assert.doesNotMatch(JSON.stringify(spans), /secret/, 'names and counts, no content');
 });
 
+test('a compaction is traced like any other exchange', async (t) => {
+  const { url, spans } = await collector(t);
+  const well = await fakeUpstream(jsonAnswer(200, { object: 'response.compaction', output: [] }));
+  t.after(() => well.close());
+  {
+    const channels = [channel(well.url, { type: 'responses' })];
+    await using gateway = await testGateway({ channels, models: MODELS, tracing: { endpoint: url } });
+    assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'hi' })).status, 200);
+  }
+  const attempt = spans.find(({ kind }) => kind === 3);
+  assert.ok(attempt !== undefined);
+  assert.equal(well.requests[0]?.headers.get('traceparent'), `00-${attempt.traceId}-${attempt.spanId}-01`);
+});
+
 test('a collector that refuses, and one that is not there, cost spans and no request', async (t) => {
   const { url } = await collector(t, 500);
   const well = await fakeUpstream(sayMessages('fine'));

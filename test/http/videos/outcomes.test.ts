@@ -55,8 +55,11 @@ test('a submission: accepted with the deadline of the upstream, of the request, 
   assert.deepEqual(withDeadline, { ...plain, deadlineAtMs: NOW + 60_000 });
 
   assert.equal(afterSubmission(answered({ error: { code: 'Bad' } }, 400), request(), asking, moment)?.event, 'fail');
-  assert.equal(afterSubmission(answered({}, 429), request(), asking, moment), undefined, 'the next Channel may take it');
-  assert.equal(afterSubmission({ answered: false, sent: false, reason: 'refused' }, request(), asking, moment), undefined);
+  const pass = { event: 'pass' };
+  assert.deepEqual(afterSubmission(answered({}, 429), request(), asking, moment), pass, 'the next Channel may take it');
+  assert.deepEqual(afterSubmission({ answered: false, sent: false, reason: 'refused' }, request(), asking, moment), pass);
+  const busy: CallResult = { answered: true, answer: { status: 429, headers: { 'retry-after': '2' }, text: '' } };
+  assert.deepEqual(afterSubmission(busy, request(), asking, moment), { ...pass, retryAfterMs: 2_000 });
   assert.equal(afterSubmission({ answered: false, sent: true, reason: 'cut' }, request(), asking, moment)?.event, 'lose');
   assert.equal(afterSubmission(answered({}, 500), request(), asking, moment)?.event, 'lose');
 });

@@ -138,14 +138,19 @@ export class VideoGateway {
   }
 
   /** Runs a verb of the command line on the open store. */
-  verb(verb: Verb, args: readonly string[], options: Record<string, string> = {}): Promise<number> {
+  verb(
+    verb: Verb,
+    args: readonly string[],
+    options: Record<string, string> = {},
+    print: (text: string) => void = () => undefined,
+  ): Promise<number> {
     return verb({
       args,
       options,
       json: true,
       clock: systemClock,
       mint: (prefix) => `${prefix}${randomBytes(16).toString('hex')}`,
-      print: () => undefined,
+      print,
       readFile: () => {
         throw new Error('no file is needed');
       },

@@ -53,6 +53,43 @@ test('what was accepted stays so, whatever the key may by now: its 202 comes aga
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
 });
 
+test('a last frame that was asked for is in the result, and none that was not', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const plain = await gateway.create(BODY, 'plain');
+  const asked = await gateway.create({ ...BODY, provider_options: { return_last_frame: true } }, 'asked');
+  const output = async (id: string) => (await gateway.until(id, 'succeeded')).body.output;
+  assert.deepEqual(Object.keys(await output(plain.body.id)), ['url']);
+  assert.match((await output(asked.body.id)).last_frame_url, /^http.+\.png$/);
+});
+
+const busy = (headers: Readonly<Record<string, string>>) => ({
+  match: ({ method }: { readonly method: string }) => method === 'POST',
+  faults: [{ type: 'status' as const, status: 429, headers }],
+});
+
+test('a Channel that names a short wait is asked again when no other takes the task', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue(busy({ 'retry-after-ms': '30' }), busy({ 'retry-after-ms': '5' }));
+  const { body } = await gateway.create(BODY, 'busy');
+  await gateway.until(body.id, 'succeeded');
+  assert.equal(gateway.submissions(), 3);
+});
+
+test('a Channel that names a long wait, or none, is not waited for, and one that is always busy not for ever', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  for (const headers of [{ 'retry-after': '60' }, {}]) {
+    const before = gateway.submissions();
+    gateway.simulator.enqueue(busy(headers));
+    const { body } = await gateway.create(BODY, JSON.stringify(headers));
+    assert.equal((await gateway.until(body.id, 'failed')).body.billing.status, 'refunded');
+    assert.equal(gateway.submissions() - before, 1);
+  }
+  gateway.simulator.enqueue({ ...busy({ 'retry-after-ms': '1' }), times: 100 });
+  const { body } = await gateway.create(BODY, 'always');
+  assert.equal((await gateway.until(body.id, 'failed')).body.error.code, 'upstream_error');
+  assert.equal(gateway.submissions(), 2 + 6);
+});
+
 test('an explicit failure of the upstream refunds once', async (t) => {
   const gateway = await VideoGateway.start(t, {
     video: { queueMs: 1, runMs: 1, outcome: 'failed', code: 'OutputVideoSensitiveContentDetected', message: 'no' },
@@ -258,6 +295,14 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   const bad = await gateway.create(BODY, 'bad');
   await gateway.until(bad.body.id, 'unknown');
   assert.equal(await gateway.verb(videosVerb, []), 0, 'the verb alone lists');
+  const printed: string[] = [];
+  await gateway.verb(videosVerb, ['show', good.body.id], {}, (text) => printed.push(text));
+  const { price, request, ...record } = JSON.parse(printed.join(''));
+  assert.deepEqual([price, request.model, record.state], ['0.50', 'ark', 'unknown']);
+  assert.deepEqual(
+    Object.keys(record).filter((name) => /nanos|json|token|number/i.test(name)),
+    [],
+  );
   for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
     await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);

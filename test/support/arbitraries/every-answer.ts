@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
+import { featuresOfAnswer } from '../../../src/codecs/canonical/answer-features.ts';
 import type { ResponseFeature } from '../../../src/codecs/canonical/features.ts';
 import type { Citation, Media, OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
@@ -47,6 +48,12 @@ function rareItem(owner: Owner): fc.Arbitrary<OutputItem> {
       }),
     },
     { weight: 1, arbitrary: media('image', 'image/png') },
+    {
+      weight: 1,
+      arbitrary: media('image', 'image/png').map(
+        (item) => ({ ...item, opaque: { owner, value: 'SECRET', form: 'inlineData' } }) as OutputItem,
+      ),
+    },
     { weight: 1, arbitrary: media('audio', 'audio/wav') },
     { weight: 1, arbitrary: media('file', 'application/pdf') },
   );
@@ -113,75 +120,8 @@ export function everyEventsOf(said: EveryAnswer, cuts: readonly number[], interl
   return events;
 }
 
-export function featuresOf({ items, usage, outcome: end, nativeEvent }: EveryAnswer): ReadonlySet<ResponseFeature> {
-  const found = new Set<ResponseFeature>(items.flatMap(featuresOfItem));
-  if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
-  if (nativeEvent !== undefined) found.add(nativeEvent);
-  for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
-  found.add(featureOfEnd(end));
+export function featuresOf(answer: EveryAnswer): ReadonlySet<ResponseFeature> {
+  const found = new Set(featuresOfAnswer(answer));
+  if (answer.nativeEvent !== undefined) found.add(answer.nativeEvent);
   return found;
-}
-
-function featuresOfItem(item: OutputItem): ResponseFeature[] {
-  switch (item.kind) {
-    case 'text': {
-      const cited = item.citations.map((citation): ResponseFeature => {
-        if (citation.kind === 'native') return 'native citation';
-        return citation.start === undefined ? 'url citation without position' : 'url citation with position';
-      });
-      return [
-        'text',
-        ...cited,
-        ...(item.phase === undefined ? [] : (['text phase'] as const)),
-        ...(item.logprobs === undefined ? [] : (['logprobs'] as const)),
-        ...(item.opaque === undefined ? [] : (['text signature'] as const)),
-      ];
-    }
-    case 'refusal':
-      return ['refusal'];
-    case 'reasoning':
-      return [
-        ...(item.raw === undefined ? [] : (['reasoning: raw text'] as const)),
-        ...(item.summary === undefined ? [] : (['reasoning: summary'] as const)),
-        ...(item.opaque === undefined
-          ? []
-          : ([item.opaque.form === 'redacted' ? 'reasoning: redacted' : 'reasoning: opaque'] as const)),
-      ];
-    case 'toolCall':
-      return [
-        item.flavour === 'custom' ? 'custom tool call' : 'function call',
-        ...(item.tool.namespace === undefined ? [] : (['function call: namespace'] as const)),
-        ...(item.opaque === undefined ? [] : (['function call signature'] as const)),
-      ];
-    case 'media':
-      return [item.media.type];
-    case 'native':
-      return ['native item'];
-  }
-}
-
-function featuresOfUsage(usage: Usage): ResponseFeature[] {
-  return [
-    ...((usage.cacheRead ?? 0) > 0 ? (['usage: cache'] as const) : []),
-    ...((usage.reasoning ?? 0) > 0 ? (['usage: reasoning'] as const) : []),
-    ...(usage.extra === undefined ? [] : (['usage: iterations'] as const)),
-    ...(usage.native === undefined ? [] : (['usage: unknown members'] as const)),
-    ...(usage.serviceTier === undefined ? [] : (['service tier'] as const)),
-  ];
-}
-
-const CUTS: Readonly<Record<IncompleteReason, ResponseFeature>> = {
-  max_output: 'incomplete: max output',
-  content_filter: 'incomplete: content filter',
-  context_window: 'incomplete: context window',
-  pause: 'incomplete: pause',
-  compaction: 'incomplete: compaction',
-  other: 'incomplete: max output',
-};
-
-function featureOfEnd(end: Outcome): ResponseFeature {
-  if (end.status === 'incomplete') return CUTS[end.reason];
-  if (end.status !== 'completed') return end.status === 'failed' ? 'failed with partial output' : 'cancelled';
-  if (end.stop === 'end') return 'text';
-  return end.stop === 'toolUse' ? 'completed: tool use' : 'completed: stop sequence';
 }

@@ -1,0 +1,43 @@
+/** What a client's dialect leaves out of an answer is named in the log, streamed or whole; nothing is left out within one dialect. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { endMessage, fakeUpstream, jsonAnswer, openStream, startMessage, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const thought = { type: 'thinking', thinking: 'hm', signature: 'c2ln' };
+
+test('losses of an answer are named, as those of a request are', async (t) => {
+  const upstream = await fakeUpstream((request) => {
+    if (!request.body.includes('"stream":true')) {
+      const said = { ...wholeMessage('yes'), content: [thought, { type: 'text', text: 'yes' }] };
+      return jsonAnswer(200, said)(request);
+    }
+    const stream = openStream(request.socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'y' } });
+    stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
+    stream.event('content_block_start', {
+      type: 'content_block_start',
+      index: 1,
+      content_block: { type: 'redacted_thinking', data: 'eA==' },
+    });
+    stream.event('content_block_stop', { type: 'content_block_stop', index: 1 });
+    endMessage({ ...stream, event: (name, data) => (name === 'content_block_stop' ? undefined : stream.event(name, data)) });
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const lossesOf = async (path: string, body: object): Promise<string[][]> => {
+    const before = gateway.logLines.length;
+    assert.equal((await (await gateway.post(path, body)).text()).includes('error'), false);
+    await eventually(() => gateway.logLines.slice(before).some((line) => line.includes('"exchange"')));
+    const lines = gateway.logLines.slice(before).map((line) => JSON.parse(line));
+    return lines.flatMap(({ answer_losses: losses }) => (losses === undefined ? [] : [losses]));
+  };
+  const asked = { model: 'm', prompt: 'hi' };
+  const [whole] = await lossesOf('/v1/completions', asked);
+  assert.ok(whole?.includes('reasoning: summary') && whole.includes('reasoning: opaque'), String(whole));
+  const [streamed] = await lossesOf('/v1/completions', { ...asked, stream: true });
+  assert.ok(streamed?.includes('reasoning: redacted'), String(streamed));
+  assert.deepEqual(await lossesOf('/v1/messages', ask()), []);
+  assert.deepEqual(await lossesOf('/v1/messages', ask({ stream: true })), []);
+});
