@@ -10,7 +10,7 @@ import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
-import type { CanonicalRequest } from './canonical/request.ts';
+import type { CanonicalRequest, SentRequest } from './canonical/request.ts';
 import type { ToolNames } from './tool-names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
@@ -38,7 +38,7 @@ export interface ResponseContext {
   readonly createdAt: number;
   /** Unix seconds at the moment of the call, for members that say when an answer was complete. Absent: they stay unsaid. */
   readonly now?: () => number;
-  readonly request: CanonicalRequest;
+  readonly request: SentRequest;
   /** The upstream that is answering. */
   readonly owner: Owner;
   /** Turns an opaque value into an envelope (`mz2.…`). */
@@ -110,7 +110,7 @@ export interface UpstreamRequest {
 
 export interface DecodeContext {
   readonly owner: Owner;
-  readonly request: CanonicalRequest;
+  readonly request: SentRequest;
   readonly toolNames: ToolNames;
   readonly options: CodecOptions;
   readonly mint: Mint;

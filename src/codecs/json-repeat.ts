@@ -46,7 +46,8 @@ const PATIENCE = 16;
  */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];
-  readonly #changing = new Set<JsonPath>();
+  /** Made for the first that does. */
+  #changing: Set<JsonPath> | undefined;
   #latest: JsonValue = null;
   #shape: JsonShape | undefined;
   #misses = 0;
@@ -90,8 +91,11 @@ export class JsonRepeats {
 
   #changes(path: JsonPath, count: number): boolean {
     const before = valueAt(this.#latest, path);
-    if (typeof before === 'number' && before !== count) this.#changing.add(path);
-    return this.#changing.has(path);
+    if (typeof before === 'number' && before !== count) {
+      this.#changing ??= new Set();
+      this.#changing.add(path);
+    }
+    return this.#changing?.has(path) === true;
   }
 }
 
@@ -193,20 +197,28 @@ export function fill(literals: readonly string[], raws: readonly string[]): stri
 
 function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
   if (paths.length === 0) return undefined;
-  const holes: Hole[] = [];
+  const found: Hole[] = [];
   for (const path of paths) {
     const span = spanOf(text, path);
-    if (span !== undefined) holes.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
+    if (span !== undefined) found.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
-  holes.sort((a, b) => a.start - b.start);
+  // A copy has no room for more.
+  const holes = found.toSorted((a, b) => a.start - b.start);
+  // The shape stays, and a slice would keep the whole batch that the text came in.
+  const own = ownCopy(text);
   const literals: string[] = [];
   let cursor = 0;
   for (const { start, end } of holes) {
-    literals.push(text.slice(cursor, start));
+    literals.push(own.slice(cursor, start));
     cursor = end;
   }
-  literals.push(text.slice(cursor));
-  return { text, json, holes, literals };
+  literals.push(own.slice(cursor));
+  return { text: own, json, holes, literals: literals.slice() };
+}
+
+/** V8 has no other way to say it. */
+function ownCopy(text: string): string {
+  return JSON.parse(JSON.stringify(text));
 }
 
 function isCount(value: JsonValue | undefined): value is number {

@@ -6,7 +6,7 @@
 import type { CanonicalEvent, Step } from './canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem, ToolName } from './canonical/item.ts';
 import { isObject, type JsonValue, parseJson } from './canonical/json.ts';
-import type { CanonicalRequest, Tool } from './canonical/request.ts';
+import type { SentRequest, Tool } from './canonical/request.ts';
 import type { Dialect } from './canonical/dialect.ts';
 import type { DecodeContext, EventDecoder, Frame } from './codec.ts';
 import { jsonSlicer } from './json-text.ts';
@@ -24,7 +24,7 @@ export function expandedStep(step: Step, dialect: Dialect, context: DecodeContex
   return mayHold(context.request, dialect) ? new Expansion(context).step(step) : step;
 }
 
-function mayHold(request: CanonicalRequest, dialect: Dialect): boolean {
+function mayHold(request: SentRequest, dialect: Dialect): boolean {
   if (request.dialect === dialect || request.tools.length === 0) return false;
   return !request.tools.some((tool) => tool.kind !== 'native' && WRAPPERS.has(tool.tool.name));
 }

@@ -30,10 +30,34 @@ const SEPARATOR = '__';
  * `namespace__name`; what is still too long or taken gets a hash suffix.
  */
 export function nameTools(tools: Iterable<ToolName>, rule: NameRule): ToolNames {
+  const list = [...tools];
+  if (list.length === 0) return new UndeclaredNames(rule);
+  return declaredNames(list, rule);
+}
+
+/** Most requests declare no tools: an open stream then keeps no tables of them. */
+class UndeclaredNames implements ToolNames {
+  readonly #rule: NameRule;
+  #named: ToolNames | undefined;
+
+  constructor(rule: NameRule) {
+    this.#rule = rule;
+  }
+
+  toWire(tool: ToolName): string {
+    this.#named ??= declaredNames([], this.#rule);
+    return this.#named.toWire(tool);
+  }
+
+  fromWire(name: string): ToolName {
+    return this.#named?.fromWire(name) ?? { name };
+  }
+}
+
+function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
   const wireByTool = new Map<string, string>();
   const toolByWire = new Map<string, ToolName>();
   const plainNames = new Map<string, number>();
-  const list = [...tools];
   for (const key of new Set(list.map(keyOf))) {
     const name = key.slice(key.indexOf('\n') + 1);
     plainNames.set(name, (plainNames.get(name) ?? 0) + 1);

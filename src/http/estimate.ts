@@ -4,7 +4,7 @@
  */
 import type { Whole } from '../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../codecs/canonical/item.ts';
-import type { CanonicalRequest } from '../codecs/canonical/request.ts';
+import type { CanonicalRequest, SentRequest } from '../codecs/canonical/request.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import type { Model } from './config/config.ts';
 
@@ -91,11 +91,7 @@ async function countTokens(text: string): Promise<number> {
 }
 
 /** A report with what it leaves out counted and flagged (known failure U3: fill only the missing parts). */
-export function completedUsage(
-  reported: Usage | undefined,
-  request: CanonicalRequest,
-  whole: () => Whole,
-): Usage | Promise<Usage> {
+export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(request, whole());
   const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
   const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
@@ -113,7 +109,7 @@ async function withCounted(reported: Usage, knowsInput: boolean, counting: Promi
 }
 
 /** Usage of an answer that reported none: what was asked and what was said, counted and flagged. */
-export async function countedUsage(request: CanonicalRequest, whole: Whole): Promise<Usage> {
+export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
   const texts: string[] = [];
   const reasoning: string[] = [];
   let media = 0;

@@ -64,7 +64,7 @@ export class KeySlots {
     // Its `close` will not come again.
     if (call.gone.aborted) throw clientGone();
     const place = this.take(keyId, mostBytes(call.request, maxBytes), call.config.limits.key);
-    call.response.once('close', place.release);
+    call.response.on('close', place.release);
     return place;
   }
 }

@@ -34,7 +34,6 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
 
   push(input: A, out: C[]): void {
     if (this.ended) return;
-    this.#between.length = 0;
     try {
       this.#first.push(input, this.#between);
     } catch (reason) {
@@ -47,7 +46,6 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
 
   end(out: C[]): void {
     if (this.ended) return;
-    this.#between.length = 0;
     try {
       this.#first.end(this.#between);
     } catch (reason) {
@@ -60,10 +58,12 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
 
   #pass(out: C[]): void {
     for (const value of this.#between) {
-      if (this.second.ended) return;
+      if (this.second.ended) break;
       this.whole(out, 'second');
       this.second.push(value, out);
     }
+    // A step that waits for its next input keeps nothing of the one before.
+    this.#between.length = 0;
   }
 
   #failed(reason: unknown, out: C[]): void {

@@ -17,11 +17,24 @@ export interface Clock {
 /** The longest delay that a Node timer can hold; a longer one would fire at once. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;
 
+class NodeTimer implements Timer {
+  #handle: NodeJS.Timeout | undefined;
+
+  constructor(handle: NodeJS.Timeout) {
+    this.#handle = handle;
+  }
+
+  cancel(): void {
+    clearTimeout(this.#handle);
+    // A cancelled timer would keep what it was to call.
+    this.#handle = undefined;
+  }
+}
+
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   setTimeout(fire, ms) {
-    const handle = setTimeout(fire, Math.min(ms, LONGEST_TIMEOUT_MS));
-    return { cancel: () => clearTimeout(handle) };
+    return new NodeTimer(setTimeout(fire, Math.min(ms, LONGEST_TIMEOUT_MS)));
   },
 };

@@ -15,45 +15,55 @@ export interface Deadline {
 
 /** Calls `onExpire` each time that a set deadline passes; it is then clear, and may be set again from inside the call. */
 export function createDeadline(clock: Clock, onExpire: () => void): Deadline {
-  let dueAt = Number.POSITIVE_INFINITY;
-  let timer: Timer | undefined;
-  let wakesAt = Number.POSITIVE_INFINITY;
+  return new TimerDeadline(clock, onExpire);
+}
 
-  const arm = (now: number): void => {
-    timer?.cancel();
-    wakesAt = dueAt;
-    timer = clock.setTimeout(wake, Math.max(0, dueAt - now));
-  };
+/** A class, since every open stream has some: closures would cost each of them several times as much. */
+class TimerDeadline implements Deadline {
+  readonly #clock: Clock;
+  readonly #onExpire: () => void;
+  #dueAt = Number.POSITIVE_INFINITY;
+  #timer: Timer | undefined;
+  #wakesAt = Number.POSITIVE_INFINITY;
 
-  const wake = (): void => {
-    timer = undefined;
-    wakesAt = Number.POSITIVE_INFINITY;
-    if (dueAt === Number.POSITIVE_INFINITY) return;
-    const now = clock.monotonic();
-    if (now < dueAt) {
-      arm(now);
+  constructor(clock: Clock, onExpire: () => void) {
+    this.#clock = clock;
+    this.#onExpire = onExpire;
+  }
+
+  in(ms: number): void {
+    const now = this.#clock.monotonic();
+    this.#dueAt = now + ms;
+    if (this.#wakesAt > this.#dueAt) this.#arm(now);
+  }
+
+  clear(): void {
+    this.#dueAt = Number.POSITIVE_INFINITY;
+  }
+
+  stop(): void {
+    this.clear();
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+  }
+
+  #arm(now: number): void {
+    this.#timer?.cancel();
+    this.#wakesAt = this.#dueAt;
+    this.#timer = this.#clock.setTimeout(() => this.#wake(), Math.max(0, this.#dueAt - now));
+  }
+
+  #wake(): void {
+    this.#timer = undefined;
+    this.#wakesAt = Number.POSITIVE_INFINITY;
+    if (this.#dueAt === Number.POSITIVE_INFINITY) return;
+    const now = this.#clock.monotonic();
+    if (now < this.#dueAt) {
+      this.#arm(now);
       return;
     }
-    dueAt = Number.POSITIVE_INFINITY;
-    onExpire();
-  };
-
-  const clear = (): void => {
-    dueAt = Number.POSITIVE_INFINITY;
-  };
-
-  return {
-    in(ms) {
-      const now = clock.monotonic();
-      dueAt = now + ms;
-      if (wakesAt > dueAt) arm(now);
-    },
-    clear,
-    stop() {
-      clear();
-      timer?.cancel();
-      timer = undefined;
-      wakesAt = Number.POSITIVE_INFINITY;
-    },
-  };
+    this.clear();
+    this.#onExpire();
+  }
 }

@@ -4,7 +4,7 @@
  * nothing of what counts as data: the caller says `data` for an event and `touch` for any bytes.
  */
 import type { Clock } from './clock.ts';
-import { createDeadline } from './deadline.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
 import { StreamError } from './stream-error.ts';
 
 export interface IdleTimers {
@@ -26,44 +26,68 @@ export interface IdleLimits {
 
 /** Starts the first-data limit at once. `onExpire` is called at most once, with reason `first_data_timeout` or `idle_timeout`. */
 export function createIdleTimers(clock: Clock, limits: IdleLimits, onExpire: (error: StreamError) => void): IdleTimers {
-  let phase: 'waiting' | 'flowing' | 'paused' | 'over' = 'waiting';
+  return new DeadlineIdleTimers(clock, limits, onExpire);
+}
+
+class DeadlineIdleTimers implements IdleTimers {
+  readonly #clock: Clock;
+  readonly #limits: IdleLimits;
+  readonly #onExpire: (error: StreamError) => void;
+  readonly #deadline: Deadline;
+  #phase: 'waiting' | 'flowing' | 'paused' | 'over' = 'waiting';
   /** Comments alone do not move this on. */
-  let dataDueAt = clock.monotonic() + limits.firstDataMs;
+  #dataDueAt: number;
 
-  const deadline = createDeadline(clock, () => {
-    const waiting = phase === 'waiting';
-    phase = 'over';
-    onExpire(
+  constructor(clock: Clock, limits: IdleLimits, onExpire: (error: StreamError) => void) {
+    this.#clock = clock;
+    this.#limits = limits;
+    this.#onExpire = onExpire;
+    this.#dataDueAt = clock.monotonic() + limits.firstDataMs;
+    this.#deadline = createDeadline(clock, () => this.#expire());
+    this.#deadline.in(limits.firstDataMs);
+  }
+
+  touch(): void {
+    if (this.#phase === 'flowing') this.#deadline.in(Math.min(this.#limits.idleMs, this.#dataDueAt - this.#clock.monotonic()));
+  }
+
+  data(): void {
+    if (this.#phase === 'waiting') this.#phase = 'flowing';
+    this.#wait();
+  }
+
+  pause(): void {
+    if (this.#phase !== 'flowing') return;
+    this.#phase = 'paused';
+    this.#deadline.clear();
+  }
+
+  resume(): void {
+    if (this.#phase !== 'paused') return;
+    this.#phase = 'flowing';
+    this.#wait();
+  }
+
+  stop(): void {
+    this.#phase = 'over';
+    this.#deadline.stop();
+  }
+
+  /** For the next data. */
+  #wait(): void {
+    const { firstDataMs, idleMs } = this.#limits;
+    this.#dataDueAt = this.#clock.monotonic() + Math.max(firstDataMs, idleMs);
+    if (this.#phase === 'flowing') this.#deadline.in(idleMs);
+  }
+
+  #expire(): void {
+    const { firstDataMs, idleMs } = this.#limits;
+    const waiting = this.#phase === 'waiting';
+    this.#phase = 'over';
+    this.#onExpire(
       waiting
-        ? new StreamError('first_data_timeout', `no data within ${limits.firstDataMs} ms`)
-        : new StreamError('idle_timeout', `silent for ${limits.idleMs} ms`),
+        ? new StreamError('first_data_timeout', `no data within ${firstDataMs} ms`)
+        : new StreamError('idle_timeout', `silent for ${idleMs} ms`),
     );
-  });
-  deadline.in(limits.firstDataMs);
-
-  return {
-    touch() {
-      if (phase === 'flowing') deadline.in(Math.min(limits.idleMs, dataDueAt - clock.monotonic()));
-    },
-    data() {
-      if (phase === 'waiting') phase = 'flowing';
-      dataDueAt = clock.monotonic() + Math.max(limits.firstDataMs, limits.idleMs);
-      if (phase === 'flowing') deadline.in(limits.idleMs);
-    },
-    pause() {
-      if (phase !== 'flowing') return;
-      phase = 'paused';
-      deadline.clear();
-    },
-    resume() {
-      if (phase !== 'paused') return;
-      phase = 'flowing';
-      dataDueAt = clock.monotonic() + Math.max(limits.firstDataMs, limits.idleMs);
-      deadline.in(limits.idleMs);
-    },
-    stop() {
-      phase = 'over';
-      deadline.stop();
-    },
-  };
+  }
 }

@@ -1,6 +1,6 @@
 /** Says something after a while of silence, so that proxies and clients do not give up on a slow answer. Knows no frame format. */
 import type { Clock } from './clock.ts';
-import { createDeadline } from './deadline.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
 
 export const KEEP_ALIVE_INTERVAL_MS = 15_000;
 
@@ -14,27 +14,33 @@ export interface KeepAlive {
 
 /** Calls `say` after each `intervalMs` of silence, for the first time `intervalMs` from now; what it says counts as something said. */
 export function createKeepAlive(clock: Clock, say: () => void, intervalMs: number = KEEP_ALIVE_INTERVAL_MS): KeepAlive {
-  let state: 'on' | 'paused' | 'stopped' = 'on';
-  const deadline = createDeadline(clock, () => {
-    deadline.in(intervalMs);
-    say();
-  });
-  deadline.in(intervalMs);
+  return new DeadlineKeepAlive(clock, say, intervalMs);
+}
 
-  return {
-    touch() {
-      if (state === 'stopped') return;
-      state = 'on';
-      deadline.in(intervalMs);
-    },
-    pause() {
-      if (state === 'stopped') return;
-      state = 'paused';
-      deadline.clear();
-    },
-    stop() {
-      state = 'stopped';
-      deadline.stop();
-    },
-  };
+class DeadlineKeepAlive implements KeepAlive {
+  readonly #deadline: Deadline;
+  readonly #intervalMs: number;
+  #stopped = false;
+
+  constructor(clock: Clock, say: () => void, intervalMs: number) {
+    this.#intervalMs = intervalMs;
+    this.#deadline = createDeadline(clock, () => {
+      this.#deadline.in(intervalMs);
+      say();
+    });
+    this.#deadline.in(intervalMs);
+  }
+
+  touch(): void {
+    if (!this.#stopped) this.#deadline.in(this.#intervalMs);
+  }
+
+  pause(): void {
+    if (!this.#stopped) this.#deadline.clear();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#deadline.stop();
+  }
 }

@@ -31,8 +31,8 @@ export interface PumpWriter<Out> {
 }
 
 export interface PumpOptions<In, Out> {
-  /** What was taken from the source before. */
-  readonly held?: readonly In[];
+  /** What was taken from the source before. Emptied when it was said, so that nothing keeps it while the stream is open. */
+  readonly held?: In[];
   /** What must be done before the words in hand may go out. */
   readonly beforeWords?: () => Promise<void> | undefined;
   /** What must be done before the last words may go out, after that. */
@@ -85,7 +85,9 @@ class Pump<In, Out> {
   }
 
   start(): void {
-    this.#run(this.#options.held);
+    const { held } = this.#options;
+    this.#run(held);
+    if (held !== undefined) held.length = 0;
   }
 
   /** Reads and writes until somebody has to be waited for, or everything was said. Never throws. */

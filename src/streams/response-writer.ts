@@ -4,8 +4,8 @@
  */
 import type { Writable } from 'node:stream';
 import type { Clock } from './clock.ts';
-import { createDeadline } from './deadline.ts';
-import { createKeepAlive } from './keep-alive.ts';
+import { createDeadline, type Deadline } from './deadline.ts';
+import { createKeepAlive, type KeepAlive } from './keep-alive.ts';
 import { SSE_KEEP_ALIVE } from './sse-encode.ts';
 import { StreamError } from './stream-error.ts';
 
@@ -74,114 +74,148 @@ function joined(frames: readonly string[]): string {
 }
 
 export function createResponseWriter(response: Writable, options: ResponseWriterOptions): ResponseWriter {
-  let gone: StreamError | undefined;
-  let cause: unknown;
-  let waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
-  let unsent = 0;
-  let headOut = false;
+  const writer = new WireWriter(response, options);
+  writer.start();
+  return writer;
+}
+
+/** A class, since every open stream has one: closures would cost it several times as much. */
+class WireWriter implements ResponseWriter {
+  readonly #response: Writable;
+  readonly #options: ResponseWriterOptions;
+  readonly #keepAlive: KeepAlive | undefined;
+  /** Made for the first reader that is behind. */
+  #stall: Deadline | undefined;
+  #gone: StreamError | undefined;
+  #cause: unknown;
+  #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
+  #unsent = 0;
+  #headOut = false;
   /** The reader is behind: a `drain` will come. */
-  let full = false;
+  #full = false;
 
-  const stall = createDeadline(options.clock, () => {
-    // A batch that shrinks is a slow reader and no dead one.
-    if (response.writableLength < unsent) watchStall();
-    else leave(new StreamError('write_stall', `the reader took nothing for ${options.writeStallMs} ms`));
-  });
+  constructor(response: Writable, options: ResponseWriterOptions) {
+    this.#response = response;
+    this.#options = options;
+    const { clock, keepAlive } = options;
+    this.#keepAlive = keepAlive && createKeepAlive(clock, () => this.#sayAlive(), keepAlive.intervalMs);
+  }
 
-  const watchStall = (): void => {
-    unsent = response.writableLength;
-    stall.in(options.writeStallMs);
-  };
-
-  const stopTimers = (): void => {
-    stall.stop();
-    keepAlive?.stop();
-  };
-
-  const leave = (reason: StreamError): void => {
-    if (gone !== undefined) return;
-    gone = reason;
-    stopTimers();
-    response.destroy();
-    waiter?.reject(reason);
-    waiter = undefined;
-    options.onGone?.(reason);
-  };
-
-  const settle = (): Promise<void> =>
-    new Promise((resolve, reject) => {
-      waiter = { resolve, reject };
+  start(): void {
+    const response = this.#response;
+    response.on('drain', this.#onDrain);
+    response.on('error', (error) => {
+      this.#cause = error;
     });
+    response.on('close', () => this.#closed());
+    response.on('finish', () => {
+      this.#stopTimers();
+      this.#release();
+    });
+    if (response.destroyed) this.#leave(new StreamError('client_gone', 'the client had left before the first byte'));
+    else if (this.#options.keepAlive?.immediately) this.#sayAlive();
+  }
 
-  const { wire } = options;
-  const chunked = wire?.chunked === true;
+  gone(): StreamError | undefined {
+    return this.#gone;
+  }
+
+  write(frames: readonly string[]): Promise<void> | undefined {
+    if (this.#gone !== undefined) throw this.#gone;
+    const text = joined(frames);
+    // Nothing said is still silence: an upstream's comments must not silence our own.
+    if (text === '') return this.#full ? this.#settled() : undefined;
+    if (this.#put(text)) return this.#settled();
+    this.#keepAlive?.touch();
+    return undefined;
+  }
+
+  end(frames: readonly string[] = []): Promise<void> {
+    if (this.#gone !== undefined) return Promise.reject(this.#gone);
+    this.#keepAlive?.stop();
+    const done = this.#settled();
+    const text = joined(frames);
+    if (this.#isChunked) endChunks(this.#response, text);
+    else this.#response.end(text === '' ? undefined : text);
+    this.#watchStall();
+    return done;
+  }
+
+  destroy(reason: unknown): void {
+    this.#leave(reason instanceof StreamError ? reason : new StreamError('cancelled', 'the stream was cut', { cause: reason }));
+  }
+
+  get #isChunked(): boolean {
+    return this.#options.wire?.chunked === true;
+  }
 
   /** True when the reader wants no more for now. */
-  const put = (text: string): boolean => {
-    const to = (headOut ? wire?.socket() : undefined) ?? response;
-    headOut = true;
-    if (chunked ? writeChunk(to, text) : to.write(text)) return false;
-    if (to !== response) to.once('drain', onDrain);
-    full = true;
-    keepAlive?.pause();
-    watchStall();
+  #put(text: string): boolean {
+    const to = (this.#headOut ? this.#options.wire?.socket() : undefined) ?? this.#response;
+    this.#headOut = true;
+    if (this.#isChunked ? writeChunk(to, text) : to.write(text)) return false;
+    if (to !== this.#response) to.once('drain', this.#onDrain);
+    this.#full = true;
+    this.#keepAlive?.pause();
+    this.#watchStall();
     return true;
-  };
+  }
 
-  const keepAliveFrame = options.keepAlive?.frame ?? SSE_KEEP_ALIVE;
-  const keepAlive = options.keepAlive && createKeepAlive(options.clock, () => put(keepAliveFrame), options.keepAlive.intervalMs);
+  #sayAlive(): void {
+    this.#put(this.#options.keepAlive?.frame ?? SSE_KEEP_ALIVE);
+  }
 
-  const onDrain = (): void => {
-    if (response.writableEnded) {
-      watchStall();
+  #settled(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiter = { resolve, reject };
+    });
+  }
+
+  #release(): void {
+    this.#waiter?.resolve();
+    this.#waiter = undefined;
+  }
+
+  readonly #onDrain = (): void => {
+    if (this.#response.writableEnded) {
+      this.#watchStall();
       return;
     }
-    full = false;
-    stall.clear();
-    keepAlive?.touch();
-    waiter?.resolve();
-    waiter = undefined;
+    this.#full = false;
+    this.#stall?.clear();
+    this.#keepAlive?.touch();
+    this.#release();
   };
-  response.on('drain', onDrain);
-  response.on('error', (error) => {
-    cause = error;
-  });
-  response.on('close', () => {
-    if (response.writableFinished) stopTimers();
-    else leave(new StreamError('client_gone', 'the client closed the connection', { cause }));
-  });
-  response.on('finish', () => {
-    stopTimers();
-    waiter?.resolve();
-    waiter = undefined;
-  });
 
-  if (response.destroyed) leave(new StreamError('client_gone', 'the client had left before the first byte'));
-  else if (options.keepAlive?.immediately) put(keepAliveFrame);
+  #watchStall(): void {
+    this.#unsent = this.#response.writableLength;
+    this.#stall ??= createDeadline(this.#options.clock, () => this.#stalled());
+    this.#stall.in(this.#options.writeStallMs);
+  }
 
-  return {
-    gone: () => gone,
-    write(frames) {
-      if (gone !== undefined) throw gone;
-      const text = joined(frames);
-      // Nothing said is still silence: an upstream's comments must not silence our own.
-      if (text === '') return full ? settle() : undefined;
-      if (put(text)) return settle();
-      keepAlive?.touch();
-      return undefined;
-    },
-    end(frames = []) {
-      if (gone !== undefined) return Promise.reject(gone);
-      keepAlive?.stop();
-      const done = settle();
-      const text = joined(frames);
-      if (chunked) endChunks(response, text);
-      else response.end(text === '' ? undefined : text);
-      watchStall();
-      return done;
-    },
-    destroy(reason) {
-      leave(reason instanceof StreamError ? reason : new StreamError('cancelled', 'the stream was cut', { cause: reason }));
-    },
-  };
+  #stalled(): void {
+    // A batch that shrinks is a slow reader and no dead one.
+    if (this.#response.writableLength < this.#unsent) this.#watchStall();
+    else this.#leave(new StreamError('write_stall', `the reader took nothing for ${this.#options.writeStallMs} ms`));
+  }
+
+  #closed(): void {
+    if (this.#response.writableFinished) this.#stopTimers();
+    else this.#leave(new StreamError('client_gone', 'the client closed the connection', { cause: this.#cause }));
+  }
+
+  #leave(reason: StreamError): void {
+    if (this.#gone !== undefined) return;
+    this.#gone = reason;
+    this.#stopTimers();
+    this.#response.destroy();
+    this.#waiter?.reject(reason);
+    this.#waiter = undefined;
+    this.#options.onGone?.(reason);
+  }
+
+  #stopTimers(): void {
+    this.#stall?.stop();
+    this.#keepAlive?.stop();
+  }
 }

@@ -50,8 +50,8 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   /** Strips one byte order mark, and holds back the bytes of a cut character. */
   readonly #text = new TextDecoder();
   readonly #parser;
-  readonly #head: number[] = [];
-  #sniffing = true;
+  /** The first bytes; undefined once they are known to be text. */
+  #head: number[] | undefined = [];
   /** The line that is still open, in pieces, so that a long one is joined once. */
   readonly #open: string[] = [];
   #openChars = 0;
@@ -82,7 +82,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   }
 
   push(bytes: Uint8Array, out: SseEvent[]): void {
-    if (this.#sniffing) this.#sniff(bytes);
+    if (this.#head !== undefined) this.#sniff(bytes, this.#head);
     this.#out = out;
     this.#take(this.#text.decode(bytes, { stream: true }));
   }
@@ -192,8 +192,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     return probe.found;
   }
 
-  #sniff(bytes: Uint8Array): void {
-    const head = this.#head;
+  #sniff(bytes: Uint8Array, head: number[]): void {
     for (let i = 0; i < bytes.length && head.length < LONGEST_MAGIC; i++) head.push(bytes[i] ?? 0);
     let open = false;
     for (const { name, bytes: magic } of MAGIC) {
@@ -202,7 +201,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       if (shared === magic.length) throw new StreamError('encoded_body', `the body is ${name} although identity was asked for`);
       open = true;
     }
-    this.#sniffing = open;
+    if (!open) this.#head = undefined;
   }
 
   #tooLarge(): StreamError {

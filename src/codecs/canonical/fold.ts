@@ -3,6 +3,7 @@
  * non-stream cannot differ (law 4).
  */
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
+import { grown } from './grown.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, TokenLogprob } from './item.ts';
 import type { Outcome } from './outcome.ts';
 import { mergeUsage, type Usage } from './usage.ts';
@@ -119,7 +120,7 @@ function closedItem({ open, whole }: Entry): WholeItem[] {
 export function extend(open: OpenItem, delta: ItemDelta): void {
   switch (delta.kind) {
     case 'text':
-      open.text += delta.text;
+      open.text = grown(open.text, delta.text);
       if (delta.logprobs !== undefined) {
         open.logprobs ??= [];
         open.logprobs.push(...delta.logprobs);
@@ -127,11 +128,11 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
       return;
     case 'raw':
     case 'input':
-      open.text += delta.text;
+      open.text = grown(open.text, delta.text);
       return;
     case 'summary':
       while (open.summary.length <= delta.part) open.summary.push('');
-      open.summary[delta.part] += delta.text;
+      open.summary[delta.part] = grown(open.summary[delta.part] ?? '', delta.text);
       return;
     case 'citation':
       open.citations.push(delta.citation);

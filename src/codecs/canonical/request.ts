@@ -113,3 +113,11 @@ export interface CanonicalRequest {
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;
 }
+
+/** A request that was sent: without its exact text, which may be long and which nothing that reads or writes the answer needs. */
+export type SentRequest = Omit<CanonicalRequest, 'text'>;
+
+export function asSent(request: CanonicalRequest): SentRequest {
+  const { text: _text, ...sent } = request;
+  return sent;
+}

@@ -29,27 +29,34 @@ export type PieceMember = 'content' | 'reasoning_content' | 'tool_calls';
 export class Answer {
   readonly #context: DecodeContext;
   readonly #reasoning: ReasoningItems;
-  readonly #tools: ToolCalls;
+  /** Made for the first call, since most open streams have none. */
+  #calls: ToolCalls | undefined;
   readonly #texts: Texts;
+  /** Makes way for a new item and counts it. */
+  readonly #begin: (out: CanonicalEvent[]) => number;
   #items = 0;
   #last: number | undefined;
   #audio: Audio | undefined;
-  readonly #images = new Set<string>();
+  #images: Set<string> | undefined;
 
   /** `awaitsCitations`: texts wait for the citations that may come at the end of the answer. */
   constructor(context: DecodeContext, awaitsCitations: boolean) {
     this.#context = context;
     this.#reasoning = new ReasoningItems(context.owner, () => this.#nextItem());
-    const begin = (out: CanonicalEvent[]): number => {
+    this.#begin = (out) => {
       this.#giveWay(out);
       return this.#nextItem();
     };
-    this.#texts = new Texts(awaitsCitations, begin);
-    this.#tools = new ToolCalls(context, begin);
+    this.#texts = new Texts(awaitsCitations, this.#begin);
+  }
+
+  get #tools(): ToolCalls {
+    this.#calls ??= new ToolCalls(this.#context, this.#begin);
+    return this.#calls;
   }
 
   get hasToolCalls(): boolean {
-    return this.#tools.any;
+    return this.#calls?.any === true;
   }
 
   /** A delta, or with `whole` a complete message. `choice` carries the logprobs of its tokens. */
@@ -75,7 +82,7 @@ export class Answer {
       case 'reasoning_content':
         return this.#reasoning.extend(piece);
       case 'tool_calls':
-        return this.#tools.extend(piece);
+        return this.#calls?.extend(piece);
     }
   }
 
@@ -90,7 +97,7 @@ export class Answer {
     this.#reasoning.beginSnapshot();
     const calls = list(message['tool_calls'], 'tool_calls');
     delete rest['tool_calls'];
-    if (this.#tools.any) delete rest['function_call'];
+    if (this.hasToolCalls) delete rest['function_call'];
     this.push(rest, { ...choice, logprobs: null }, false, out);
     this.#reasoning.endSnapshot();
     if (calls.length > 0) this.#tools.complete(calls, out);
@@ -108,7 +115,7 @@ export class Answer {
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
     this.#texts.close(last, out);
-    this.#tools.close(last, out);
+    this.#calls?.close(last, out);
   }
 
   #nextItem(): number {
@@ -192,6 +199,7 @@ export class Answer {
   #pushImage(value: JsonValue, out: CanonicalEvent[]): void {
     const media = readImage(value);
     const key = JSON.stringify(media.source);
+    this.#images ??= new Set();
     if (this.#images.has(key)) return;
     this.#images.add(key);
     this.#giveWay(out);

@@ -3,6 +3,7 @@
  * where the client asked, `[DONE]`. Chunks of a chat upstream go through `native-stream.ts`. A failure is an `error` frame
  * and nothing after it.
  */
+import { grown } from '../canonical/grown.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
@@ -190,12 +191,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #piece(open: Open, delta: ItemDelta, out: Frame[]): void {
     switch (delta.kind) {
       case 'text':
-        open.said += delta.text;
+        open.said = grown(open.said, delta.text);
         if (open.head.kind === 'refusal') this.#delta({ refusal: delta.text }, out);
         else this.#say(delta.text, delta.logprobs, out);
         return;
       case 'raw':
-        open.said += delta.text;
+        open.said = grown(open.said, delta.text);
         this.#delta({ reasoning_content: delta.text }, out);
         return;
       case 'summary':
@@ -203,7 +204,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         return;
       case 'input':
         if (delta.text === '') return;
-        open.said += delta.text;
+        open.said = grown(open.said, delta.text);
         this.#input(open, delta.text, out);
         return;
       case 'citation':
@@ -292,7 +293,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #say(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
-    this.#content += text;
+    this.#content = grown(this.#content, text);
     if (text === '' && logprobs === undefined) return;
     if (logprobs === undefined) this.#text(text, out);
     else this.#delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });

@@ -2,6 +2,7 @@
  * The reasoning items of one streamed answer, from scalars and from `reasoning_details`. Fragments of one identity accumulate
  * into one item (spec rule 12); separate ones stay separate.
  */
+import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ReasoningItem } from '../canonical/item.ts';
@@ -93,8 +94,8 @@ export class ReasoningItems {
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open.find((item) => item.identity === undefined);
     if (open === undefined || piece === '') return undefined;
-    this.#raw += piece;
-    open.raw += piece;
+    this.#raw = grown(this.#raw, piece);
+    open.raw = grown(open.raw, piece);
     return { type: 'item.delta', index: open.index, delta: { kind: 'raw', text: piece } };
   }
 

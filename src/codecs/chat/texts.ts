@@ -2,6 +2,7 @@
  * The texts and refusals of one streamed answer, and the citations that belong to them. A text is said when another kind
  * begins, and then ends, unless citations may still come for it: they mostly come with the last chunk.
  */
+import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
@@ -36,7 +37,8 @@ export class Texts {
   readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
   /** Citations that no text has yet. */
   #citations: Citation[] = [];
-  readonly #cited = new Set<string>();
+  /** Made for the first citation. */
+  #cited: Set<string> | undefined;
 
   constructor(awaitsCitations: boolean, begin: (out: CanonicalEvent[]) => number) {
     this.#awaitsCitations = awaitsCitations;
@@ -71,7 +73,7 @@ export class Texts {
   say(kind: TextKind, piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
     if (piece === '' && logprobs === undefined) return undefined;
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
-    open.text += piece;
+    open.text = grown(open.text, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
       open.logprobs.push(...logprobs);
@@ -86,7 +88,7 @@ export class Texts {
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
     if (open === undefined || piece === '') return undefined;
-    open.text += piece;
+    open.text = grown(open.text, piece);
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
@@ -103,8 +105,7 @@ export class Texts {
   cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
     if (citation === undefined) return;
     const key = JSON.stringify(citation);
-    if (this.#cited.has(key)) return;
-    this.#cited.add(key);
+    if (!this.#isNew(key)) return;
     this.#awaitsCitations = true;
     if (this.#isLate(citation)) {
       sayLate(citation, out);
@@ -122,6 +123,14 @@ export class Texts {
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
+  /** True the first time. */
+  #isNew(citation: string): boolean {
+    this.#cited ??= new Set();
+    if (this.#cited.has(citation)) return false;
+    this.#cited.add(citation);
+    return true;
+  }
+
   /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
   citeSources(chunk: JsonObject): void {
     const titles = new Map<string, string>();
@@ -130,8 +139,7 @@ export class Texts {
         titles.set(result['url'], text(result['title'], 'search_results'));
     }
     for (const url of Array.isArray(chunk['citations']) ? chunk['citations'] : []) {
-      if (typeof url !== 'string' || this.#cited.has(url)) continue;
-      this.#cited.add(url);
+      if (typeof url !== 'string' || !this.#isNew(url)) continue;
       this.#awaitsCitations = true;
       const title = titles.get(url);
       this.#citations.push({ kind: 'url', url, ...(title === undefined || title === '' ? {} : { title }) });

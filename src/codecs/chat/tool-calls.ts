@@ -2,6 +2,7 @@
  * The tool calls of one streamed answer: finds the call that a delta belongs to and emits it live. Knows the ways in which
  * vendors leave out indices, ids and names; does not know the rest of the answer.
  */
+import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
@@ -74,7 +75,7 @@ export class ToolCalls {
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
     if (call?.index === undefined) return undefined;
-    call.input += piece;
+    call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
   }
@@ -177,7 +178,7 @@ export class ToolCalls {
     this.#last = call;
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
-    call.input += piece.input;
+    call.input = grown(call.input, piece.input);
     if (call.name === '') {
       if (piece.name === undefined) return;
       this.#begin(call, piece, out);

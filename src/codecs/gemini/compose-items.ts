@@ -3,6 +3,7 @@
  * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature; an
  * unsigned text ends with the answer, since its citations come with the last chunk.
  */
+import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, Logprobs, OutputItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
@@ -94,7 +95,7 @@ export class ItemComposer {
       open.parts.push({ place: this.#place, start: open.text.length });
     }
     const start = open.text.length;
-    open.text += text;
+    open.text = grown(open.text, text);
     if (signature !== undefined) open.signature = { value: signature, start, end: open.text.length };
     if (kind === 'thought') {
       out.push({ type: 'item.delta', index: open.index, delta: { kind: 'summary', part: 0, text } });

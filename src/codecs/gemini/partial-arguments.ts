@@ -2,6 +2,7 @@
  * Arguments that arrive by path (`{jsonPath: "$.a[0].b", stringValue: "Bos", willContinue: true}`), built without ever
  * assigning into an object by an outside key.
  */
+import { grown } from '../canonical/grown.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
 import { malformed } from './read-chunk.ts';
 
@@ -42,7 +43,7 @@ export class PartialArguments {
   #addText(holder: Node, step: string | number, text: string, continues: boolean): void {
     const known = at(holder, step);
     if (known?.kind === 'string' && known.continues) {
-      known.text += text;
+      known.text = grown(known.text, text);
       known.continues = continues;
     } else {
       put(holder, step, { kind: 'string', text, continues });

@@ -3,6 +3,7 @@
  * its end and follow in order; text and thinking give way as soon as another item has something to say. Blocks open at
  * their first content (M2). Knows nothing of message_start and endings.
  */
+import { grown } from '../canonical/grown.ts';
 import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem } from '../canonical/item.ts';
 import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
@@ -244,7 +245,7 @@ function holds(entry: Entry): boolean {
 }
 
 function say(entry: Entry, text: string): void {
-  entry.said += text;
+  entry.said = grown(entry.said, text);
   entry.unwritten += text;
 }
 

@@ -2,6 +2,7 @@
  * One content block of an answer, from its start to its stop, as canonical events. A whole JSON answer drives the same
  * blocks with complete starts and no deltas, so that stream and non-stream cannot differ. Order is `lifecycle.ts`.
  */
+import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, ItemStatus, OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -102,7 +103,7 @@ class TextBlock implements Block {
 
   say(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
-    this.#text += text;
+    this.#text = grown(this.#text, text);
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'text', text } });
   }
 
@@ -164,7 +165,7 @@ class ThinkingBlock implements Block {
 
   say(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
-    this.#text += text;
+    this.#text = grown(this.#text, text);
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'summary', part: 0, text } });
   }
 

@@ -1,4 +1,5 @@
 /** A client tool's call in an answer. Argument text is never re-serialised; only its end decides whether it is whole. */
+import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
@@ -57,7 +58,7 @@ export class ToolBlock implements Block {
   }
 
   say(text: string, out: CanonicalEvent[]): void {
-    this.#text += text;
+    this.#text = grown(this.#text, text);
     this.#tell(this.#freeform === undefined ? text : this.#freeform.push(text), out);
   }
 

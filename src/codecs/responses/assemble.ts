@@ -3,6 +3,7 @@
  * The order was checked before (`lifecycle.ts`). A final text extends what was streamed (only the missing suffix is said
  * again) or contradicts it, which is an error; of summaries the final one wins.
  */
+import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -79,7 +80,7 @@ export class Assembler {
   textDelta(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
-    part.text += text;
+    part.text = grown(part.text, text);
     const tokens = part.kind === 'text' ? readLogprobs(logprobs) : undefined;
     if (tokens !== undefined) part.logprobs.push(...tokens);
     if (text === '' && tokens === undefined) return;
@@ -122,7 +123,7 @@ export class Assembler {
     if (text === '') return;
     const index = this.#startReasoning(slot, events);
     while (slot.summary.length <= part) slot.summary.push('');
-    slot.summary[part] += text;
+    slot.summary[part] = grown(slot.summary[part] ?? '', text);
     events.push({ type: 'item.delta', index, delta: { kind: 'summary', part, text } });
   }
 
@@ -132,7 +133,7 @@ export class Assembler {
   }
 
   inputDelta(slot: Slot, text: string, events: Events): void {
-    slot.input += text;
+    slot.input = grown(slot.input, text);
     if (slot.index !== undefined && text !== '') {
       events.push({ type: 'item.delta', index: slot.index, delta: { kind: 'input', text } });
     }

@@ -3,6 +3,7 @@
  * them, less what is the gateway's (`splice.ts`); all others are said anew (`write-items.ts`). The first step decides which
  * of the two a stream is. Sequence numbers count from 0; the terminal event is the end, `[DONE]` is never said.
  */
+import { grown } from '../canonical/grown.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import type { GatewayError } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
@@ -159,7 +160,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     const running = this.#running;
     const frame = running === undefined || this.#isRenumbered ? undefined : this.#repeated.apply(native, native.name);
     if (running === undefined || frame === undefined || native.repeat === undefined) return false;
-    running.part.text += String(holeValue(native.repeat, running.piece));
+    running.part.text = grown(running.part.text, String(holeValue(native.repeat, running.piece)));
     if (running.number !== -1) this.#sequence = Math.max(this.#sequence, Number(holeValue(native.repeat, running.number)) + 1);
     this.#out.push(frame);
     return true;

@@ -2,6 +2,7 @@
  * Pieces of texts and of calls as events: most of what a stream says. What stands around a piece is made once for each part or call,
  * so that only the piece is written anew. Knows nothing of logprobs, which come with few streams.
  */
+import { grown } from '../canonical/grown.ts';
 import type { EmitPiece, PartType, ToldItem, ToldPart } from './told.ts';
 
 interface Around {
@@ -27,13 +28,13 @@ export class PieceWriter {
   }
 
   sayText(item: ToldItem, part: ToldPart, piece: string): void {
-    part.text += piece;
+    part.text = grown(part.text, piece);
     if (this.#around?.subject !== part) this.#around = aroundText(item, part);
     this.#say(this.#around, piece);
   }
 
   sayInput(item: ToldItem, piece: string): void {
-    item.input += piece;
+    item.input = grown(item.input, piece);
     if (this.#around?.subject !== item) this.#around = aroundInput(item);
     this.#say(this.#around, piece);
   }

@@ -3,6 +3,7 @@
  * stream which breaks off can always be closed in its own words: open parts and items end as incomplete, and the terminal
  * repeats exactly the items that were said.
  */
+import { grown } from '../canonical/grown.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
 import { sliceJson } from '../json-text.ts';
@@ -196,12 +197,12 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
     }
     case 'response.reasoning_summary_text.delta':
       if (part === undefined) parts.push({ ...tellPart('summary_text'), text: String(body['delta']), isBare: true });
-      else part.text += String(body['delta']);
+      else part.text = grown(part.text, String(body['delta']));
       return;
     case 'response.output_text.delta':
     case 'response.refusal.delta':
     case 'response.reasoning_text.delta':
-      if (part !== undefined) part.text += String(body['delta']);
+      if (part !== undefined) part.text = grown(part.text, String(body['delta']));
       return;
     case 'response.output_text.annotation.added':
       if (isObject(body['annotation'])) part?.annotations.push(body['annotation']);

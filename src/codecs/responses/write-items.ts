@@ -7,6 +7,7 @@
  * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
  * the message or image): `request.ts` gives it back to its item.
  */
+import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
@@ -155,7 +156,7 @@ export class ItemWriter {
       this.#pieces.sayText(item, part, text);
       return;
     }
-    part.text += text;
+    part.text = grown(part.text, text);
     const place = { item_id: item.id, output_index: item.outputIndex, content_index: item.content.indexOf(part) };
     this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
   }
@@ -227,7 +228,7 @@ export class ItemWriter {
     const part = parts[index];
     if (part === undefined) return;
     // A part that ended when its successor began is not reopened: the finished item says it.
-    if (part.isClosed) part.text += text;
+    if (part.isClosed) part.text = grown(part.text, text);
     else this.#say(item, part, text, []);
   }
 

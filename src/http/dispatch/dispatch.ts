@@ -14,6 +14,7 @@ import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
+import { type Taken, TakenAnswer } from './taken.ts';
 import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
@@ -59,18 +60,6 @@ export interface Dispatcher {
   readonly affinity: Affinity;
   readonly concurrency: Concurrency;
   readonly retries: RetryBudget;
-}
-
-/** An answer whose first words are in hand. Whoever holds it says how it ended, once. */
-export interface Taken<Answer> {
-  readonly answer: Answer;
-  readonly channel: Channel;
-  readonly upstreamModel: string;
-  readonly affinityHit: boolean;
-  /** The answer came to its good end. */
-  succeeded(): void;
-  /** It broke after it was shown; client faults and clients that left teach nothing. */
-  failed(error: GatewayError): void;
 }
 
 /** A Channel that may be asked again in the same exchange. */
@@ -255,23 +244,8 @@ class AttemptLoop<Answer> {
 
   #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {
     const { conversation, model } = this.#plan;
-    const { affinity } = this.#dispatcher;
-    return {
-      answer,
-      channel,
-      upstreamModel: channel.models.get(model) ?? model,
-      affinityHit,
-      succeeded() {
-        release();
-        permit.succeeded();
-        if (conversation !== undefined) affinity.succeeded(conversation, channel.id);
-      },
-      failed(error) {
-        release();
-        reportTo(permit, error);
-        if (conversation !== undefined && error.blame === 'upstream') affinity.failed(conversation, channel.id);
-      },
-    };
+    const taken = { answer, channel, upstreamModel: channel.models.get(model) ?? model, affinityHit };
+    return new TakenAnswer(taken, permit, release, this.#dispatcher.affinity, conversation);
   }
 
   #preferred(): string | undefined {

@@ -56,6 +56,66 @@ interface Circuit {
   results: { readonly at: number; readonly good: boolean }[];
 }
 
+type Finding = Exclude<keyof Permit, 'answering'>;
+
+interface Attempt {
+  readonly channelId: string;
+  readonly model: string;
+  /** The circuits that this very attempt is the trial of. What it finds out of others that have opened meanwhile is old. */
+  readonly trials: readonly Circuit[];
+  readonly era: object;
+}
+
+interface Learner {
+  release(trials: readonly Circuit[]): void;
+  learn(attempt: Attempt, finding: Finding, retryAfterMs?: number): void;
+}
+
+class OnePermit implements Permit {
+  readonly #attempt: Attempt;
+  readonly #learner: Learner;
+  #used = false;
+
+  constructor(attempt: Attempt, learner: Learner) {
+    this.#attempt = attempt;
+    this.#learner = learner;
+  }
+
+  answering(): void {
+    if (!this.#used) this.#learner.release(this.#attempt.trials);
+  }
+
+  succeeded(): void {
+    this.#once('succeeded');
+  }
+
+  failed(): void {
+    this.#once('failed');
+  }
+
+  rateLimited(retryAfterMs: number | undefined): void {
+    this.#once('rateLimited', retryAfterMs);
+  }
+
+  refused(): void {
+    this.#once('refused');
+  }
+
+  unknownModel(): void {
+    this.#once('unknownModel');
+  }
+
+  nothing(): void {
+    this.#once('nothing');
+  }
+
+  #once(finding: Finding, retryAfterMs?: number): void {
+    if (this.#used) return;
+    this.#used = true;
+    this.#learner.learn(this.#attempt, finding, retryAfterMs);
+  }
+}
+
 /** `model` is absent for the Channel as a whole. */
 export type CircuitWatch = (channelId: string, model: string | undefined, state: CircuitState) => void;
 
@@ -76,6 +136,12 @@ export class Health {
   readonly #eras = new Map<string, object>();
   /** Channels that probes took out, and a good probe brings back. */
   readonly #outByProbe = new Set<string>();
+
+  /** One for all permits: each open stream has one, and closures of its own would cost it a kilobyte. */
+  readonly #learner: Learner = {
+    release: (trials) => this.#release(trials),
+    learn: (attempt, finding, retryAfterMs) => this.#learn(attempt, finding, retryAfterMs),
+  };
 
   /** `onMove` hears every change of a circuit's state. */
   constructor(clock: Clock, settings: () => HealthSettings, onMove: CircuitWatch = () => undefined) {
@@ -108,7 +174,7 @@ export class Health {
       this.#move(circuit, CIRCUIT.open.try);
       trials.push(circuit);
     }
-    return this.#permit(channelId, model, trials);
+    return new OnePermit({ channelId, model, trials, era: this.#eraOf(channelId) }, this.#learner);
   }
 
   /**
@@ -159,45 +225,40 @@ export class Health {
     return circuit.state === 'trying' || this.#passes(circuit, now);
   }
 
-  /** `trials`: the circuits that this very attempt is the trial of. What it finds out of others that have opened meanwhile is old. */
-  #permit(channelId: string, model: string, trials: readonly Circuit[]): Permit {
-    const era = this.#eraOf(channelId);
-    let used = false;
-    const once = (act: (now: number, settings: HealthSettings) => void) => () => {
-      if (used || this.#eras.get(channelId) !== era) return;
-      used = true;
-      act(this.#clock.monotonic(), this.#settings());
-    };
-    const release = (): void => {
-      for (const circuit of trials) if (circuit.state === 'trying') this.#move(circuit, CIRCUIT.trying.release);
-    };
-    const open = (of: string | undefined, until: number): void => {
-      release();
-      this.#open(this.#circuit(channelId, of), until, trials);
-    };
-    return {
-      answering: () => {
-        if (!used) release();
-      },
-      succeeded: once((now) => {
-        for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
-        const circuit = this.#circuits.get(keyOf(channelId, model));
-        if (circuit?.state === 'closed') note(circuit, now, true);
-      }),
-      failed: once((now, settings) => {
-        release();
-        this.#count(this.#circuit(channelId, model), now, settings.cooldownMs, trials);
-      }),
-      rateLimited: (retryAfterMs) =>
-        once((now, settings) => {
-          if (retryAfterMs !== undefined) return open(model, now + Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
-          release();
-          this.#count(this.#circuit(channelId, model), now, settings.rateLimitCooldownMs, trials);
-        })(),
-      refused: once((now, settings) => open(undefined, now + settings.refusedCooldownMs)),
-      unknownModel: once((now, settings) => open(model, now + settings.refusedCooldownMs)),
-      nothing: once(release),
-    };
+  #learn({ channelId, model, trials, era }: Attempt, finding: Finding, retryAfterMs?: number): void {
+    if (this.#eras.get(channelId) !== era) return;
+    const now = this.#clock.monotonic();
+    const { cooldownMs, rateLimitCooldownMs, refusedCooldownMs } = this.#settings();
+    if (finding === 'succeeded') {
+      for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
+      const circuit = this.#circuits.get(keyOf(channelId, model));
+      if (circuit?.state === 'closed') note(circuit, now, true);
+      return;
+    }
+    this.#release(trials);
+    const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms, trials);
+    const count = (ms: number): void => this.#count(this.#circuit(channelId, model), now, ms, trials);
+    switch (finding) {
+      case 'failed':
+        count(cooldownMs);
+        break;
+      case 'rateLimited':
+        if (retryAfterMs === undefined) count(rateLimitCooldownMs);
+        else open(model, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+        break;
+      case 'refused':
+        open(undefined, refusedCooldownMs);
+        break;
+      case 'unknownModel':
+        open(model, refusedCooldownMs);
+        break;
+      case 'nothing':
+        break;
+    }
+  }
+
+  #release(trials: readonly Circuit[]): void {
+    for (const circuit of trials) if (circuit.state === 'trying') this.#move(circuit, CIRCUIT.trying.release);
   }
 
   #eraOf(channelId: string): object {

@@ -58,6 +58,8 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
 
   onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
     if (status < 200) return;
+    // They were parsed, and each would keep the whole packet that the head came in for as long as the body lasts.
+    controller.rawHeaders = null;
     this.#body = new ReceivedBody(controller, this.#clock);
     this.#resolve({ status, headers, body: this.#body });
   }

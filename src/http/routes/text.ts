@@ -7,10 +7,10 @@ import { type Prepare, serveText } from '../text/serve-text.ts';
 
 const speaking =
   (dialect: Dialect, prepare?: Prepare): Handler =>
-  async (call) => {
+  (call) => {
     const codec = call.gateway.codecs.client(dialect);
     if (codec === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
-    await serveText(call, codec, prepare);
+    return serveText(call, codec, prepare);
   };
 
 export const chatCompletions = speaking('chat');

@@ -42,7 +42,9 @@ export class AnswerStream implements AnswerSource {
   readonly #order = new Order();
   readonly #stages: Stage<Uint8Array, Step>;
   readonly #timers: IdleTimers;
-  readonly #silence: Deadline;
+  readonly #clock: Clock;
+  /** Made when the dialect's finish was seen. */
+  #silence: Deadline | undefined;
   readonly #maxBytes: number;
   #bytes = 0;
   #failed: GatewayError | undefined;
@@ -56,7 +58,7 @@ export class AnswerStream implements AnswerSource {
     this.#stages = chain(chain(sseDecode({ maxEventBytes: options.maxEventBytes }), decoder), this.#order);
     this.#timers = options.timers;
     this.#maxBytes = options.maxBytes;
-    this.#silence = createDeadline(options.clock, () => this.#reader.finish());
+    this.#clock = options.clock;
   }
 
   get fold(): Fold {
@@ -110,7 +112,7 @@ export class AnswerStream implements AnswerSource {
   cancel(reason?: unknown): void {
     this.#over ||= this.#failed === undefined;
     this.#timers.stop();
-    this.#silence.stop();
+    this.#silence?.stop();
     this.#reader.cancel(reason);
   }
 
@@ -124,6 +126,7 @@ export class AnswerStream implements AnswerSource {
     // From here on silence is an end and no failure, and comments do not put it off.
     this.#finished = true;
     this.#timers.stop();
+    this.#silence ??= createDeadline(this.#clock, () => this.#reader.finish());
     this.#silence.in(FINISHED_SILENCE_MS);
   }
 }

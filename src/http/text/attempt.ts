@@ -8,7 +8,7 @@ import type { Native, Step } from '../../codecs/canonical/event.ts';
 import { fold, type Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { Order } from '../../codecs/canonical/order.ts';
-import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
@@ -42,8 +42,8 @@ export interface TextAttemptOptions {
 export interface StreamStart {
   readonly kind: 'stream';
   readonly owner: Owner;
-  /** Read already, not shown yet. */
-  readonly held: readonly Step[];
+  /** Read already, not shown yet. Empty once it was shown. */
+  readonly held: Step[];
   readonly source: AnswerSource;
   readonly losses: readonly string[];
 }
@@ -130,7 +130,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       decodeError: (refused) => codec.decodeError(refused),
     },
     (head, timers) => {
-      const context = { owner, request, toolNames: encoded.toolNames, options: channel.codec, mint };
+      const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };
       return read({ codec, context, encoded, head, timers });
     },
   );
@@ -174,7 +174,7 @@ async function openWhole({ codec, context, head, timers }: Sent, options: TextAt
   return wholeAsSource(codec.decodeResponse(text, context));
 }
 
-async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<readonly Step[]> {
+async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<Step[]> {
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;

@@ -23,10 +23,10 @@ export interface RelayWatch {
 
 /**
  * Resolves with the failure that the client was told, or undefined after a good ending. Rejects when the client left (the upstream is
- * then cancelled). `held` was read before the commit.
+ * then cancelled). `held` was read before the commit; it is emptied.
  */
-export async function relay(
-  held: readonly Step[],
+export function relay(
+  held: Step[],
   source: AnswerSource,
   encoder: SealingStage<Step, Frame, GatewayError>,
   committed: Committed,
@@ -50,8 +50,7 @@ export async function relay(
   });
   // The head goes out with the first words, in one write; without words it goes alone.
   if (silent) committed.flushHead();
-  await said;
-  return told;
+  return said.then(() => told);
 }
 
 /** The client left. One that is still there (a WebSocket) and does not want the answer any more reads how it ended. */

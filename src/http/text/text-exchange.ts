@@ -1,0 +1,280 @@
+/**
+ * An admitted request until it is settled: dispatch → relay → settle, whole or as a stream. Of the request it keeps only what the
+ * answer may still need, since a stream can stay open for very long.
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Owner } from '../../codecs/canonical/opaque.ts';
+import type { Outcome } from '../../codecs/canonical/outcome.ts';
+import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
+import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
+import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
+import type { Admitted } from '../admit.ts';
+import type { Channel } from '../config/config.ts';
+import { type AttemptNote, dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
+import type { Taken } from '../dispatch/taken.ts';
+import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
+import { completedUsage, countedUsage } from '../estimate.ts';
+import type { Committed, Reply } from '../exchange.ts';
+import type { Asking } from '../gateway.ts';
+import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
+import { type Ending, Meter } from '../meter.ts';
+import { noteAnswerLosses } from './answer-losses.ts';
+import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
+import { failureFrames, relay } from './relay.ts';
+import type { Asked } from './serve-text.ts';
+
+/** What it takes to find an upstream that answers. */
+interface Search {
+  readonly plan: Plan;
+  readonly options: TextAttemptOptions;
+  /** Of every attempt, as the upstreams say it. */
+  readonly notes: AttemptNote[];
+}
+
+export class TextExchange {
+  readonly #call: Asking;
+  readonly #codec: ClientCodec;
+  readonly #request: SentRequest;
+  readonly #admitted: Admitted;
+  readonly #meter: Meter;
+  readonly #responseId: string;
+  readonly #remember: Remember | undefined;
+  readonly #reply: Reply;
+  /** Until an upstream has answered: nothing of it is needed after that. */
+  #search: Search | undefined;
+
+  constructor(
+    call: Asking,
+    codec: ClientCodec,
+    request: CanonicalRequest,
+    admitted: Admitted,
+    plan: Plan,
+    asked: Asked,
+    reply: Reply,
+  ) {
+    const { gateway, config } = call;
+    this.#call = call;
+    this.#codec = codec;
+    this.#request = asSent(request);
+    this.#admitted = admitted;
+    this.#meter = new Meter(call, admitted, {
+      stream: request.stream,
+      ...(request.reasoning?.effort === undefined ? {} : { effort: request.reasoning.effort }),
+    });
+    this.#responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
+    this.#remember = asked.remember;
+    this.#reply = reply;
+    const options: TextAttemptOptions = {
+      request,
+      model: admitted.model,
+      config,
+      upstreams: gateway.upstreams,
+      codecs: gateway.codecs,
+      clientHeaders: call.request.headers,
+      clock: gateway.clock,
+      mint: gateway.mint,
+      ...(asked.stored === undefined ? {} : { stored: asked.stored }),
+      ...(call.trace === undefined ? {} : { trace: call.trace }),
+    };
+    this.#search = { plan, options, notes: [] };
+  }
+
+  /** Gives back what was reserved, however it ends. */
+  async run(): Promise<void> {
+    try {
+      const opened = this.#meter.open();
+      if (opened !== undefined) await opened;
+      await (this.#request.stream ? this.#stream() : this.#whole());
+    } finally {
+      this.#admitted.reservation.release();
+    }
+  }
+
+  async #whole(): Promise<void> {
+    let taken: Taken<WholeAnswer> | undefined;
+    try {
+      taken = await this.#dispatch(attemptWhole);
+      const { whole, native, owner } = taken.answer;
+      const { outcome } = whole;
+      const broken = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
+      if (broken !== undefined && this.#codec.dialect !== 'responses') throw broken;
+      const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
+      if (broken === undefined) taken.succeeded();
+      else taken.failed(broken);
+      const usage = await this.#usageOf(taken.answer, broken);
+      const ending = endingOf(broken, usage);
+      const headers = this.#channelHeader(taken);
+      const remember = this.#rememberOptions(taken.channel);
+      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
+      await this.#meter.settleFirst(() => ending);
+      this.#reply.answer({ status: 200, body, headers });
+      this.#meter.words();
+      noteAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
+      await this.#meter.settle(ending);
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      taken?.failed(error);
+      // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
+      const theirs = error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined;
+      const usage = taken === undefined ? this.#usageUnanswered() : await this.#usageOf(taken.answer, theirs);
+      await this.#meter.settle({ ...endingOf(error, usage), status: error.status });
+      throw error;
+    }
+  }
+
+  async #stream(): Promise<void> {
+    const started = await this.#start();
+    if (started === undefined) return;
+    const { taken, committed } = started;
+    const { held, source, owner } = taken.answer;
+    const encoder = this.#codec.encodeEvents(this.#context(owner));
+    const remember = this.#rememberOptions(taken.channel);
+    const heard = remember === undefined ? undefined : remembering(encoder, remember);
+    const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
+      const { outcome } = source.fold;
+      return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
+    };
+    let failure: GatewayError | undefined;
+    try {
+      failure = failureOf(
+        await relay(held, source, heard ?? encoder, committed, {
+          onWords: () => this.#meter.words(),
+          beforeWords: () => heard?.takePending(),
+          beforeEnd: (told) =>
+            this.#meter.settleFirst(async () =>
+              endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
+            ),
+        }),
+      );
+    } catch (thrown) {
+      failure = toGatewayError(thrown);
+    }
+    if (failure === undefined) taken.succeeded();
+    else taken.failed(failure);
+    noteAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
+    const usage = this.#streamUsage(taken.answer, failure);
+    const settled = this.#meter.settle(endingOf(failure, usage instanceof Promise ? await usage : usage));
+    if (settled !== undefined) await settled;
+  }
+
+  /** Undefined when no upstream answered, and the client was told so on the stream that it had already got. */
+  async #start(): Promise<{ readonly taken: Taken<StreamStart>; readonly committed: Committed } | undefined> {
+    const { gateway, config } = this.#call;
+    let committed: Committed | undefined;
+    const commit = (headers: Readonly<Record<string, string>> = {}): Committed => {
+      committed ??= this.#reply.commit(
+        { clock: gateway.clock, writeStallMs: config.writeStallMs, keepAlive: { intervalMs: config.keepAliveMs } },
+        headers,
+      );
+      return committed;
+    };
+    // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
+    const early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
+    let taken: Taken<StreamStart>;
+    try {
+      taken = await this.#dispatch(attemptStream);
+    } catch (thrown) {
+      const error = toGatewayError(thrown);
+      const status = committed === undefined ? error.status : 200;
+      await this.#meter.settle({ ...endingOf(error, this.#usageUnanswered()), status });
+      if (committed === undefined) throw error;
+      await this.#sayFailure(committed, error);
+      return undefined;
+    } finally {
+      early.cancel();
+    }
+    return { taken, committed: commit(this.#channelHeader(taken)) };
+  }
+
+  async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
+    const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
+    try {
+      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error).map(committed.frame));
+    } catch (thrown) {
+      if (!isClientGone(toGatewayError(thrown))) throw thrown;
+    }
+  }
+
+  async #dispatch<Answer extends StreamStart | WholeAnswer>(
+    attempt: (target: Target, options: TextAttemptOptions) => Promise<Answer>,
+  ): Promise<Taken<Answer>> {
+    const search = this.#search;
+    if (search === undefined) throw new Error('an exchange is dispatched once');
+    const ask = (target: Target): Promise<Answer> => {
+      search.notes.push(target.note);
+      return attempt(target, search.options);
+    };
+    const taken = await dispatch(search.plan, ask, this.#call.gateway.dispatcher, this.#meter.attempts);
+    this.#search = undefined;
+    this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
+    const { losses } = taken.answer;
+    if (losses.length > 0) this.#call.gateway.log.debug({ request_id: this.#call.requestId, losses }, 'conversion losses');
+    return taken;
+  }
+
+  #context(owner: Owner): ResponseContext {
+    const { gateway, startedAtMs } = this.#call;
+    const accountId = this.#admitted.principal.account.id;
+    return {
+      responseId: this.#responseId,
+      model: this.#request.model,
+      createdAt: Math.floor(startedAtMs / 1000),
+      now: () => Math.floor(gateway.clock.now() / 1000),
+      request: this.#request,
+      owner,
+      seal: (opaque) => gateway.envelopes.seal(opaque, accountId),
+      mint: gateway.mint,
+    };
+  }
+
+  #rememberOptions(channel: Channel): RememberOptions | undefined {
+    const remember = this.#remember;
+    return remember === undefined ? undefined : { responseId: this.#responseId, channel, store: this.#request.store, remember };
+  }
+
+  #channelHeader(taken: Taken<unknown>): Record<string, string> {
+    return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
+  }
+
+  /** What the last attempt that told said that it used: it costs that where no other answered. */
+  #usageUnanswered(): Usage | undefined {
+    return this.#search?.notes.findLast(({ usage }) => usage !== undefined)?.usage;
+  }
+
+  /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
+  #usageOf({ whole }: WholeAnswer, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    return failure === undefined ? completedUsage(whole.usage, this.#request, () => whole) : whole.usage;
+  }
+
+  /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
+  #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { fold: said } = source;
+    const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
+    const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
+    if (!ours) return said.usage;
+    const whole = () => said.whole(cancelledBy(failure));
+    if (isFinal) return completedUsage(said.usage, this.#request, whole);
+    return countedUsage(this.#request, whole()).then((counted) => ({ ...counted, ...onlyInput(said.usage) }));
+  }
+}
+
+/** After the commit: the status is out. */
+function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): Ending {
+  return {
+    status: 200,
+    ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }),
+    ...(usage === undefined ? {} : { usage }),
+  };
+}
+
+/** How an answer without an ending of its own ended. */
+function cancelledBy(failure: GatewayError | undefined): Outcome {
+  return { status: 'cancelled', error: failure ?? clientGone() };
+}
+
+/** An early usage report knows the input; what it says of the output is a placeholder. */
+function onlyInput(usage: Usage | undefined): Partial<Usage> {
+  if (usage === undefined) return {};
+  const { output: _output, reasoning: _reasoning, ...input } = usage;
+  return totalInput(usage) > 0 ? input : {};
+}
