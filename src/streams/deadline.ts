@@ -5,8 +5,8 @@
 import type { Clock, Timer } from './clock.ts';
 
 export interface Deadline {
-  /** Expires `ms` from now, whatever was set before. */
-  in(ms: number): void;
+  /** Expires `ms` from now, whatever was set before. `now` is for those who have just asked the clock. */
+  in(ms: number, now?: number): void;
   /** Does not expire until it is set again. */
   clear(): void;
   /** Clears it and lets go of its timer; for the end of the stream. */
@@ -31,8 +31,7 @@ class TimerDeadline implements Deadline {
     this.#onExpire = onExpire;
   }
 
-  in(ms: number): void {
-    const now = this.#clock.monotonic();
+  in(ms: number, now = this.#clock.monotonic()): void {
     this.#dueAt = now + ms;
     if (this.#wakesAt > this.#dueAt) this.#arm(now);
   }

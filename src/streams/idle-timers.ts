@@ -1,14 +1,14 @@
 /**
  * How long an upstream may be silent: `first_data_ms` until its first data event, `idle_ms` between bytes after that. One timer an
  * exchange. Bytes without data (comments, pings) keep an upstream alive for no longer than `first_data_ms`, also in mid-stream. Knows
- * nothing of what counts as data: the caller says `data` for an event and `touch` for any bytes.
+ * nothing of what counts as data: the caller says `data` for an event and `touch` for other bytes.
  */
 import type { Clock } from './clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 import { StreamError } from './stream-error.ts';
 
 export interface IdleTimers {
-  /** Any bytes arrived, comments and pings too. Re-arms the idle limit; before the first data it does nothing. */
+  /** Bytes arrived, and no data: comments, pings, a part of an event. Re-arms the idle limit; before the first data it does nothing. */
   touch(): void;
   /** A data event arrived: the first one ends the first-data limit and starts the idle limit. */
   data(): void;
@@ -48,7 +48,9 @@ class DeadlineIdleTimers implements IdleTimers {
   }
 
   touch(): void {
-    if (this.#phase === 'flowing') this.#deadline.in(Math.min(this.#limits.idleMs, this.#dataDueAt - this.#clock.monotonic()));
+    if (this.#phase !== 'flowing') return;
+    const now = this.#clock.monotonic();
+    this.#deadline.in(Math.min(this.#limits.idleMs, this.#dataDueAt - now), now);
   }
 
   data(): void {
@@ -76,8 +78,9 @@ class DeadlineIdleTimers implements IdleTimers {
   /** For the next data. */
   #wait(): void {
     const { firstDataMs, idleMs } = this.#limits;
-    this.#dataDueAt = this.#clock.monotonic() + Math.max(firstDataMs, idleMs);
-    if (this.#phase === 'flowing') this.#deadline.in(idleMs);
+    const now = this.#clock.monotonic();
+    this.#dataDueAt = now + Math.max(firstDataMs, idleMs);
+    if (this.#phase === 'flowing') this.#deadline.in(idleMs, now);
   }
 
   #expire(): void {

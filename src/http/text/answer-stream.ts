@@ -76,7 +76,6 @@ export class AnswerStream implements AnswerSource {
     try {
       const batch = this.#reader.take();
       if (batch === undefined) return false;
-      this.#timers.touch();
       if (batch === null) this.#stages.end(out);
       else for (const bytes of batch) if (!this.#stages.ended) this.#push(bytes, out);
       this.#over = batch === null || this.#stages.ended;
@@ -122,6 +121,7 @@ export class AnswerStream implements AnswerSource {
     let hasData = false;
     for (let index = from; index < out.length && !hasData; index++) hasData = (out[index]?.events.length ?? 0) > 0;
     if (hasData) this.#timers.data();
+    else this.#timers.touch();
     if (this.#decoder.finished !== true || (this.#finished && !hasData)) return;
     // From here on silence is an end and no failure, and comments do not put it off.
     this.#finished = true;
