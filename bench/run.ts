@@ -34,8 +34,7 @@ const { values, positionals, tokens } = parseArgs({
     html: { type: 'string' },
     'upstream-port': { type: 'string', default: '0' },
     rival: { type: 'string', multiple: true, default: [] },
-    // As `npm start` has it.
-    'node-args': { type: 'string', default: '--max-semi-space-size=64' },
+    'node-args': { type: 'string', default: '' },
   },
 });
 const rounds = Number(values.rounds);
