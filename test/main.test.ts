@@ -38,10 +38,20 @@ async function listening(child: ChildProcess): Promise<{ url: string; text: stri
   throw new Error(`it never listened: ${errors}`);
 }
 
-test('F39: the demonstration starts without a file, answers, and ends cleanly with a stream open', async () => {
+test('F39: the demonstration starts without a file, answers, and ends cleanly with a stream open', async (t) => {
   const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env: environment({ PORT: '0' }), stdio: 'pipe' });
+  t.after(() => child.kill('SIGKILL'));
   const { url, text } = await listening(child);
   assert.match(text, /curl -N /);
+  for (const model of ['demo-chat', 'demo-responses', 'demo-messages', 'demo-gemini']) {
+    const short = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk-mizu-demo' },
+      body: JSON.stringify({ model, max_tokens: 5, messages: [{ role: 'user', content: 'What is a gateway?' }] }),
+    });
+    const { choices, usage } = JSON.parse(await short.text());
+    assert.deepEqual([model, choices?.[0]?.finish_reason, usage?.completion_tokens], [model, 'length', 5]);
+  }
   const response = await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: 'Bearer sk-mizu-demo' },
