@@ -30,14 +30,12 @@ export function sanitise(text: string | undefined, fallback: string): string {
   return safe === '' ? fallback : safe;
 }
 
-/** Upstream error codes that a client may see with a deterministic 400, 413 or 422; every other becomes `upstream_error`. */
-const SHOWN_CODES = new Set([
-  'context_length_exceeded',
-  'content_policy_violation',
-  'content_filter',
+/** What upstreams call a picture that was sent along and is of no use to them. */
+export const PICTURE_FAULTS = [
   'invalid_image',
   'invalid_image_format',
   'invalid_image_file',
+  'invalid_image_mode',
   'invalid_mask_image_format',
   'invalid_base64_image',
   'invalid_image_url',
@@ -45,8 +43,17 @@ const SHOWN_CODES = new Set([
   'image_too_small',
   'image_parse_error',
   'image_content_policy_violation',
+  'image_file_too_large',
   'unsupported_image_media_type',
   'empty_image_file',
+] as const;
+
+/** Upstream error codes that a client may see with a deterministic 400, 413 or 422; every other becomes `upstream_error`. */
+const SHOWN_CODES = new Set([
+  'context_length_exceeded',
+  'content_policy_violation',
+  'content_filter',
+  ...PICTURE_FAULTS,
   'invalid_prompt',
   'invalid_value',
   'missing_required_parameter',

@@ -5,7 +5,7 @@
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from './canonical/error.ts';
 import { isObject, type JsonValue } from './canonical/json.ts';
 import type { UpstreamAnswer } from './codec.ts';
-import { sanitise, shownUpstreamCode } from './sanitise.ts';
+import { PICTURE_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
 
 /** Statuses that say the same for every Channel: the request itself is wrong. */
 const DETERMINISTIC = new Set([400, 413, 422]);
@@ -69,26 +69,12 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   not_found_error: 404,
   request_too_large: 413,
   timeout_error: 504,
+  // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
   ...Object.fromEntries(
-    // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
-    [
-      'moderation_blocked',
-      'content_policy_violation',
-      'image_generation_user_error',
-      'invalid_image',
-      'invalid_image_format',
-      'invalid_image_file',
-      'invalid_image_mode',
-      'invalid_base64_image',
-      'invalid_image_url',
-      'image_too_large',
-      'image_too_small',
-      'image_parse_error',
-      'image_content_policy_violation',
-      'image_file_too_large',
-      'unsupported_image_media_type',
-      'empty_image_file',
-    ].map((word) => [word, 400]),
+    [...PICTURE_FAULTS, 'moderation_blocked', 'content_policy_violation', 'image_generation_user_error'].map((word) => [
+      word,
+      400,
+    ]),
   ),
 };
 

@@ -62,21 +62,24 @@ export class Spool {
   append(lines: readonly string[]): Promise<void> {
     const text = lines.map((line) => `${checksum(line)} ${line}\n`).join('');
     this.#bytes += Buffer.byteLength(text);
-    this.#writing = this.#writing.catch(() => undefined).then(() => this.#write(text));
-    return this.#writing;
+    return this.#next(() => this.#write(text));
   }
 
   /** Forgets what was appended before this call: all of it is in the database. */
   clear(): Promise<void> {
     const gone = this.#bytes;
-    this.#writing = this.#writing.catch(() => undefined).then(() => this.#remove(gone));
+    return this.#next(() => this.#remove(gone));
+  }
+
+  /** One thing at a time. A failure before this one was told to whoever asked for that, and stops nobody else. */
+  #next(work: () => Promise<void>): Promise<void> {
+    this.#writing = this.#writing.catch(() => undefined).then(work);
     return this.#writing;
   }
 
   /** Leaves what waits for the next process. */
   async close(): Promise<void> {
-    await this.#writing.catch(() => undefined);
-    await this.#file?.close();
+    await this.#next(async () => this.#file?.close());
     this.#file = undefined;
     living.delete(this.#owner);
   }
