@@ -2,11 +2,15 @@
  * Bytes of a server-sent event stream to events (https://html.spec.whatwg.org/multipage/server-sent-events.html). Only whole lines reach
  * the parser, so no cut of the bytes can change what is said. Knows no `[DONE]`, no JSON meaning and no vendor.
  *
+ * Everything that is syntax is ASCII, so the bytes are parsed as they are, one character each, and only an event that has other
+ * characters is decoded: one of them would make two bytes of every character of the whole read.
+ *
  * Stricter than a browser in two ways, since a failure must not look like silence. An event without its blank line at the end is
  * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[` or `<` (an error object
  * written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
  * Other unknown fields in a stream that has events are ignored, as the standard says.
  */
+import { isAscii } from 'node:buffer';
 import { createParser, type ParseError } from 'eventsource-parser';
 import { ForeignText, startsForeignText } from './foreign-text.ts';
 import type { Stage } from './stage.ts';
@@ -34,7 +38,8 @@ export function sseDecode(options: SseDecodeOptions): Stage<Uint8Array, SseEvent
 }
 
 /** The longest field name with its colon and space, which a line has beside its data. */
-const FIELD_PREFIX_CHARS = 'event: '.length;
+const FIELD_PREFIX_BYTES = 'event: '.length;
+const BYTE_ORDER_MARK = '\xef\xbb\xbf';
 const MAGIC: readonly { readonly name: string; readonly bytes: readonly number[] }[] = [
   { name: 'gzip', bytes: [0x1f, 0x8b] },
   { name: 'zstd', bytes: [0x28, 0xb5, 0x2f, 0xfd] },
@@ -46,15 +51,17 @@ const FIELD_BEGINNING = /^(?:(?:data|event|id|retry)(?::|$)|(?:d|da|dat|e|ev|eve
 class SseDecoder implements Stage<Uint8Array, SseEvent> {
   readonly ended = false;
   readonly #options: SseDecodeOptions;
-  readonly #maxLineChars: number;
-  /** Strips one byte order mark, and holds back the bytes of a cut character. */
-  readonly #text = new TextDecoder();
+  readonly #maxLineBytes: number;
   readonly #parser;
+  /** What may become the byte order mark at the beginning; undefined once that is known. */
+  #mark: string | undefined = '';
+  /** Whether what is parsed now may hold more than ASCII. */
+  #wide = false;
   /** The first bytes; undefined once they are known to be text. */
   #head: number[] | undefined = [];
-  /** The line that is still open, in pieces, so that a long one is joined once. */
+  /** The line that is still open, in pieces, so that a long one is joined once. A character is a byte, as in every text before `decoded`. */
   readonly #open: string[] = [];
-  #openChars = 0;
+  #openBytes = 0;
   /** Whether the open line begins as foreign text; undefined: not looked at yet. */
   #openIsForeign: boolean | undefined;
   /** Set once text was met that is no event stream; nothing is parsed after that. */
@@ -69,7 +76,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
 
   constructor(options: SseDecodeOptions) {
     this.#options = options;
-    this.#maxLineChars = options.maxEventBytes + FIELD_PREFIX_CHARS;
+    this.#maxLineBytes = options.maxEventBytes + FIELD_PREFIX_BYTES;
     this.#parser = createParser({
       // Two above the limit, which is enforced exactly on dispatch: the probe at the end adds one character.
       maxBufferSize: options.maxEventBytes + 2,
@@ -84,16 +91,20 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   push(bytes: Uint8Array, out: SseEvent[]): void {
     if (this.#head !== undefined) this.#sniff(bytes, this.#head);
     this.#out = out;
-    this.#take(this.#text.decode(bytes, { stream: true }));
+    this.#wide ||= !isAscii(bytes);
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+    this.#take(this.#mark === undefined ? text : this.#unmarked(this.#mark + text));
+    // Nothing is open after a blank line.
+    if (text.endsWith('\n\n') || text.endsWith('\r\n\r\n')) this.#wide = false;
   }
 
   end(out: SseEvent[]): void {
     this.#out = out;
-    this.#take(this.#text.decode());
+    this.#take(this.#mark ?? '');
     const rest = this.#open.join('');
     if (this.#foreign !== undefined || startsForeignText(rest)) {
       this.#foreign ??= new ForeignText();
-      this.#foreign.add(rest);
+      this.#foreign.add(decoded(rest));
       throw this.#foreign.error();
     }
     if (FIELD_BEGINNING.test(rest) || this.#hasOpenEvent()) {
@@ -101,6 +112,14 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     }
     if (!rest.startsWith(':')) this.#ignore(rest);
     if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();
+  }
+
+  /** The beginning without its byte order mark; nothing while it may still become one. */
+  #unmarked(beginning: string): string {
+    const short = beginning.length < BYTE_ORDER_MARK.length && BYTE_ORDER_MARK.startsWith(beginning);
+    this.#mark = short ? beginning : undefined;
+    if (short) return '';
+    return beginning.startsWith(BYTE_ORDER_MARK) ? beginning.slice(BYTE_ORDER_MARK.length) : beginning;
   }
 
   /** Hands whole lines to the parser and keeps the open one. */
@@ -115,29 +134,29 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       this.#open.push(end === text.length ? text : text.slice(0, end));
       const lines = this.#open.length === 1 ? (this.#open[0] ?? '') : this.#open.join('');
       this.#open.length = 0;
-      this.#openChars = 0;
+      this.#openBytes = 0;
       this.#openIsForeign = undefined;
       this.#parse(lines);
     }
     if (end < text.length) {
       this.#open.push(end === 0 ? text : text.slice(end));
-      this.#openChars += text.length - end;
+      this.#openBytes += text.length - end;
       this.#boundOpenLine();
     }
   }
 
   #parse(lines: string): void {
     if (this.#foreign !== undefined) {
-      this.#foreign.addLines(lines);
+      this.#foreign.addLines(decoded(lines));
       return;
     }
-    const tooLong = lines.length > this.#maxLineChars ? firstLongLine(lines, this.#maxLineChars) : -1;
+    const tooLong = lines.length > this.#maxLineBytes ? firstLongLine(lines, this.#maxLineBytes) : -1;
     try {
       this.#parser.feed(tooLong === -1 ? lines : lines.slice(0, tooLong));
     } catch (reason) {
       if (!(reason instanceof ForeignLine)) throw reason;
       this.#foreign = new ForeignText();
-      this.#foreign.addLines(lines.slice(firstForeignLine(lines)));
+      this.#foreign.addLines(decoded(lines.slice(firstForeignLine(lines))));
       return;
     }
     if (tooLong !== -1) throw this.#tooLarge();
@@ -146,15 +165,20 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   /** An open line may hold no more than a whole one; foreign text is cut at its own bound. */
   #boundOpenLine(): void {
     if (this.#foreign !== undefined) {
-      if (this.#openChars > this.#foreign.left) this.#foreign.addLines(this.#open.join(''));
-    } else if (this.#openChars > Math.min(this.#maxLineChars, ForeignText.MAX_CHARS)) {
+      if (this.#openBytes > this.#foreign.left) this.#cutForeign(this.#foreign);
+    } else if (this.#openBytes > Math.min(this.#maxLineBytes, ForeignText.MAX_CHARS)) {
       this.#openIsForeign ??= startsForeignText(this.#open.join(''));
       if (this.#openIsForeign) {
-        if (this.#openChars > ForeignText.MAX_CHARS) new ForeignText().addLines(this.#open.join(''));
-      } else if (this.#openChars > this.#maxLineChars) {
+        if (this.#openBytes > ForeignText.MAX_CHARS) this.#cutForeign(new ForeignText());
+      } else if (this.#openBytes > this.#maxLineBytes) {
         throw this.#tooLarge();
       }
     }
+  }
+
+  #cutForeign(foreign: ForeignText): void {
+    const line = decoded(this.#open.join(''));
+    if (line.length > foreign.left) foreign.addLines(line);
   }
 
   #dispatch(event: string | undefined, data: string): void {
@@ -162,11 +186,9 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       this.#probe.found = event !== undefined || data !== '';
       return;
     }
-    // A UTF-16 unit is at most three bytes, so nearly every event needs no count.
-    const { maxEventBytes } = this.#options;
-    if (data.length * 3 > maxEventBytes && Buffer.byteLength(data) > maxEventBytes) throw this.#tooLarge();
+    if (data.length > this.#options.maxEventBytes) throw this.#tooLarge();
     this.#dispatched = true;
-    this.#out.push({ event, data });
+    this.#out.push(this.#wide ? { event: event && decoded(event), data: decoded(data) } : { event, data });
   }
 
   #refused(error: ParseError): void {
@@ -179,8 +201,9 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
 
   #ignore(line: string): void {
     if (line === '') return;
-    this.#options.onIgnoredLine?.(line);
-    if (!this.#dispatched) this.#unknown.addLines(`${line}\n`);
+    const text = decoded(line);
+    this.#options.onIgnoredLine?.(text);
+    if (!this.#dispatched) this.#unknown.addLines(`${text}\n`);
   }
 
   /** The parser tells nobody what it holds: a data line and a blank line make it say so. */
@@ -209,6 +232,12 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   }
 }
 
+/** The text of UTF-8 bytes that stand as characters. What is no UTF-8 becomes U+FFFD. */
+function decoded(bytes: string): string {
+  // A byte over 0x7f counts as two.
+  return Buffer.byteLength(bytes) === bytes.length ? bytes : Buffer.from(bytes, 'latin1').toString();
+}
+
 /** Leaves the parser in the middle of its lines; never leaves this file. */
 class ForeignLine extends Error {}
 
@@ -219,10 +248,10 @@ function lastLineEnd(text: string): number {
   return Math.max(text.lastIndexOf('\n'), text.lastIndexOf('\r')) + 1;
 }
 
-/** Where the first line over `maxChars` begins that is not foreign text; -1 if there is none. */
-function firstLongLine(lines: string, maxChars: number): number {
+/** Where the first line over `maxBytes` begins that is not foreign text; -1 if there is none. */
+function firstLongLine(lines: string, maxBytes: number): number {
   for (const match of lines.matchAll(/[^\r\n]+/g)) {
-    if (match[0].length > maxChars && !startsForeignText(match[0])) return match.index;
+    if (match[0].length > maxBytes && !startsForeignText(match[0])) return match.index;
   }
   return -1;
 }

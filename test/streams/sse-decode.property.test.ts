@@ -108,6 +108,40 @@ test('arbitrary bytes give events or a documented error, the same at every cut',
   );
 });
 
+test('the text of an event is that of its UTF-8 bytes, broken ones included, whatever came before it', () => {
+  // Lead bytes without their rest, rests alone, overlong forms, surrogates, what is over U+10FFFF, byte order marks, whole characters.
+  const bytes = fc.constantFrom(
+    [0x61],
+    [0xc3],
+    [0xa9],
+    [0xc3, 0xa9],
+    [0xe2, 0x82],
+    [0xe2, 0x82, 0xac],
+    [0xf0, 0x9f, 0x98],
+    [0xf0, 0x9f, 0x98, 0x80],
+    [0xc0, 0x80],
+    [0xed, 0xa0, 0x80],
+    [0xf4, 0x90, 0x80, 0x80],
+    [0xef, 0xbb, 0xbf],
+    [0xff],
+    [0x00],
+  );
+  const data = fc.array(bytes, { maxLength: 8 }).map((parts) => parts.flat());
+  const end = fc.constantFrom([0x0a], [0x0d, 0x0a], [0x0d]);
+  fc.assert(
+    fc.property(fc.array(data, { minLength: 1, maxLength: 3 }), end, fc.nat(), (texts, lineEnd, place) => {
+      const wire = texts.flatMap((text) => [...Buffer.from('data: '), ...text, ...lineEnd, ...lineEnd]);
+      const expected = texts.map((text) => new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(text)));
+      const { events } = decode(cut(Uint8Array.from(wire), [place]), 1000);
+      assert.deepEqual(
+        events.map((event) => event.data),
+        expected,
+      );
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 test('no prefix of a stream gives an event that the whole stream does not, and none ends well inside an event', () => {
   fc.assert(
     fc.property(fc.array(fc.string({ unit: 'grapheme', maxLength: 8 }), { minLength: 1, maxLength: 4 }), (texts) => {
