@@ -10,7 +10,8 @@
  * written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
  * Other unknown fields in a stream that has events are ignored, as the standard says.
  */
-import { isAscii } from 'node:buffer';
+// The global `Buffer` is looked up anew each time.
+import { Buffer, isAscii } from 'node:buffer';
 import { createParser, type ParseError } from 'eventsource-parser';
 import { ForeignText, startsForeignText } from './foreign-text.ts';
 import type { Stage } from './stage.ts';
@@ -188,7 +189,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     }
     if (data.length > this.#options.maxEventBytes) throw this.#tooLarge();
     this.#dispatched = true;
-    this.#out.push(this.#wide ? { event: event && decoded(event), data: decoded(data) } : { event, data });
+    this.#out.push(this.#wide ? { event: event && named(event), data: decoded(data) } : { event, data });
   }
 
   #refused(error: ParseError): void {
@@ -236,6 +237,12 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
 function decoded(bytes: string): string {
   // A byte over 0x7f counts as two.
   return Buffer.byteLength(bytes) === bytes.length ? bytes : Buffer.from(bytes, 'latin1').toString();
+}
+
+/** {@link decoded} for a name, which is so short that looking costs less than asking. */
+function named(bytes: string): string {
+  for (let at = 0; at < bytes.length; at++) if (bytes.charCodeAt(at) > 0x7f) return decoded(bytes);
+  return bytes;
 }
 
 /** Leaves the parser in the middle of its lines; never leaves this file. */
