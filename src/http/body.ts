@@ -155,6 +155,8 @@ function collect(
         decoder.off('error', onUndecodable);
         decoder.on('error', ignore);
         decoder.destroy();
+        // Unpiped, it stands still: what is left of it would keep the connection's next request from being read.
+        request.resume();
       }
       if (error === undefined) resolve();
       else reject(error);

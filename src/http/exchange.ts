@@ -7,6 +7,8 @@ import type { Frame } from '../codecs/codec.ts';
 import { advance, illegal as no, type Transitions } from '../streams/lifecycle.ts';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions, type Wire } from '../streams/response-writer.ts';
 import { createSseFramer } from '../streams/sse-encode.ts';
+import { StallWatch, unsentBytes } from '../streams/stall-watch.ts';
+import type { Call } from './gateway.ts';
 
 export const EXCHANGE = {
   waiting: { commit: 'committed', answer: 'ended', end: no },
@@ -27,6 +29,9 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
+/** An answer of less is in the hands of the operating system at once, nearly always. */
+const LARGE_BYTES = 64 * 1024;
+
 /** Where the words of an exchange go, before any was said. */
 export interface Reply {
   answer(answer: Answer): void;
@@ -37,16 +42,33 @@ export interface Reply {
 export class Waiting implements Reply {
   readonly kind = 'waiting';
   readonly #response: ServerResponse;
+  readonly #call: Pick<Call, 'gateway' | 'config'>;
   #state: keyof typeof EXCHANGE = 'waiting';
 
-  constructor(response: ServerResponse) {
-    this.#response = response;
+  constructor(call: Pick<Call, 'response' | 'gateway' | 'config'>) {
+    this.#response = call.response;
+    this.#call = call;
   }
 
   /** A whole answer: a body with its status, or an error. */
   answer(answer: Answer): void {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'answer');
     writeAnswer(this.#response, answer);
+    if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader();
+  }
+
+  /** A reader that takes nothing of a large answer must not keep it, and its key's place, for ever. */
+  #watchReader(): void {
+    const response = this.#response;
+    const { gateway, config } = this.#call;
+    const watch = new StallWatch(
+      gateway.clock,
+      config.writeStallMs,
+      () => unsentBytes(response, response.socket),
+      () => response.destroy(),
+    );
+    watch.start();
+    response.once('close', () => watch.stop());
   }
 
   /** The 200 of a stream: it goes out with the first words, or at once with {@link Committed.flushHead}, so that keep-alives can flow. */

@@ -52,7 +52,7 @@ export async function forward<Answer extends WholeText>(
       const headers = config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
       const ending = { status: 200, usage: answer.usage ?? (await estimate(answer)) };
       await meter.settleFirst(() => ending);
-      new Waiting(call.response).answer({ status: 200, body: answer.body, headers });
+      new Waiting(call).answer({ status: 200, body: answer.body, headers });
       meter.words();
       await meter.settle(ending);
     } catch (thrown) {

@@ -4,9 +4,9 @@
  */
 import type { Writable } from 'node:stream';
 import type { Clock } from './clock.ts';
-import { createDeadline, type Deadline } from './deadline.ts';
 import { createKeepAlive, type KeepAlive } from './keep-alive.ts';
 import { SSE_KEEP_ALIVE } from './sse-encode.ts';
+import { StallWatch, unsentBytes } from './stall-watch.ts';
 import { StreamError } from './stream-error.ts';
 
 export interface ResponseWriterOptions {
@@ -85,11 +85,10 @@ class WireWriter implements ResponseWriter {
   readonly #options: ResponseWriterOptions;
   readonly #keepAlive: KeepAlive | undefined;
   /** Made for the first reader that is behind. */
-  #stall: Deadline | undefined;
+  #stall: StallWatch | undefined;
   #gone: StreamError | undefined;
   #cause: unknown;
   #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
-  #unsent = 0;
   #headOut = false;
   /** The reader is behind: a `drain` will come. */
   #full = false;
@@ -188,15 +187,14 @@ class WireWriter implements ResponseWriter {
   };
 
   #watchStall(): void {
-    this.#unsent = this.#response.writableLength;
-    this.#stall ??= createDeadline(this.#options.clock, () => this.#stalled());
-    this.#stall.in(this.#options.writeStallMs);
-  }
-
-  #stalled(): void {
-    // A batch that shrinks is a slow reader and no dead one.
-    if (this.#response.writableLength < this.#unsent) this.#watchStall();
-    else this.#leave(new StreamError('write_stall', `the reader took nothing for ${this.#options.writeStallMs} ms`));
+    const { clock, writeStallMs, wire } = this.#options;
+    this.#stall ??= new StallWatch(
+      clock,
+      writeStallMs,
+      () => unsentBytes(this.#response, wire === undefined ? this.#response : wire.socket()),
+      () => this.#leave(new StreamError('write_stall', `the reader took nothing for ${writeStallMs} ms`)),
+    );
+    this.#stall.start();
   }
 
   #closed(): void {

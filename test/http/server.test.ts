@@ -177,6 +177,16 @@ test('F22: compressed bodies are read, bombs and unknown encodings are not', asy
   assert.equal((await send('rot13', Buffer.from(body))).status, 415);
 });
 
+test('F19, F22: a body that cannot be decompressed is read away: its connection serves the next request', async () => {
+  await using gateway = await testGateway(file);
+  const refused = Buffer.alloc(500_000, 'no gzip');
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-encoding: gzip\r\ncontent-length: ${refused.length}\r\n\r\n`;
+  const answers = await raw(gateway.url, Buffer.concat([Buffer.from(head), refused, Buffer.from(request('/v1/messages'))]), {
+    ms: 3000,
+  });
+  assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400', 'HTTP/1.1 200']);
+});
+
 test('F19: a body over the limit is refused while it is sent, and the client can read the answer', async () => {
   await using gateway = await testGateway({ ...file, limits: { json_bytes: 4096 } });
   for (const framing of [`content-length: ${8_000_000}`, 'transfer-encoding: chunked']) {

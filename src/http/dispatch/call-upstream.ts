@@ -9,7 +9,7 @@ import { createIdleTimers, type IdleTimers } from '../../streams/idle-timers.ts'
 import type { ExchangeTrace } from '../tracing/tracer.ts';
 import type { Target } from './dispatch.ts';
 import type { Outgoing, Upstreams } from './upstream.ts';
-import type { UpstreamHead } from './upstream-call.ts';
+import { headerOf, type UpstreamHead } from './upstream-call.ts';
 import { readErrorText } from './upstream-body.ts';
 
 export interface CallOptions {
@@ -44,11 +44,11 @@ export async function callUpstream<Answer>(
   try {
     const head = await call.head;
     note.upstreamStatus = head.status;
-    const requestId = head.headers['x-request-id'] ?? head.headers['request-id'];
-    if (typeof requestId === 'string') note.upstreamRequestId = requestId;
+    const requestId = headerOf(head.headers, 'x-request-id') || headerOf(head.headers, 'request-id');
+    if (requestId !== '') note.upstreamRequestId = requestId;
     if (head.status < 200 || head.status > 299) {
       const receivedAtMs = options.clock.now();
-      const text = await readErrorText(head.body);
+      const text = await readErrorText(head, options.clock);
       throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
     }
     const answer = await read(head, timers);
@@ -62,5 +62,5 @@ export async function callUpstream<Answer>(
 
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */
 export function contentTypeOf(head: UpstreamHead): string {
-  return (head.headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase() ?? '';
+  return headerOf(head.headers, 'content-type').split(';')[0]?.trim().toLowerCase() ?? '';
 }

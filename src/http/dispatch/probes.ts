@@ -41,19 +41,20 @@ export function startProbes(options: ProbesOptions): () => void {
   };
 }
 
-async function look(channel: Channel, { upstreams, health, metrics }: ProbesOptions, stopped: AbortSignal): Promise<void> {
-  const good = await probe(upstreams, channel, stopped);
+async function look(channel: Channel, options: ProbesOptions, stopped: AbortSignal): Promise<void> {
+  const { health, metrics } = options;
+  const good = await probe(channel, options, stopped);
   if (good === undefined || stopped.aborted) return;
   metrics.probed(channel.id, good);
   health.probed(channel.id, good);
 }
 
 /** Whether the Channel answered as a healthy one; undefined where its type has no list, or nothing was learnt. */
-async function probe(upstreams: Upstreams, channel: Channel, stopped: AbortSignal): Promise<boolean | undefined> {
+async function probe(channel: Channel, { upstreams, clock }: ProbesOptions, stopped: AbortSignal): Promise<boolean | undefined> {
   if (!hasModelList(channel.type)) return undefined;
   try {
     const head = await askModelList(upstreams, channel, AbortSignal.any([stopped, AbortSignal.timeout(PROBE_TIMEOUT_MS)]));
-    await readErrorText(head.body);
+    await readErrorText(head, clock);
     const { result } = judgeModelList(head);
     return result === 'unsure' ? undefined : result === 'good';
   } catch {

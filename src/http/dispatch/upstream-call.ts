@@ -2,15 +2,22 @@
  * One request on a pooled connection, as undici calls its handlers: the head as a promise, then the body. Undici's own `request` makes
  * the same of it with a Node stream between, which costs more than all the rest of a call. Knows no Channel.
  */
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Dispatcher } from 'undici';
+import type { UpstreamAnswer } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { ReceivedBody } from './received-body.ts';
 
 export interface UpstreamHead {
   readonly status: number;
-  readonly headers: IncomingHttpHeaders;
+  /** One that was sent twice is a list, whichever it is: undici's own types do not say so. */
+  readonly headers: UpstreamAnswer['headers'];
   readonly body: ReceivedBody;
+}
+
+/** The first value of a header; empty where the upstream sent none. */
+export function headerOf(headers: UpstreamHead['headers'], name: string): string {
+  const value = headers[name];
+  return (typeof value === 'string' ? value : value?.[0]) ?? '';
 }
 
 export class UpstreamCall implements Dispatcher.DispatchHandler {
@@ -56,7 +63,7 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     if (this.#failure !== undefined) controller.abort(this.#failure);
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: IncomingHttpHeaders): void {
+  onResponseStart(controller: Dispatcher.DispatchController, status: number, headers: UpstreamHead['headers']): void {
     if (status < 200) return;
     // They were parsed, and each would keep the whole packet that the head came in for as long as the body lasts.
     controller.rawHeaders = null;

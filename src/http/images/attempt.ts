@@ -103,7 +103,7 @@ async function readAnswer(
 ): Promise<ImageAnswer> {
   const type = contentTypeOf(head);
   if (type === 'text/html') {
-    const text = await readErrorText(head.body);
+    const text = await readErrorText(head, options.clock);
     throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
   }
   const isStream = type === 'text/event-stream' || (stream && type !== 'application/json');

@@ -68,7 +68,7 @@ async function serveWhole(call: Call, request: ImageRequest, runs: readonly Pict
     const [only] = runs;
     const headers = runs.length === 1 && only !== undefined ? only.headers : {};
     await Promise.all(runs.map((run) => run.settleFirst()));
-    new Waiting(call.response).answer({ status: 200, body, headers });
+    new Waiting(call).answer({ status: 200, body, headers });
     for (const run of runs) run.said();
   } finally {
     await Promise.all(runs.map((run) => run.settle()));
@@ -94,7 +94,7 @@ async function runSome<Item>(items: readonly Item[], width: number, run: (item: 
 async function serveStream(call: Call, request: ImageRequest, channels: readonly Channel[], run: PictureRun): Promise<void> {
   const { gateway, config } = call;
   checkAnyFit(channels, request.model, gateway.dispatcher.health);
-  const committed = new Waiting(call.response).commit({
+  const committed = new Waiting(call).commit({
     clock: gateway.clock,
     writeStallMs: config.writeStallMs,
     keepAlive: { intervalMs: config.keepAliveMs, immediately: true },

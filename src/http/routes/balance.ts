@@ -45,5 +45,5 @@ function shown(balance: Balance): string {
 }
 
 function answer(call: Call, body: object): void {
-  new Waiting(call.response).answer({ status: 200, body: JSON.stringify(body), headers: { 'cache-control': 'no-store' } });
+  new Waiting(call).answer({ status: 200, body: JSON.stringify(body), headers: { 'cache-control': 'no-store' } });
 }

@@ -17,5 +17,5 @@ export const models: Handler = async (call) => {
   const data = offered
     .map(({ name }) => ({ id: name, object: 'model', created, owned_by: 'mizu' }))
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-  new Waiting(call.response).answer({ status: 200, body: JSON.stringify({ object: 'list', data }) });
+  new Waiting(call).answer({ status: 200, body: JSON.stringify({ object: 'list', data }) });
 };

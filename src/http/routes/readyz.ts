@@ -6,5 +6,5 @@ export const readyz: Handler = async (call) => {
   const reasons = call.gateway.unready();
   const ready = reasons.length === 0;
   const body = JSON.stringify(ready ? { status: 'ok' } : { status: 'unready', reasons });
-  new Waiting(call.response).answer({ status: ready ? 200 : 503, body, headers: { 'cache-control': 'no-store' } });
+  new Waiting(call).answer({ status: ready ? 200 : 503, body, headers: { 'cache-control': 'no-store' } });
 };

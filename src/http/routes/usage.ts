@@ -16,7 +16,7 @@ export const usage: Handler = async (call) => {
     ...(to === undefined ? {} : { to }),
   });
   const body = JSON.stringify({ object: 'list', currency: 'USD', data: days.map(usageDay) });
-  new Waiting(call.response).answer({ status: 200, body, headers: { 'cache-control': 'no-store' } });
+  new Waiting(call).answer({ status: 200, body, headers: { 'cache-control': 'no-store' } });
 };
 
 function dayOf(query: URLSearchParams, name: 'from' | 'to'): string | undefined {

@@ -165,7 +165,7 @@ interface TaskList {
 }
 
 function answer(call: Call, status: number, body: TaskView | TaskList, headers: Readonly<Record<string, string>> = {}): void {
-  new Waiting(call.response).answer({ status, body: JSON.stringify(body), headers: { 'cache-control': 'no-store', ...headers } });
+  new Waiting(call).answer({ status, body: JSON.stringify(body), headers: { 'cache-control': 'no-store', ...headers } });
 }
 
 function unknownVideo(): GatewayError {

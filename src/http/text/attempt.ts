@@ -154,7 +154,7 @@ function protocolHeaders(
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
   const { codec, context, head, timers } = sent;
   const type = contentTypeOf(head);
-  if (type === 'text/html') return refusePage(head);
+  if (type === 'text/html') return refusePage(head, options.clock);
   if (type === 'application/json') return openWhole(sent, options);
   return new AnswerStream(head.body, codec.decodeEvents(context), {
     clock: options.clock,
@@ -164,8 +164,9 @@ function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Pro
   });
 }
 
-async function refusePage({ status, body }: UpstreamHead): Promise<never> {
-  throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status, text: await readErrorText(body) });
+async function refusePage(head: UpstreamHead, clock: Clock): Promise<never> {
+  const text = await readErrorText(head, clock);
+  throw upstreamFault('undecodable', 'The upstream answered with a web page.', { status: head.status, text });
 }
 
 async function openWhole({ codec, context, head, timers }: Sent, options: TextAttemptOptions): Promise<AnswerSource> {

@@ -48,7 +48,7 @@ export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare
   const { text, json } = await receiveJson(call, principal);
   const asked = await prepare(call, principal, text, json);
   // Not awaited: what was read here must not stay in memory for as long as the answer lasts.
-  return answerText(call, codec, asked, new Waiting(call.response));
+  return answerText(call, codec, asked, new Waiting(call));
 }
 
 const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });

@@ -1,5 +1,6 @@
 /** `mizu channels test [ID]`: asks every Channel for its model list with its own credential, and says what came back. */
 import { decodeModelList } from '../../codecs/images/index.ts';
+import type { Clock } from '../../streams/clock.ts';
 import { askModelList, judgeModelList } from '../dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import { Upstreams } from '../dispatch/upstream.ts';
@@ -22,7 +23,7 @@ export const channels: Verb = async (context) => {
   if (wanted.length === 0) throw new RefusedError(only === undefined ? 'there are no channels' : `there is no channel ${only}`);
   const upstreams = new Upstreams(context.clock);
   try {
-    const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock.monotonic)));
+    const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
     const rows = probes.map(({ id, ok, status, ms, note }) => [id, ok ? 'ok' : 'FAILED', String(status ?? ''), `${ms} ms`, note]);
     report(context, probes, table([['CHANNEL', 'RESULT', 'STATUS', 'TIME', 'NOTE'], ...rows]));
     return probes.every(({ ok }) => ok) ? 0 : 1;
@@ -40,24 +41,24 @@ function missingModels(channel: Channel, listed: readonly string[]): string[] {
   return [...new Set(channel.models.values())].filter((model) => !known.has(model));
 }
 
-async function probe(upstreams: Upstreams, channel: Channel, now: () => number): Promise<Probe> {
-  const started = now();
+async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Promise<Probe> {
+  const started = clock.monotonic();
   try {
     const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS));
-    const { status, body } = head;
+    const { status } = head;
     const { result, note } = judgeModelList(head);
     const answered = { id: channel.id, ok: result !== 'bad', status, note };
     if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
-      const missing = missingModels(channel, decodeModelList(await readWhole(body, MAX_LIST_BYTES)));
-      const ms = Math.round(now() - started);
+      const missing = missingModels(channel, decodeModelList(await readWhole(head.body, MAX_LIST_BYTES)));
+      const ms = Math.round(clock.monotonic() - started);
       return missing.length === 0
         ? { ...answered, ms }
         : { ...answered, ok: false, ms, note: `not in its list: ${missing.join(', ')}` };
     }
-    await readErrorText(body);
-    return { ...answered, ms: Math.round(now() - started) };
+    await readErrorText(head, clock);
+    return { ...answered, ms: Math.round(clock.monotonic() - started) };
   } catch (error) {
-    return { id: channel.id, ok: false, ms: Math.round(now() - started), note: whyOf(error) };
+    return { id: channel.id, ok: false, ms: Math.round(clock.monotonic() - started), note: whyOf(error) };
   }
 }
 

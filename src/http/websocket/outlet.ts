@@ -5,8 +5,8 @@
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../streams/clock.ts';
-import { createDeadline, type Deadline } from '../../streams/deadline.ts';
 import type { ResponseWriter } from '../../streams/response-writer.ts';
+import { bytesUnderWay, StallWatch } from '../../streams/stall-watch.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 
 /** A turn reads no further while this much waits for the client. */
@@ -19,8 +19,7 @@ export class Outlet {
   readonly #socket: Socket;
   readonly #clock: Clock;
   readonly #stallMs: number;
-  #stall: Deadline | undefined;
-  #unsent = 0;
+  #stall: StallWatch | undefined;
   #gone: StreamError | undefined;
   #waiter: { readonly resolve: () => void; readonly reject: (reason: StreamError) => void } | undefined;
 
@@ -76,8 +75,13 @@ export class Outlet {
   }
 
   #drained(): Promise<void> {
-    this.#stall ??= createDeadline(this.#clock, () => this.#onStall());
-    this.#watch();
+    this.#stall ??= new StallWatch(
+      this.#clock,
+      this.#stallMs,
+      () => this.#ws.bufferedAmount + bytesUnderWay(this.#socket),
+      () => this.#ws.terminate(),
+    );
+    this.#stall.start();
     return new Promise((resolve, reject) => {
       this.#waiter = { resolve, reject };
       this.#socket.once('drain', () => {
@@ -86,17 +90,6 @@ export class Outlet {
         resolve();
       });
     });
-  }
-
-  #watch(): void {
-    this.#unsent = this.#ws.bufferedAmount;
-    this.#stall?.in(this.#stallMs);
-  }
-
-  #onStall(): void {
-    // A backlog that shrinks belongs to a slow reader and no dead one.
-    if (this.#ws.bufferedAmount < this.#unsent) this.#watch();
-    else this.#ws.terminate();
   }
 
   #isBearable(): boolean {

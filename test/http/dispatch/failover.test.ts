@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import {
   type FakeAnswer,
   fakeUpstream,
@@ -96,6 +97,35 @@ for (const [name, fault] of Object.entries(FAULTS)) {
     });
   }
 }
+
+test('F6: a header that the upstream sends twice is read once', async () => {
+  const twice = (type: string, text: string, to: { write(bytes: string): void }): void =>
+    to.write(
+      `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-type: ${type}\r\nx-request-id: up_1\r\nx-request-id: up_1\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
+    );
+  const upstream = await fakeUpstream(({ socket }) => twice('application/json', JSON.stringify(wholeMessage('fine')), socket));
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const whole = await gateway.post('/v1/messages', ask());
+  assert.match(await whole.text(), /fine/);
+  assert.equal(whole.status, 200);
+  upstream.answer = ({ socket }) => twice('text/html', '<html>no</html>', socket);
+  assert.equal((await gateway.post('/v1/messages', ask({ stream: true }))).status, 502);
+  assert.equal(gateway.store.settled[0]?.attempts[0]?.upstreamRequestId, 'up_1');
+  await upstream.close();
+});
+
+test('F10: the words of a refusal are read, compressed or not', async () => {
+  const words = gzipSync(JSON.stringify(error('invalid_request_error', 'max_tokens is too large')));
+  const upstream = await fakeUpstream(({ socket }) => {
+    socket.write(`HTTP/1.1 400 X\r\ncontent-encoding: gzip\r\ncontent-length: ${words.length}\r\n\r\n`);
+    socket.write(words);
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask());
+  assert.equal(response.status, 400);
+  assert.match(await response.text(), /"message":"max_tokens is too large"/);
+  await upstream.close();
+});
 
 test('F2: after the commit point there is no other channel: the failure is words of the stream', async () => {
   const sick = await fakeUpstream(({ socket }) => {

@@ -3,12 +3,14 @@ import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { Pool } from 'undici';
 import type { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
 import { UpstreamCall } from '../../../src/http/dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../../../src/http/dispatch/upstream-body.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { StreamError } from '../../../src/streams/stream-error.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { until } from '../../support/loopback.ts';
 
 interface Upstream extends AsyncDisposable {
@@ -178,6 +180,38 @@ test('a body over its limit is an error, or cut where it is one; both close the 
     response.write('x'.repeat(300_000));
   });
   await assert.rejects(readWhole((await server.ask().head).body, 1000), { reason: 'too_many_bytes' });
-  assert.equal((await readErrorText((await server.ask().head).body)).length, 256 * 1024);
+  assert.equal((await readErrorText(await server.ask().head, systemClock)).length, 256 * 1024);
   await until(() => closed === 2, 'both connections are closed');
+});
+
+test('words of an error: decompressed as they say, nothing of what is not what it says, and not waited for', async () => {
+  const answers: Readonly<Record<string, readonly [Record<string, string>, Buffer]>> = {
+    plain: [{}, Buffer.from('too many tokens')],
+    gzip: [{ 'content-encoding': 'GZIP' }, gzipSync('too many tokens')],
+    brotli: [{ 'content-encoding': 'br' }, brotliCompressSync('too many tokens')],
+    'a lie': [{ 'content-encoding': 'zstd' }, gzipSync('too many tokens')],
+    'a coding that nobody knows': [{ 'content-encoding': 'rot13' }, Buffer.from('gbb znal gbxraf')],
+    'a bomb': [{ 'content-encoding': 'gzip' }, gzipSync(Buffer.alloc(1_000_000))],
+  };
+  const said: string[] = [];
+  for (const [headers, bytes] of Object.values(answers)) {
+    await using server = await upstream((_request, response) => response.writeHead(400, headers).end(bytes));
+    said.push(await readErrorText(await server.ask().head, systemClock));
+  }
+  assert.deepEqual(said, ['too many tokens', 'too many tokens', 'too many tokens', '', '', '']);
+
+  let closed = false;
+  await using server = await upstream((_request, response) => {
+    response.on('close', () => {
+      closed = true;
+    });
+    response.writeHead(500, { 'content-length': 100 }).write('the first half');
+  });
+  const clock = createFakeClock();
+  const head = await server.ask().head;
+  const text = readErrorText(head, clock);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  clock.advance(10_000);
+  assert.equal(await text, 'the first half');
+  await until(() => closed, 'the connection is let go');
 });

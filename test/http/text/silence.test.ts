@@ -1,8 +1,9 @@
 /** Long silence: the end after a finish that no terminal follows, idle and first-data limits, a client that does not read. */
 import assert from 'node:assert/strict';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { PassThrough } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import type { DecodeContext, Frame } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
@@ -11,7 +12,15 @@ import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
 import { readBody } from '../../../src/streams/body-source.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { fakeUpstream, openStream, startMessage } from '../../support/fake-upstream.ts';
+import {
+  endMessage,
+  fakeUpstream,
+  jsonAnswer,
+  openStream,
+  sayMessages,
+  startMessage,
+  wholeMessage,
+} from '../../support/fake-upstream.ts';
 import { responseContext } from '../../support/wire.ts';
 import { ask, channel, eventually, KEY, MODELS, testGateway } from '../../support/test-gateway.ts';
 
@@ -208,4 +217,87 @@ test('X7: a client that stops reading is let go after write_stall_ms, with its u
   assert.equal(gateway.store.settled[0]?.clientGone, true);
   await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
   socket.destroy();
+});
+
+/** Larger than every socket buffer together. */
+const FLOOD = 'x'.repeat(16_000_000);
+
+function requestOf(body: object): string {
+  const payload = JSON.stringify(body);
+  return `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${payload.length}\r\n\r\n${payload}`;
+}
+
+/** Asks over a raw socket, and reads one packet every `everyMs`, or nothing. */
+function slowClient(url: string, body: object, everyMs?: number): { readonly socket: Socket; readonly received: () => number } {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  let received = 0;
+  socket.on('error', () => undefined);
+  socket.on('data', (bytes) => {
+    received += bytes.length;
+    socket.pause();
+    if (everyMs !== undefined) setTimeout(() => socket.resume(), everyMs);
+  });
+  socket.write(requestOf(body));
+  return { socket, received: () => received };
+}
+
+test('F17: a client that reads slowly gets its one large event, however long it takes', async (t) => {
+  const upstream = await fakeUpstream(sayMessages(FLOOD));
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    timeouts: { write_stall_ms: 1000 },
+  });
+  const { socket, received } = slowClient(gateway.url, ask({ stream: true }), 8);
+  for (let tries = 0; tries < 2000 && gateway.store.settled.length === 0; tries++) await sleep(5);
+  assert.equal(gateway.store.settled[0]?.clientGone, undefined);
+  await eventually(() => received() > FLOOD.length, 'the last byte');
+  socket.destroy();
+});
+
+test('F17: a client that takes nothing of a large whole answer is let go', async (t) => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage(FLOOD)));
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    timeouts: { write_stall_ms: 100 },
+  });
+  const { socket } = slowClient(gateway.url, ask());
+  await eventually(() => gateway.store.settled.length === 1, 'the answer');
+  assert.equal(gateway.running.gateway.keySlots.size, 1);
+  await eventually(() => gateway.running.gateway.keySlots.size === 0, 'its place is free');
+  socket.destroy();
+});
+
+test('F19: a pipelined answer that waits for the one before it is not taken for one that nobody reads', async (t) => {
+  let finish = (): void => undefined;
+  const large = 'y'.repeat(200_000);
+  const upstream = await fakeUpstream((request) => {
+    if (/"max_tokens":\s*2/.test(request.body)) {
+      if (/"stream":\s*true/.test(request.body)) sayMessages(large)(request);
+      else jsonAnswer(200, wholeMessage(large))(request);
+      return;
+    }
+    const stream = openStream(request.socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    finish = () => endMessage(stream);
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    timeouts: { write_stall_ms: 60 },
+  });
+  for (const stream of [true, false]) {
+    const { socket, received } = slowClient(gateway.url, ask({ stream: true }), 0);
+    await eventually(() => received() > 0, 'the first stream');
+    socket.write(requestOf(ask({ stream, max_tokens: 2 })));
+    await sleep(300);
+    finish();
+    await eventually(() => received() > large.length, `the ${stream ? 'stream' : 'answer'} behind it`);
+    socket.destroy();
+  }
 });
