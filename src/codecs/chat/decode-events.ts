@@ -17,7 +17,7 @@ import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
 import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { outcomeOf } from './outcome.ts';
-import { DONE, firstChoice, malformed, object, word } from './wire.ts';
+import { DONE, firstChoice, malformed, object, usageIn, word } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
 /** The members of a delta that answers are said in, piece by piece, and where the piece is. */
@@ -152,8 +152,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
-    const groq = chunk['x_groq'];
-    const usage = readTokenUsage(chunk['usage'] ?? (isObject(groq) ? groq['usage'] : undefined));
+    const usage = readTokenUsage(usageIn(chunk));
     if (usage === undefined) return;
     this.#start(events);
     const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };

@@ -11,7 +11,7 @@ import { readTokenUsage } from '../token-usage.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
-import { DONE, firstChoice } from './wire.ts';
+import { DONE, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;
@@ -55,10 +55,11 @@ export class NativeStream {
       const { message } = choice.choice;
       if (isObject(message)) sealDetails(message, [...path, 'message'], this.#context, edits);
     }
-    if (isObject(chunk['usage'])) {
-      if (readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
-      edits.push({ path: ['usage'], value: 'null' });
-    }
+    const usage = usageIn(chunk);
+    if (isObject(usage) && readTokenUsage(usage) !== undefined)
+      this.#usage =
+        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
     if (choice !== undefined && isFinish(choice.choice)) {

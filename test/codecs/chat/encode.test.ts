@@ -217,6 +217,15 @@ describe('chat streams of a chat upstream', () => {
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
 
+  it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
+    const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
+    const { steps } = decode([chunk({ content: 'a' }), frame(last)]);
+    const [, , counted, done] = encode(steps, responseContext({ request: asking }));
+    const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' };
+    assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
+  });
+
   it('seal the payloads of reasoning details', () => {
     const entry = { type: 'reasoning.text', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
     const { steps, order } = decode([chunk({ reasoning_details: [entry] }), chunk({ content: 'a' }), chunk({}, 'stop')]);
