@@ -110,7 +110,7 @@ export class Answer {
 
   /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
   close(cut: boolean, out: CanonicalEvent[]): void {
-    this.#calls?.settle(out);
+    this.#calls?.settle(true, out);
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
     this.#texts.settleSources(out);
     const last = cut ? this.#last : undefined;
@@ -199,7 +199,7 @@ export class Answer {
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    this.#calls?.settle(out);
+    this.#calls?.settle(false, out);
     this.#last = this.#texts.say(kind, piece, logprobs, out) ?? this.#last;
   }
 

@@ -30,6 +30,15 @@ export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | In
   return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
 }
 
+/** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
+export function outweighs(reason: string, known: string | undefined): boolean {
+  return known === undefined || (isEnd(known) && !isEnd(reason));
+}
+
+function isEnd(reason: string): boolean {
+  return outcomeOf(reason, false).status === 'completed';
+}
+
 /** Reasons of an answer that could not be given: Gemini's for a tool call that the model spelled wrong, beside the plain word. */
 export function isFailure(reason: JsonValue | undefined): boolean {
   return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);

@@ -9,7 +9,6 @@ import { editJson } from '../json-text.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
-import { finishReason } from './decode-events.ts';
 import { annotation, codePoints } from './annotations.ts';
 import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
@@ -26,7 +25,7 @@ import {
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
 import { finishOf, outcomeOf } from './outcome.ts';
-import { firstChoice, object, usageIn, word } from './wire.ts';
+import { finishReason, firstChoice, object, usageIn, word } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);

@@ -21,6 +21,8 @@ interface Call {
   callId: string;
   givenId: string | undefined;
   name: string;
+  /** The name may go on: nothing of the call is said before it is whole. */
+  isSpelled: boolean;
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
@@ -47,8 +49,8 @@ export class ToolCalls {
   readonly #byPosition = new Map<number, Call>();
   #legacy: Call | undefined;
   #last: Call | undefined;
-  /** A call whose name may go on: nothing of it is said before it is whole. */
-  #spelled: Call | undefined;
+  /** Calls with a name of which nothing is said yet: the first may still be spelled, the others wait for it. */
+  readonly #held: Call[] = [];
   #declared: readonly string[] | undefined;
 
   constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
@@ -117,11 +119,14 @@ export class ToolCalls {
     return true;
   }
 
-  /** No more deltas come: what was held back is said. */
-  settle(out: CanonicalEvent[]): void {
-    const call = this.#spelled;
-    this.#spelled = undefined;
-    if (call !== undefined) this.#begin(call, out);
+  /** Something else is said, or with `isOver` nothing more: names that may stand for themselves do. Begins calls in their order. */
+  settle(isOver: boolean, out: CanonicalEvent[], but?: Call): void {
+    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
+      if (call.isSpelled && !isOver && (call === but || !this.#names.includes(call.name))) return;
+      call.isSpelled = false;
+      this.#held.shift();
+      this.#begin(call, out);
+    }
   }
 
   /** Ends every call. `cut` is the item that an incomplete answer was cut in. */
@@ -162,7 +167,7 @@ export class ToolCalls {
 
   /** True where the piece goes on with a name that is not whole: the two together are, or begin, what a declared tool is called. */
   #spellsOn(call: Call, piece: Piece): boolean {
-    if (call !== this.#spelled || piece.name === undefined || (piece.id !== undefined && piece.id !== call.givenId)) return false;
+    if (!call.isSpelled || piece.name === undefined || (piece.id !== undefined && piece.id !== call.givenId)) return false;
     const name = call.name + piece.name;
     return this.#names.some((declared) => declared.startsWith(name));
   }
@@ -187,6 +192,7 @@ export class ToolCalls {
       callId: piece.id ?? '',
       givenId: piece.id,
       name: '',
+      isSpelled: false,
       tool: undefined,
       input: '',
       freeform: undefined,
@@ -204,18 +210,24 @@ export class ToolCalls {
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input = grown(call.input, piece.input);
     if (piece.custom && call.index === undefined) call.flavour = 'custom';
-    if (call !== this.#spelled) this.settle(out);
-    if (call.name === '') call.name = piece.name ?? '';
-    else if (this.#spellsOn(call, piece)) call.name += piece.name ?? '';
+    if (call.name === '') {
+      if (piece.name === undefined) return;
+      call.name = piece.name;
+      this.#held.push(call);
+    } else if (this.#spellsOn(call, piece)) call.name += piece.name ?? '';
     else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
     if (call.index !== undefined) {
       say(call, piece.input, out);
       return;
     }
-    const { name } = call;
-    const isWhole = call.input !== '' || !this.#names.some((declared) => declared !== name && declared.startsWith(name));
-    this.#spelled = isWhole || name === '' ? undefined : call;
-    if (isWhole && name !== '') this.#begin(call, out);
+    call.isSpelled = this.#mayGoOn(call);
+    this.settle(false, out, call);
+  }
+
+  /** True for what a longer declared name begins with; arguments end a name that is declared itself. */
+  #mayGoOn({ name, input }: Call): boolean {
+    if (!this.#names.some((declared) => declared !== name && declared.startsWith(name))) return false;
+    return input === '' || !this.#names.includes(name);
   }
 
   /** Says the call as far as it came. */

@@ -226,6 +226,24 @@ describe('chat streams of a chat upstream', () => {
     assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
   });
 
+  it('keep what a filter says after the end, which outweighs a good one (Azure)', () => {
+    const verdict = (more: JsonObject) =>
+      frame({ id: '', created: 0, model: '', choices: [{ index: 0, content_filter_results: {}, ...more }] });
+    const { steps, order } = decode([
+      chunk({ content: 'a' }),
+      chunk({ content: 'b' }, 'stop'),
+      verdict({ delta: {}, finish_reason: null, content_filter_offsets: { end_offset: 1 } }),
+      verdict({ delta: {}, finish_reason: 'content_filter' }),
+      chunk({}, 'stop'),
+    ]);
+    const filtered = { finish_reason: 'content_filter' };
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, {}, { content: 'b' }, filtered]);
+    assert.match(encode(steps)[1] ?? '', /"content_filter_offsets"/);
+    const end = steps.flatMap(({ events }) => events).at(-1);
+    assert.ok(order.ended && end?.type === 'response.end' && end.outcome.status === 'incomplete');
+    assert.equal(end.outcome.reason, 'content_filter');
+  });
+
   it('seal the payloads of reasoning details', () => {
     const entry = { type: 'reasoning.text', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
     const { steps, order } = decode([chunk({ reasoning_details: [entry] }), chunk({ content: 'a' }), chunk({}, 'stop')]);
