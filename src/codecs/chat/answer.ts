@@ -153,7 +153,10 @@ export class Answer {
       this.#sayContent(content, logprobsIn(choice, 'content'), out);
       return;
     }
-    for (const block of list(content, 'content')) this.#pushBlock(object(block, 'content'), whole, out);
+    for (const block of list(content, 'content')) {
+      if (typeof block === 'string') this.#sayContent(block, undefined, out);
+      else this.#pushBlock(object(block, 'content'), whole, out);
+    }
   }
 
   #pushBlock(block: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
@@ -184,7 +187,7 @@ export class Answer {
         this.#pushImage(block, out);
         return;
       default: {
-        this.#giveWay(out);
+        // Nothing gives way to what only this dialect can read: a reference may stand in the middle of a word (Mistral).
         const index = this.#nextItem();
         out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
         out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: block }, status: 'completed' });
