@@ -11,6 +11,7 @@ const KNOWN = new Set([
   'completion_tokens_details',
   'prompt_cache_hit_tokens',
   'prompt_cache_miss_tokens',
+  'cached_tokens',
   'reasoning_tokens',
   'server_tool_use',
   'server_tool_use_details',
@@ -22,16 +23,18 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
   const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
   const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
-  const prompt = countOf(value['prompt_tokens']) ?? countOf(value['input_tokens']);
-  const cacheRead = countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']);
-  const cacheWrite = countOf(input['cache_write_tokens']) ?? countOf(input['cache_creation_tokens']);
+  // No prompt has no tokens: a zero stands for what an earlier report of the stream said, or for nothing.
+  const prompt = (countOf(value['prompt_tokens']) ?? countOf(value['input_tokens'])) || undefined;
+  const cacheRead =
+    countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
+  const written = cacheWrites(input);
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
-    ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - (cacheWrite ?? 0))),
+    ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
     ...given('cacheRead', cacheRead),
-    ...given('cacheWrite', cacheWrite),
+    ...written,
     ...given('output', outputOf(value, prompt, reasoning)),
     ...given('reasoning', reasoning),
     ...given('imageInput', countOf(input['image_tokens'])),
@@ -42,6 +45,20 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
   return isPlaceholder(usage) ? undefined : usage;
+}
+
+/** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
+function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
+  const total =
+    countOf(input['cache_write_tokens']) ??
+    countOf(input['cache_creation_tokens']) ??
+    countOf(input['cache_creation_input_tokens']);
+  const split = members(input['cache_creation'] ?? input['cache_creation_token_details']);
+  const short = countOf(split['ephemeral_5m_input_tokens']);
+  const long = countOf(split['ephemeral_1h_input_tokens']);
+  const known = (short ?? 0) + (long ?? 0);
+  if ((short === undefined && long === undefined) || known > (total ?? known)) return given('cacheWrite', total);
+  return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
 }
 
 /** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it, or a reasoning that is the greater. */

@@ -9,7 +9,7 @@ import type { DecodeContext } from '../codec.ts';
 import { readLogprobs } from '../logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../media.ts';
 import { readAnnotation } from './annotations.ts';
-import { callOfBlock, joinText, thoughtOf } from './content-blocks.ts';
+import { callOfBlock, joinText, summaryOf, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
@@ -110,6 +110,7 @@ export class Answer {
 
   /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
   close(cut: boolean, out: CanonicalEvent[]): void {
+    this.#calls?.settle(true, out);
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
     this.#texts.settleSources(out);
     const last = cut ? this.#last : undefined;
@@ -130,7 +131,10 @@ export class Answer {
 
   #pushReasoning(delta: JsonObject, out: CanonicalEvent[]): void {
     const details = list(delta['reasoning_details'], 'reasoning_details');
-    const readable = text(delta['reasoning_content'], 'reasoning_content') || text(delta['reasoning'], 'reasoning');
+    const readable =
+      text(delta['reasoning_content'], 'reasoning_content') ||
+      text(delta['reasoning'], 'reasoning') ||
+      text(delta['reasoning_text'], 'reasoning_text');
     // Beside readable details the scalar is their display copy; beside sealed ones it is all there is to read.
     const scalar = details.some((entry) => (readDetail(entry)?.text ?? '') !== '') ? '' : readable;
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
@@ -149,7 +153,10 @@ export class Answer {
       this.#sayContent(content, logprobsIn(choice, 'content'), out);
       return;
     }
-    for (const block of list(content, 'content')) this.#pushBlock(object(block, 'content'), whole, out);
+    for (const block of list(content, 'content')) {
+      if (typeof block === 'string') this.#sayContent(block, undefined, out);
+      else this.#pushBlock(object(block, 'content'), whole, out);
+    }
   }
 
   #pushBlock(block: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
@@ -164,9 +171,11 @@ export class Answer {
       case 'thinking':
       case 'reasoning': {
         const thought = thoughtOf(block);
-        if (thought === '') return;
+        const summary = summaryOf(block);
+        if (thought === '' && summary === '') return;
         this.#texts.pause(out);
-        this.#reasoning.pushRaw(thought, out);
+        if (thought !== '') this.#reasoning.pushRaw(thought, out);
+        if (summary !== '') this.#reasoning.pushDetails([{ type: 'reasoning.summary', summary }], out);
         return;
       }
       case 'tool_call':
@@ -178,7 +187,7 @@ export class Answer {
         this.#pushImage(block, out);
         return;
       default: {
-        this.#giveWay(out);
+        // Nothing gives way to what only this dialect can read: a reference may stand in the middle of a word (Mistral).
         const index = this.#nextItem();
         out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
         out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: block }, status: 'completed' });
@@ -193,6 +202,7 @@ export class Answer {
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    this.#calls?.settle(false, out);
     this.#last = this.#texts.say(kind, piece, logprobs, out) ?? this.#last;
   }
 

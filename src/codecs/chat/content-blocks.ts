@@ -23,6 +23,11 @@ export function thoughtOf(block: JsonObject): string {
   return Array.isArray(thought) ? joinText(list(thought, 'thinking')) : text(thought, 'thinking');
 }
 
+/** The readable summary of a `reasoning` block in the spelling of responses items (Databricks). */
+export function summaryOf(block: JsonObject): string {
+  return joinText(list(block['summary'], 'summary'));
+}
+
 /** The text of all blocks that have any. */
 export function joinText(blocks: readonly JsonValue[]): string {
   let joined = '';

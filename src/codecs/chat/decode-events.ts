@@ -16,8 +16,8 @@ import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
 import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
-import { outcomeOf } from './outcome.ts';
-import { DONE, firstChoice, malformed, object, word } from './wire.ts';
+import { outcomeOf, outweighs } from './outcome.ts';
+import { DONE, finishReason, firstChoice, malformed, object, usageIn, word } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
 /** The members of a delta that answers are said in, piece by piece, and where the piece is. */
@@ -147,13 +147,13 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const { message } = choice;
     if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
     if (reason === undefined) return;
-    this.#finish ??= reason;
+    // An asynchronous filter may find fault with an answer after its end (Azure).
+    if (outweighs(reason, this.#finish)) this.#finish = reason;
     this.#move('finish');
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
-    const groq = chunk['x_groq'];
-    const usage = readTokenUsage(chunk['usage'] ?? (isObject(groq) ? groq['usage'] : undefined));
+    const usage = readTokenUsage(usageIn(chunk));
     if (usage === undefined) return;
     this.#start(events);
     const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
@@ -230,13 +230,6 @@ function readChunk(data: string): JsonObject {
     throw error;
   }
   return object(chunk, 'it is not an object');
-}
-
-export function finishReason(choice: JsonObject): string | undefined {
-  const reason = choice['finish_reason'];
-  if (reason === undefined || reason === null || reason === '') return undefined;
-  if (typeof reason !== 'string') throw malformed('finish_reason');
-  return reason;
 }
 
 /** A signature that comes late says nothing readable. */

@@ -3,6 +3,7 @@ import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
+import { isFailure } from './outcome.ts';
 import { firstChoice } from './wire.ts';
 
 /** An error answer; text that is no JSON is its message. */
@@ -40,11 +41,35 @@ function failureMembers(body: JsonObject, event: string | undefined): JsonObject
   const groq = body['x_groq'];
   if (isObject(groq) && isTruthy(groq['error'])) return { error: groq['error'] };
   if (event === 'error' || body['object'] === 'error' || body['type'] === 'error') return body;
+  const minimax = minimaxError(body['base_resp']);
+  if (minimax !== undefined) return minimax;
   if (!Array.isArray(body['choices'])) return isTruthy(body['detail']) && body['id'] === undefined ? body : undefined;
   const choice = firstChoice(body)?.choice;
   if (choice === undefined) return undefined;
   if (isTruthy(choice['error'])) return { error: choice['error'] };
-  return choice['finish_reason'] === 'error' ? {} : undefined;
+  return isFailure(choice['finish_reason']) ? {} : undefined;
+}
+
+/** The statuses behind the numbers of MiniMax: limits, refusals of our key, and what is wrong with the request. */
+const MINIMAX_STATUS: ReadonlyMap<number, number> = new Map([
+  [1002, 429],
+  [1039, 429],
+  [1041, 429],
+  [2056, 429],
+  [1004, 401],
+  [2049, 401],
+  [1008, 402],
+  [1026, 400],
+  [1027, 400],
+  [2013, 400],
+]);
+
+/** MiniMax says a failure in `base_resp` beside whatever it answers with a 200; 0 is none. */
+function minimaxError(base: JsonValue | undefined): JsonObject | undefined {
+  if (!isObject(base)) return undefined;
+  const code = base['status_code'];
+  if (typeof code !== 'number' || code === 0) return undefined;
+  return { error: { message: base['status_msg'] ?? null, code, status: MINIMAX_STATUS.get(code) ?? null } };
 }
 
 function isTruthy(value: JsonValue | undefined): value is JsonValue {

@@ -39,6 +39,7 @@ const CONTENT_MEMBERS = [
   'refusal',
   'reasoning_content',
   'reasoning',
+  'reasoning_text',
   'reasoning_details',
   'reasoning_opaque',
   'tool_calls',

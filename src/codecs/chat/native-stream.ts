@@ -11,11 +11,13 @@ import { readTokenUsage } from '../token-usage.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
-import { DONE, firstChoice } from './wire.ts';
+import { outweighs } from './outcome.ts';
+import { DONE, finishReason, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;
   #finish: string | undefined;
+  #reason: string | undefined;
   /** The chunk that brought the latest usage, as it came. */
   #usage: string | undefined;
   #shell: string | undefined;
@@ -55,19 +57,20 @@ export class NativeStream {
       const { message } = choice.choice;
       if (isObject(message)) sealDetails(message, [...path, 'message'], this.#context, edits);
     }
-    if (isObject(chunk['usage'])) {
-      if (readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
-      edits.push({ path: ['usage'], value: 'null' });
-    }
+    const usage = usageIn(chunk);
+    if (isObject(usage) && readTokenUsage(usage) !== undefined)
+      this.#usage =
+        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
-    if (choice !== undefined && isFinish(choice.choice)) {
-      this.#finish ??= text;
+    const reason = choice === undefined ? undefined : finishReason(choice.choice);
+    if (reason !== undefined) {
+      if (outweighs(reason, this.#reason)) this.#hold(text, reason, out);
       return;
     }
     // After the finish an empty delta only repeats it, or brought the usage that was taken above.
-    if (this.#finish !== undefined && choice !== undefined && !saysSomething(delta) && !Array.isArray(delta['annotations']))
-      return;
+    if (this.#finish !== undefined && choice !== undefined && saysNothing(choice.choice, delta)) return;
     out.push({ event: undefined, data: text });
     if (this.#finish === undefined && edits.length === OWN_MEMBERS) this.#repeated.note(native, edits);
   }
@@ -83,6 +86,15 @@ export class NativeStream {
 
   get hasFinish(): boolean {
     return this.#finish !== undefined;
+  }
+
+  /** What was held before may have said the last piece of the answer, too. */
+  #hold(finish: string, reason: string, out: Frame[]): void {
+    const before = this.#finish;
+    if (before !== undefined)
+      out.push({ event: undefined, data: editJson(before, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
+    this.#finish = finish;
+    this.#reason = reason;
   }
 
   #own(edits: JsonEdit[]): void {
@@ -113,9 +125,12 @@ export class NativeStream {
 /** How many edits {@link NativeStream} makes in a chunk that holds nothing special. */
 const OWN_MEMBERS = 2;
 
-function isFinish(choice: JsonObject): boolean {
-  const reason: JsonValue | undefined = choice['finish_reason'];
-  return typeof reason === 'string' && reason !== '';
+/** The members of a choice beside which others are a word about it, such as Azure's late filter results. */
+const PLAIN_MEMBERS = new Set(['index', 'delta', 'finish_reason', 'native_finish_reason', 'logprobs', 'usage']);
+
+function saysNothing(choice: JsonObject, delta: JsonObject): boolean {
+  if (saysSomething(delta) || Array.isArray(delta['annotations'])) return false;
+  return Object.entries(choice).every(([key, member]) => member === null || PLAIN_MEMBERS.has(key));
 }
 
 function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefined, edits: JsonEdit[]): void {

@@ -1,24 +1,47 @@
 /** Finish reasons of chat completions, both ways (semantics: "Finish/stop mapping"). */
+import type { JsonValue } from '../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../canonical/outcome.ts';
+
+/** Words of a good end; the later ones are those of Together, of TGI, and of gateways that pass the words of messages on. */
+const ENDS: ReadonlySet<string> = new Set([
+  'stop',
+  'tool_calls',
+  'function_call',
+  'eos',
+  'eos_token',
+  'stop_sequence',
+  'end_turn',
+  'tool_use',
+]);
 
 const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
   ['length', 'max_output'],
+  ['max_tokens', 'max_output'],
   ['content_filter', 'content_filter'],
   ['sensitive', 'content_filter'],
   ['model_length', 'context_window'],
   ['model_context_window_exceeded', 'context_window'],
 ]);
 
-/** An unknown reason is a cut answer of unknown cause, never a normal stop. */
+/** An unknown reason is a cut answer of unknown cause, never a normal stop. Gemini names the filter after a colon. */
 export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | Incomplete {
-  switch (reason) {
-    case 'stop':
-    case 'tool_calls':
-    case 'function_call':
-      return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native: reason };
-    default:
-      return { status: 'incomplete', reason: CUT.get(reason) ?? 'other', native: reason };
-  }
+  const [word = ''] = reason.toLowerCase().split(':', 1);
+  if (ENDS.has(word)) return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native: reason };
+  return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
+}
+
+/** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
+export function outweighs(reason: string, known: string | undefined): boolean {
+  return known === undefined || (isEnd(known) && !isEnd(reason));
+}
+
+function isEnd(reason: string): boolean {
+  return outcomeOf(reason, false).status === 'completed';
+}
+
+/** Reasons of an answer that could not be given: Gemini's for a tool call that the model spelled wrong, beside the plain word. */
+export function isFailure(reason: JsonValue | undefined): boolean {
+  return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);
 }
 
 /** `finish_reason`, and `native_finish_reason` where the dialect has no word of its own. */

@@ -9,7 +9,6 @@ import { editJson } from '../json-text.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
-import { finishReason } from './decode-events.ts';
 import { annotation, codePoints } from './annotations.ts';
 import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
@@ -26,14 +25,14 @@ import {
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
 import { finishOf, outcomeOf } from './outcome.ts';
-import { firstChoice, object, word } from './wire.ts';
+import { finishReason, firstChoice, object, usageIn, word } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);
   const native: Native = { dialect: 'chat', name: 'response', text, json: body };
   const events: CanonicalEvent[] = [startOf(body)];
   const tier = word(body['service_tier']);
-  const usage = readTokenUsage(body['usage']);
+  const usage = readTokenUsage(usageIn(body));
   const report: CanonicalEvent[] =
     usage === undefined ? [] : [{ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } }];
   const failure = failureIn(body, undefined, text);

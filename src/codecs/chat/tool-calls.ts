@@ -6,7 +6,7 @@ import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
@@ -21,6 +21,8 @@ interface Call {
   callId: string;
   givenId: string | undefined;
   name: string;
+  /** The name may go on: nothing of the call is said before it is whole. */
+  isSpelled: boolean;
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
@@ -47,6 +49,9 @@ export class ToolCalls {
   readonly #byPosition = new Map<number, Call>();
   #legacy: Call | undefined;
   #last: Call | undefined;
+  /** Calls with a name of which nothing is said yet: the first may still be spelled, the others wait for it. */
+  readonly #held: Call[] = [];
+  #declared: readonly string[] | undefined;
 
   constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
     this.#context = context;
@@ -114,6 +119,16 @@ export class ToolCalls {
     return true;
   }
 
+  /** Something else is said, or with `isOver` nothing more: names that may stand for themselves do. Begins calls in their order. */
+  settle(isOver: boolean, out: CanonicalEvent[], but?: Call): void {
+    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
+      if (call.isSpelled && !isOver && (call === but || !this.#names.includes(call.name))) return;
+      call.isSpelled = false;
+      this.#held.shift();
+      this.#begin(call, out);
+    }
+  }
+
   /** Ends every call. `cut` is the item that an incomplete answer was cut in. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     for (const call of this.#calls) {
@@ -139,14 +154,28 @@ export class ToolCalls {
 
   #find(piece: Piece, position: number, among: number): Call | undefined {
     const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
-    if (named !== undefined) return introducesAnother(named, piece) ? undefined : named;
+    if (named !== undefined) return introducesAnother(named, piece) && !this.#spellsOn(named, piece) ? undefined : named;
     const call = this.#candidate(piece, position, among);
     if (call === undefined) return undefined;
     if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
-    // A named call goes on only with pieces that do not introduce another one.
-    if (piece.index === undefined && piece.id === undefined && piece.name !== undefined && call.input !== '') return undefined;
-    if (piece.id !== undefined && (call.givenId !== undefined || !sameName(call, piece))) return undefined;
-    return piece.name === undefined || sameName(call, piece) ? call : undefined;
+    // A named call goes on only with pieces that do not introduce another one. Some servers give every piece an id of its own.
+    if (piece.name === undefined || this.#spellsOn(call, piece)) return call;
+    if (!sameName(call, piece) || (piece.id !== undefined && call.givenId !== undefined)) return undefined;
+    const isAnother = piece.index === undefined ? call.input !== '' : beginsAnew(call, piece);
+    return piece.id === undefined && isAnother ? undefined : call;
+  }
+
+  /** True where the piece goes on with a name that is not whole: the two together are, or begin, what a declared tool is called. */
+  #spellsOn(call: Call, piece: Piece): boolean {
+    if (!call.isSpelled || piece.name === undefined || (piece.id !== undefined && piece.id !== call.givenId)) return false;
+    const name = call.name + piece.name;
+    return this.#names.some((declared) => declared.startsWith(name));
+  }
+
+  get #names(): readonly string[] {
+    const { request, toolNames } = this.#context;
+    this.#declared ??= request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)]));
+    return this.#declared;
   }
 
   #candidate(piece: Piece, position: number, among: number): Call | undefined {
@@ -163,6 +192,7 @@ export class ToolCalls {
       callId: piece.id ?? '',
       givenId: piece.id,
       name: '',
+      isSpelled: false,
       tool: undefined,
       input: '',
       freeform: undefined,
@@ -179,19 +209,29 @@ export class ToolCalls {
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input = grown(call.input, piece.input);
+    if (piece.custom && call.index === undefined) call.flavour = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
-      this.#begin(call, piece, out);
-      say(call, call.input, out);
+      call.name = piece.name;
+      this.#held.push(call);
+    } else if (this.#spellsOn(call, piece)) call.name += piece.name ?? '';
+    else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
+    if (call.index !== undefined) {
+      say(call, piece.input, out);
       return;
     }
-    if (piece.name !== undefined && !sameName(call, piece)) throw malformed('a tool call that changes its name');
-    say(call, piece.input, out);
+    call.isSpelled = this.#mayGoOn(call);
+    this.settle(false, out, call);
   }
 
-  #begin(call: Call, piece: Piece, out: CanonicalEvent[]): void {
-    call.name = piece.name ?? '';
-    if (piece.custom) call.flavour = 'custom';
+  /** True for what a longer declared name begins with; arguments end a name that is declared itself. */
+  #mayGoOn({ name, input }: Call): boolean {
+    if (!this.#names.some((declared) => declared !== name && declared.startsWith(name))) return false;
+    return input === '' || !this.#names.includes(name);
+  }
+
+  /** Says the call as far as it came. */
+  #begin(call: Call, out: CanonicalEvent[]): void {
     // Two calls of one answer are never the same call, though the upstream gave them one id.
     const isOwn = call.givenId !== undefined && this.#byId.get(call.givenId) === call;
     call.callId = isOwn && call.givenId !== undefined ? call.givenId : this.#context.mint('call_');
@@ -204,6 +244,7 @@ export class ToolCalls {
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
+    say(call, call.input, out);
   }
 }
 
@@ -228,6 +269,17 @@ function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
+}
+
+/** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */
+function beginsAnew(call: Call, piece: Piece): boolean {
+  if (!call.input.trimEnd().endsWith('}') || !piece.input.trimStart().startsWith('{')) return false;
+  try {
+    return isObject(parseJson(call.input));
+  } catch (error) {
+    if (error instanceof SyntaxError) return false;
+    throw error;
+  }
 }
 
 function sameName(call: Call, piece: Piece): boolean {

@@ -41,3 +41,18 @@ export function firstChoice(chunk: JsonObject): { readonly choice: JsonObject; r
   }
   return undefined;
 }
+
+/** The usage of a chunk or a body: its own, or where vendors put it in streams (Groq; Moonshot: the choice that finishes). */
+export function usageIn(chunk: JsonObject): JsonValue | undefined {
+  if (isObject(chunk['usage'])) return chunk['usage'];
+  const groq = chunk['x_groq'];
+  if (isObject(groq) && isObject(groq['usage'])) return groq['usage'];
+  return firstChoice(chunk)?.choice['usage'] ?? chunk['usage'];
+}
+
+export function finishReason(choice: JsonObject): string | undefined {
+  const reason = choice['finish_reason'];
+  if (reason === undefined || reason === null || reason === '') return undefined;
+  if (typeof reason !== 'string') throw malformed('finish_reason');
+  return reason;
+}

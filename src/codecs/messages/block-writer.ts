@@ -298,7 +298,9 @@ function hasUnwritten(entry: Entry): boolean {
 
 /** True when an ended item still has something for the wire: text, a whole native block, an opaque value. */
 function hasMore(entry: Entry, item: OutputItem): boolean {
-  if (hasUnwritten(entry) || item.kind === 'native' || item.kind === 'toolCall') return true;
+  if (hasUnwritten(entry) || item.kind === 'toolCall') return true;
+  // What only another dialect can read is nothing here, and closes nothing.
+  if (item.kind === 'native') return item.dialect === 'messages';
   return (item.kind === 'reasoning' || item.kind === 'text') && item.opaque !== undefined;
 }
 

@@ -10,18 +10,18 @@ import { Order } from '../../../src/codecs/canonical/order.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
 import { checkClientEnd, checkClientFrame, type ClientState } from '../../../src/codecs/chat/lifecycle.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { chunk, decodeContext, encode, frame, withoutNative } from './fixtures.ts';
+import { chunk, decodeContext, encode, frame, plainRequest, withoutNative } from './fixtures.ts';
 
 const file = readFileSync(new URL('decode.cases.md', import.meta.url), 'utf8');
 
-function cases(): { name: string; input: string[]; output: string[] }[] {
+function cases(): { name: string; tools: string[]; input: string[]; output: string[] }[] {
   return file
     .split(/^## /m)
     .slice(1)
     .map((section) => {
       const block = (kind: string) =>
         new RegExp(`\`\`\`${kind}\\n([\\s\\S]*?)\`\`\``).exec(section)?.[1]?.trimEnd().split('\n') ?? [];
-      return { name: section.slice(0, section.indexOf('\n')), input: block('in'), output: block('out') };
+      return { name: section.slice(0, section.indexOf('\n')), tools: block('tools'), input: block('in'), output: block('out') };
     });
 }
 
@@ -95,12 +95,13 @@ function line(event: CanonicalEvent): string {
 }
 
 describe('chat streams', () => {
-  for (const { name, input, output } of cases()) {
+  for (const { name, tools: declared, input, output } of cases()) {
     it(name, () => {
       const steps: Step[] = [];
       const said: string[] = [];
       try {
-        const decoder = chatUpstream.decodeEvents(decodeContext());
+        const tools = declared.map((tool) => ({ kind: 'function' as const, tool: { name: tool }, at: 'tools' }));
+        const decoder = chatUpstream.decodeEvents(decodeContext({ request: { ...plainRequest, tools } }));
         for (const one of input) decoder.push(frameOf(one), steps);
         if (!decoder.ended) decoder.end(steps);
         const order = new Order();

@@ -217,6 +217,33 @@ describe('chat streams of a chat upstream', () => {
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
 
+  it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
+    const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
+    const { steps } = decode([chunk({ content: 'a' }), frame(last)]);
+    const [, , counted, done] = encode(steps, responseContext({ request: asking }));
+    const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' };
+    assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
+  });
+
+  it('keep what a filter says after the end, which outweighs a good one (Azure)', () => {
+    const verdict = (more: JsonObject) =>
+      frame({ id: '', created: 0, model: '', choices: [{ index: 0, content_filter_results: {}, ...more }] });
+    const { steps, order } = decode([
+      chunk({ content: 'a' }),
+      chunk({ content: 'b' }, 'stop'),
+      verdict({ delta: {}, finish_reason: null, content_filter_offsets: { end_offset: 1 } }),
+      verdict({ delta: {}, finish_reason: 'content_filter' }),
+      chunk({}, 'stop'),
+    ]);
+    const filtered = { finish_reason: 'content_filter' };
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, {}, { content: 'b' }, filtered]);
+    assert.match(encode(steps)[1] ?? '', /"content_filter_offsets"/);
+    const end = steps.flatMap(({ events }) => events).at(-1);
+    assert.ok(order.ended && end?.type === 'response.end' && end.outcome.status === 'incomplete');
+    assert.equal(end.outcome.reason, 'content_filter');
+  });
+
   it('seal the payloads of reasoning details', () => {
     const entry = { type: 'reasoning.text', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
     const { steps, order } = decode([chunk({ reasoning_details: [entry] }), chunk({ content: 'a' }), chunk({}, 'stop')]);
