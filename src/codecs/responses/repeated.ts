@@ -12,6 +12,7 @@ export interface StreamedItem {
   readonly outputIndex: number;
   readonly type: string;
   readonly item: JsonObject;
+  readonly isDisplaced?: boolean;
 }
 
 export interface RepeatedItem<Streamed extends StreamedItem> {
@@ -35,6 +36,7 @@ const RULES: readonly Rule[] = [
     sameWord(entry.item, slot.item, 'call_id') || (sameWord(entry.item, slot.item, 'id') && !otherCall(entry.item, slot.item)),
   (entry, slot) => entry.position === slot.outputIndex && !otherCall(entry.item, slot.item),
   (entry, slot) => !otherCall(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
+  (entry, slot) => entry.position === slot.outputIndex && isRenamedCall(entry.item, slot.item),
 ];
 
 export function repeatedItems<Streamed extends StreamedItem>(
@@ -58,7 +60,8 @@ export function repeatedItems<Streamed extends StreamedItem>(
       }
     }
   }
-  const isMissing = found.length > 0 && [...free].some((slot) => isKnownItem(slot.type) && slot.type !== 'reasoning');
+  const isOwed = (slot: StreamedItem) => isKnownItem(slot.type) && slot.type !== 'reasoning' && slot.isDisplaced !== true;
+  const isMissing = found.length > 0 && [...free].some(isOwed);
   return { found, isMissing };
 }
 
@@ -72,6 +75,11 @@ function otherCall(a: JsonObject, b: JsonObject): boolean {
   const left = wordOf(a, 'call_id');
   const right = wordOf(b, 'call_id');
   return left !== undefined && right !== undefined && left !== right;
+}
+
+/** The same call under another id and another call id: vLLM makes both anew for its terminal. */
+function isRenamedCall(a: JsonObject, b: JsonObject): boolean {
+  return otherCall(a, b) && a['id'] !== b['id'] && a['name'] === b['name'] && contentOf(a) === contentOf(b);
 }
 
 function contentOf(item: JsonObject): string {
