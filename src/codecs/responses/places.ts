@@ -44,7 +44,9 @@ export class Places {
   place(name: string, json: JsonObject): Placed | undefined {
     const { item: verb, part, isSummary } = meaningOf(name);
     if (verb === undefined) return undefined;
-    const isSaid = json['output_index'] !== undefined && json['output_index'] !== null;
+    const given = json['output_index'];
+    const isSaid = given !== undefined && given !== null;
+    if (isSaid && typeof given !== 'number') return undefined;
     this.#areSaid ??= isSaid;
     // Indices here and none there is no way of counting.
     if (this.#areSaid !== isSaid) return undefined;

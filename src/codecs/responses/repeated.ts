@@ -90,7 +90,9 @@ function contentOf(item: JsonObject): string {
 export function checkRepeated(slot: Slot, repeated: JsonObject): void {
   if (slot.type === 'message') {
     const again = spoken(repeated);
-    if (again !== '' && again !== spoken(slot.item)) throw contradiction(slot.type);
+    // A finished form without content leaves what was streamed as it is.
+    const said = spoken(slot.item) || slot.parts.map((part) => part?.text ?? '').join('');
+    if (again !== '' && again !== said) throw contradiction(slot.type);
   } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
     const again = wordOf(repeated, inputMember(repeated));
     if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
