@@ -51,6 +51,7 @@ export class Assembler {
       summary: [],
       input: '',
       closed: false,
+      isDisplaced: false,
     };
     this.slots.set(outputIndex, slot);
     if (type === 'reasoning') this.#silent.add(slot);
@@ -164,14 +165,13 @@ export class Assembler {
     slot.item = item;
   }
 
-  /** Ends what an incomplete answer left open, as it stands. */
-  cut(slot: Slot, events: Events): void {
+  /** Ends what was left open, as it stands. */
+  cut(slot: Slot, status: ItemStatus, events: Events): void {
     slot.closed = true;
     if (slot.type === 'message') {
-      for (const part of slot.parts)
-        if (part !== undefined && !part.ended) this.#endPart(slot, part, part.done, 'incomplete', events);
+      for (const part of slot.parts) if (part !== undefined && !part.ended) this.#endPart(slot, part, part.done, status, events);
     } else if (slot.index !== undefined) {
-      events.push({ type: 'item.end', index: slot.index, item: partialOf(slot, this.#context), status: 'incomplete' });
+      events.push({ type: 'item.end', index: slot.index, item: partialOf(slot, this.#context), status });
     }
   }
 

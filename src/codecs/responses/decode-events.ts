@@ -10,8 +10,10 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
+import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
+import { type Placed, Places } from './places.ts';
 import { statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
@@ -42,6 +44,7 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 
 class ResponsesDecoder implements Stage<Frame, Step> {
   ended = false;
+  readonly #places = new Places();
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
@@ -61,21 +64,30 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       return;
     }
     this.#plain = undefined;
-    const json = parseFrame(frame);
-    const learnt = repeat ?? this.#repeats.learn(frame.data, json);
-    const name = nameOf(frame, json);
-    const native: Native = {
-      dialect: DIALECT,
-      name,
-      text: frame.data,
-      json,
-      ...(learnt === undefined ? {} : { repeat: learnt }),
-    };
+    const said = parseJsonObject(frame.data);
+    const name = nameOf(frame, said);
+    const placed = this.#places.place(name, said);
+    const text = placed === undefined ? frame.data : editJson(frame.data, placed.edits);
+    const json = placed === undefined ? said : parseJsonObject(text);
+    // What is given its place anew each time is no repetition.
+    const learnt = placed === undefined ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
+    const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
+    this.#displace(placed, events);
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
     out.push({ native, events });
     if (track !== undefined && learnt !== undefined) this.#plain = this.#plainOf(name, json, track, learnt.shape);
+  }
+
+  /** A message whose index another item took: nothing more comes of it. */
+  #displace(placed: Placed | undefined, events: CanonicalEvent[]): void {
+    const index = placed?.displaced;
+    const slot = index === undefined ? undefined : this.#items.slots.get(index);
+    if (index === undefined || slot === undefined) return;
+    this.#order.close(index);
+    slot.isDisplaced = true;
+    this.#items.cut(slot, 'completed', events);
   }
 
   #plainOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): Plain | undefined {
@@ -244,7 +256,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     }
     for (const slot of items.slots.values()) {
       if (slot.closed) continue;
-      if (status === 'incomplete') items.cut(slot, events);
+      if (status === 'incomplete') items.cut(slot, 'incomplete', events);
       else if (status === 'completed') throw upstreamFault('illegal_lifecycle', 'The upstream completed with an open item.');
     }
     if (!isFailure && repeated.isMissing) {
@@ -257,10 +269,10 @@ function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
   return { name, slot, content: Number(json['content_index']), summary: Number(json['summary_index']) };
 }
 
-function parseFrame(frame: Frame): JsonObject {
+function parseJsonObject(text: string): JsonObject {
   let json: JsonValue;
   try {
-    json = parseJson(frame.data);
+    json = parseJson(text);
   } catch (error) {
     if (error instanceof SyntaxError) throw malformed('event');
     throw error;

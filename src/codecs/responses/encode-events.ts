@@ -18,7 +18,17 @@ import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
 import { announceItem, sayContent } from './say-item.ts';
-import { closeItem, type Emit, finishedItems, noteNative, type ToldItem, type ToldPart, toldText } from './told.ts';
+import {
+  beginUnbegun,
+  closeItem,
+  closeOurs,
+  type Emit,
+  finishedItems,
+  noteNative,
+  type ToldItem,
+  type ToldPart,
+  toldText,
+} from './told.ts';
 import { DELTA, SEQUENCE_NUMBER } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
@@ -147,7 +157,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       edits.push(...responseEdits(['response'], response, this.#context, undefined));
       this.#response = this.#shown(response);
     }
-    this.#announce(name, json);
+    this.#announce(name, json, events);
     edits.push(...this.#number(json));
     const text = editJson(native.text, edits);
     this.#out.push({ event: name, data: text });
@@ -177,14 +187,29 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#running = { part, piece, number: holeAt(repeat.shape, SEQUENCE_NUMBER) };
   }
 
-  /** An item that is only said to be done gets its beginning first: clients place what follows by the items they know. */
-  #announce(name: string, json: JsonObject): void {
+  /** What an upstream leaves out of an item is said first: clients place what follows by the items and parts they know. */
+  #announce(name: string, json: JsonObject, events: readonly CanonicalEvent[]): void {
     const { item, output_index: index } = json;
-    if (name !== 'response.output_item.done' || typeof index !== 'number' || !isObject(item) || this.#native.has(index)) return;
-    const told = announceItem(index, item, this.#emit);
-    this.#native.set(index, told);
-    sayContent(told, item, this.#emit);
-    this.#isRenumbered = true;
+    if (typeof index !== 'number') return;
+    const before = this.#sequence;
+    const known = this.#native.get(index);
+    if (name === 'response.output_item.added') {
+      // A message that ends with the beginning of another item has no end of its own (`places.ts`).
+      if (events.some((event) => event.type === 'item.end')) this.#closeMessages();
+    } else if (name !== 'response.output_item.done') {
+      if (known !== undefined) beginUnbegun(known, name, json, this.#emit);
+    } else if (known !== undefined) {
+      closeOurs(known, this.#emit);
+    } else if (isObject(item)) {
+      const told = announceItem(index, item, this.#emit);
+      this.#native.set(index, told);
+      sayContent(told, item, this.#emit);
+    }
+    this.#isRenumbered ||= this.#sequence !== before;
+  }
+
+  #closeMessages(): void {
+    for (const told of this.#native.values()) if (told.type === 'message') closeItem(told, 'completed', this.#emit);
   }
 
   /** The upstream's own terminal, behind the events that it owes. */

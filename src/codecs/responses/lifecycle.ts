@@ -42,7 +42,7 @@ export const PART = {
   open: { added: no, delta: 'open', note: 'open', said: 'said', done: 'closed', bare: no },
   said: { added: no, delta: no, note: 'said', said: no, done: 'closed', bare: no },
   closed: { added: no, delta: no, note: no, said: no, done: no, bare: no },
-  // Text of a summary whose parts are neither begun nor ended (Ollama); a part that has one of the two has both.
+  // Text of reasoning whose parts are neither begun nor ended (Ollama, llama.cpp); a part that has one of the two has both.
   bare: { added: no, delta: no, note: no, said: no, done: no, bare: 'bare' },
 } as const satisfies Transitions<PartState, PartVerb>;
 
@@ -164,6 +164,12 @@ export class ResponsesOrder {
     return this.#byIndex.get(outputIndex);
   }
 
+  /** Ends an item that has no end of its own (`places.ts`). */
+  close(outputIndex: number): void {
+    const track = this.#byIndex.get(outputIndex);
+    if (track !== undefined) track.state = advance('output item', ITEM, track.state, 'done');
+  }
+
   /** Items that were announced and not closed, in order of their announcement. */
   open(): ItemTrack[] {
     return [...this.#byIndex.values()].filter((track) => track.state === 'open');
@@ -222,10 +228,10 @@ export class ResponsesOrder {
   }
 }
 
-/** What an event does to its part: text of a summary part that was not announced is `bare`. */
-function partVerb({ isSummary }: Meaning, verb: PartVerb, state: PartState): PartVerb {
+/** What an event does to its part: text of reasoning whose part was not announced is `bare`. */
+function partVerb({ fits }: Meaning, verb: PartVerb, state: PartState): PartVerb {
   const isText = verb === 'delta' || verb === 'said';
-  return isSummary === true && isText && (state === 'unseen' || state === 'bare') ? 'bare' : verb;
+  return fits === reasoning && isText && (state === 'unseen' || state === 'bare') ? 'bare' : verb;
 }
 
 /**

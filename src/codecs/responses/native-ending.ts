@@ -22,9 +22,19 @@ interface Streamed {
 /** True when the terminal's `response` says more of its items than was streamed, or less. */
 export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObject): boolean {
   const output = Array.isArray(response['output']) ? response['output'] : [];
-  const isSame = (item: JsonValue, index: number) => isObject(item) && told.get(index)?.type === item['type'];
+  const isSame = (item: JsonValue, index: number) => {
+    const known = told.get(index);
+    if (known === undefined || !isObject(item)) return false;
+    return known.type === item['type'] && !isRenamed(item, known);
+  };
   if (output.length !== told.size || !output.every(isSame)) return true;
   return [...told.values()].some((item) => item.final === undefined && isKnownItem(item.type));
+}
+
+/** The terminal knows the item by another call id than the client does, or by none. */
+function isRenamed(item: JsonObject, told: ToldItem): boolean {
+  const callId = told.announced['call_id'];
+  return (callId !== undefined && callId !== item['call_id']) || (item['id'] === undefined && told.id !== '');
 }
 
 /**
@@ -42,13 +52,17 @@ export function settleItems(told: Map<number, ToldItem>, text: string, outcome: 
   const matched = new Map(found.flatMap((entry) => (entry.slot === undefined ? [] : [[entry.slot.told, entry] as const])));
   const isCut = outcome.status !== 'completed';
   const finals = new Map<number, string | undefined>();
+  /** The terminal leaves a message out, or names an item otherwise than the client knows it. */
+  let isAmended = false;
   for (const item of [...told.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
     const entry = matched.get(item);
+    const isOurs = entry === undefined || isRenamed(entry.item, item);
+    isAmended ||= isOurs && (entry !== undefined || item.type === 'message');
     if (item.final === undefined) {
       if (entry === undefined) closeItem(item, isCut ? 'incomplete' : 'completed', emit);
       else if (isKnownItem(item.type)) sayItem(item, entry.item, listed[entry.position] ?? 'null', emit);
     }
-    finals.set(item.outputIndex, entry === undefined ? item.final : listed[entry.position]);
+    finals.set(item.outputIndex, isOurs ? item.final : listed[entry.position]);
   }
   for (const entry of found) {
     if (entry.slot !== undefined) continue;
@@ -58,7 +72,7 @@ export function settleItems(told: Map<number, ToldItem>, text: string, outcome: 
     finals.set(item.outputIndex, item.final);
   }
   const isComplete = listed.length === finals.size || (listed.length > 0 && !isCut);
-  if (isComplete) return undefined;
+  if (isComplete && !isAmended) return undefined;
   const inOrder = [...finals].sort(([a], [b]) => a - b).flatMap(([, final]) => (final === undefined ? [] : [final]));
   return `[${inOrder.join(',')}]`;
 }

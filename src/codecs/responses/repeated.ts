@@ -12,6 +12,7 @@ export interface StreamedItem {
   readonly outputIndex: number;
   readonly type: string;
   readonly item: JsonObject;
+  readonly isDisplaced?: boolean;
 }
 
 export interface RepeatedItem<Streamed extends StreamedItem> {
@@ -35,6 +36,7 @@ const RULES: readonly Rule[] = [
     sameWord(entry.item, slot.item, 'call_id') || (sameWord(entry.item, slot.item, 'id') && !otherCall(entry.item, slot.item)),
   (entry, slot) => entry.position === slot.outputIndex && !otherCall(entry.item, slot.item),
   (entry, slot) => !otherCall(entry.item, slot.item) && contentOf(entry.item) === contentOf(slot.item),
+  (entry, slot) => entry.position === slot.outputIndex && isRenamedCall(entry.item, slot.item),
 ];
 
 export function repeatedItems<Streamed extends StreamedItem>(
@@ -58,7 +60,8 @@ export function repeatedItems<Streamed extends StreamedItem>(
       }
     }
   }
-  const isMissing = found.length > 0 && [...free].some((slot) => isKnownItem(slot.type) && slot.type !== 'reasoning');
+  const isOwed = (slot: StreamedItem) => isKnownItem(slot.type) && slot.type !== 'reasoning' && slot.isDisplaced !== true;
+  const isMissing = found.length > 0 && [...free].some(isOwed);
   return { found, isMissing };
 }
 
@@ -74,6 +77,11 @@ function otherCall(a: JsonObject, b: JsonObject): boolean {
   return left !== undefined && right !== undefined && left !== right;
 }
 
+/** The same call under another id and another call id: vLLM makes both anew for its terminal. */
+function isRenamedCall(a: JsonObject, b: JsonObject): boolean {
+  return otherCall(a, b) && a['id'] !== b['id'] && a['name'] === b['name'] && contentOf(a) === contentOf(b);
+}
+
 function contentOf(item: JsonObject): string {
   return JSON.stringify(item['content'] ?? item['arguments'] ?? item['input'] ?? item['result'] ?? item['summary'] ?? null);
 }
@@ -82,7 +90,9 @@ function contentOf(item: JsonObject): string {
 export function checkRepeated(slot: Slot, repeated: JsonObject): void {
   if (slot.type === 'message') {
     const again = spoken(repeated);
-    if (again !== '' && again !== spoken(slot.item)) throw contradiction(slot.type);
+    // A finished form without content leaves what was streamed as it is.
+    const said = spoken(slot.item) || slot.parts.map((part) => part?.text ?? '').join('');
+    if (again !== '' && again !== said) throw contradiction(slot.type);
   } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
     const again = wordOf(repeated, inputMember(repeated));
     if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);

@@ -32,6 +32,8 @@ export interface Slot {
   readonly summary: string[];
   input: string;
   closed: boolean;
+  /** Another item took its index (`places.ts`): it has no end of its own, and no place in the terminal. */
+  isDisplaced: boolean;
 }
 
 export function textOf(text: string, logprobs: Logprobs | undefined): Extract<ItemDelta, { kind: 'text' }> {

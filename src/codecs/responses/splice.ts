@@ -24,6 +24,8 @@ export function responseEdits(
   ];
   const previous = context.request.previousResponseId;
   if (previous !== undefined) edits.push({ path: [...path, 'previous_response_id'], value: JSON.stringify(previous) });
+  // SDKs put the items of the stream into the list that the response begins with.
+  if (outcome === undefined && response['output'] === undefined) edits.push({ path: [...path, 'output'], value: '[]' });
   const output = Array.isArray(response['output']) ? response['output'] : [];
   for (const [index, item] of output.entries()) edits.push(...itemEdits([...path, 'output', index], item, context, false));
   if (isObject(response['usage'])) {

@@ -18,8 +18,8 @@ export interface ToldPart {
   logprobs: JsonObject[];
   isSaid: boolean;
   isClosed: boolean;
-  /** Its beginning was never said, so its end is not, either. */
-  isBare?: true;
+  /** The gateway began it, as its upstream did not: so the gateway ends it, too. */
+  isOurs?: true;
 }
 
 export interface ToldItem {
@@ -90,6 +90,28 @@ export function addPart(item: ToldItem, type: PartType, emit: Emit, form?: JsonO
   return part;
 }
 
+const UNBEGUN: ReadonlyMap<string, PartType> = new Map<string, PartType>([
+  ['response.reasoning_text.delta', 'reasoning_text'],
+  ['response.reasoning_text.done', 'reasoning_text'],
+  ['response.reasoning_summary_text.delta', 'summary_text'],
+  ['response.reasoning_summary_text.done', 'summary_text'],
+]);
+
+/** Begins the part of reasoning that an event speaks of, where its upstream has begun none. */
+export function beginUnbegun(item: ToldItem, name: string, body: JsonObject, emit: Emit): void {
+  const type = UNBEGUN.get(name);
+  if (type === undefined) return;
+  const known =
+    type === 'summary_text' ? item.summary[Number(body['summary_index'])] : item.content[Number(body['content_index'])];
+  if (known === undefined) addPart(item, type, emit).isOurs = true;
+}
+
+/** Ends the parts that the gateway began. */
+export function closeOurs(item: ToldItem, emit: Emit): void {
+  for (const part of item.summary) if (part.isOurs === true) closePart(item, part, emit);
+  for (const part of item.content) if (part.isOurs === true) closePart(item, part, emit);
+}
+
 export function annotate(item: ToldItem, part: ToldPart, annotation: JsonObject, emit: Emit): void {
   const place = placeOf(item, part);
   emit('response.output_text.annotation.added', { ...place, annotation_index: part.annotations.length, annotation });
@@ -108,7 +130,6 @@ export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
     else emit('response.reasoning_summary_text.done', { ...place, text: part.text });
   }
   part.isClosed = true;
-  if (part.isBare === true) return;
   const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
   emit(name, { ...place, part: partObject(part) });
 }
@@ -196,9 +217,6 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       return;
     }
     case 'response.reasoning_summary_text.delta':
-      if (part === undefined) parts.push({ ...tellPart('summary_text'), text: String(body['delta']), isBare: true });
-      else part.text = grown(part.text, String(body['delta']));
-      return;
     case 'response.output_text.delta':
     case 'response.refusal.delta':
     case 'response.reasoning_text.delta':

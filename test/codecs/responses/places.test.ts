@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { upstreamFault } from '../../../src/codecs/canonical/error.ts';
+import { responsesClient } from '../../../src/codecs/responses/index.ts';
+import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
+import { casesOf, decodeAll, encodeAll, eventsOnly, framesOf, open, responseContext } from './support.ts';
+
+const CREATED =
+  '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';
+const READ = CREATED.replace('"r"', '"R"').replace('"m"', '"M"');
+
+/** What the client read, with the gateway's own words by short names. */
+function readable(data: string): string {
+  return data
+    .replaceAll(`"resp_mizu_${'0'.repeat(32)}"`, '"R"')
+    .replaceAll('"logical-model"', '"M"')
+    .replaceAll(/"(mz2\.[^"]*)"/g, (_, sealed: string) => `"sealed ${open(sealed)?.value}"`);
+}
+
+for (const { title, block } of casesOf(readFileSync(new URL('./places.cases.md', import.meta.url), 'utf8'))) {
+  const upstream = framesOf(...block('upstream').map((line) => (line === '…' ? CREATED : line)));
+  const { steps } = decodeAll(upstream);
+
+  test(`places: ${title}`, () => {
+    const frames = encodeAll(steps);
+    checkResponsesStream(frames);
+    assert.deepEqual(
+      frames.map((frame) => readable(frame.data)),
+      block('client').map((line) => (line === '…' ? READ : line)),
+    );
+    const items = steps
+      .flatMap((step) => step.events)
+      .flatMap((event) => (event.type === 'item.end' ? [{ index: event.index, status: event.status, item: event.item }] : []));
+    assert.deepEqual(
+      items.map((item) => JSON.stringify(item)),
+      block('items'),
+    );
+    checkResponsesStream(encodeAll(eventsOnly(steps)));
+  });
+
+  test(`places: ${title}: breaks off anywhere and is closed`, () => {
+    for (let length = 1; length < steps.length; length += 1) {
+      const encoder = responsesClient.encodeEvents(responseContext());
+      const frames = encodeAll([]);
+      for (const step of steps.slice(0, length)) encoder.push(step, frames);
+      encoder.fail(upstreamFault('truncated', 'It broke off.'), frames);
+      checkResponsesStream(frames);
+      assert.equal(frames.at(-1)?.event, 'response.failed');
+    }
+  });
+}
