@@ -1,6 +1,6 @@
 /**
  * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
- * values, error text), and what would break a client: sparse indices, a missing content_block_stop, upstream pings.
+ * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing usage, upstream pings.
  */
 import type { GatewayError } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
@@ -9,6 +9,7 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
+import { addNeeded, addNeededCount } from './needed-members.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
 const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
@@ -27,6 +28,8 @@ export class NativeSplicer {
   readonly #context: ResponseContext;
   #blocks = 0;
   #open: OpenBlock | undefined;
+  /** Output tokens of the latest report. */
+  #output = 0;
   /** Of the deltas of the open block. */
   readonly #repeated = new RepeatedEdits();
 
@@ -46,6 +49,7 @@ export class NativeSplicer {
       return;
     }
     const json = isObject(native.json) ? native.json : {};
+    for (const event of step.events) if (event.type === 'usage.report') this.#output = event.usage.output ?? this.#output;
     switch (native.name) {
       case 'ping':
         return;
@@ -65,7 +69,7 @@ export class NativeSplicer {
         return;
       case 'message_delta':
         this.closeOpen(out);
-        out.push(this.#frame(native, []));
+        out.push(this.#frame(native, this.#countEdits(json)));
         return;
       case 'error':
         out.push(this.#frame(native, errorEdits(json, failureOf(step))));
@@ -91,6 +95,12 @@ export class NativeSplicer {
     const content = message['content'];
     if (Array.isArray(content)) this.#blocks += content.length;
     return messageEdits(message, ['message'], this.#context);
+  }
+
+  #countEdits(json: JsonObject): JsonEdit[] {
+    const edits: JsonEdit[] = [];
+    addNeededCount(json, this.#output, edits);
+    return edits;
   }
 
   #start(native: Native, json: JsonObject, out: Frame[]): void {
@@ -147,6 +157,7 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
     { path: [...path, 'id'], value: JSON.stringify(context.responseId) },
     { path: [...path, 'model'], value: JSON.stringify(context.model) },
   ];
+  addNeeded(message, path, edits);
   const content = message['content'];
   if (!Array.isArray(content)) return edits;
   content.forEach((block: JsonValue, at) => {
