@@ -8,8 +8,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
-import { addNeeded, addNeededCount } from './needed-members.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
 const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
@@ -69,7 +69,7 @@ export class NativeSplicer {
         return;
       case 'message_delta':
         this.closeOpen(out);
-        out.push(this.#frame(native, this.#countEdits(json)));
+        out.push(this.#frame(native, completeDelta(json, this.#output)));
         return;
       case 'error':
         out.push(this.#frame(native, errorEdits(json, failureOf(step))));
@@ -95,12 +95,6 @@ export class NativeSplicer {
     const content = message['content'];
     if (Array.isArray(content)) this.#blocks += content.length;
     return messageEdits(message, ['message'], this.#context);
-  }
-
-  #countEdits(json: JsonObject): JsonEdit[] {
-    const edits: JsonEdit[] = [];
-    addNeededCount(json, this.#output, edits);
-    return edits;
   }
 
   #start(native: Native, json: JsonObject, out: Frame[]): void {
@@ -156,8 +150,8 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   const edits: JsonEdit[] = [
     { path: [...path, 'id'], value: JSON.stringify(context.responseId) },
     { path: [...path, 'model'], value: JSON.stringify(context.model) },
+    ...completeMessage(message, path),
   ];
-  addNeeded(message, path, edits);
   const content = message['content'];
   if (!Array.isArray(content)) return edits;
   content.forEach((block: JsonValue, at) => {

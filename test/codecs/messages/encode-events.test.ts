@@ -300,3 +300,20 @@ test('native: members that official clients cannot do without are added where a 
     role: 'assistant',
   });
 });
+
+test('native: prices of routers in usage are left out', () => {
+  const usage =
+    '{"input_tokens":22,"output_tokens":7,"cost":0.10,"is_byok":false,"cost_details":{"upstream_inference_cost":0.1}}';
+  const delta = `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}`;
+  const begin =
+    '{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"u","usage":USAGE}}';
+  const lines = [begin.replace('USAGE', usage), delta, '{"type":"message_stop"}'];
+  const { steps, error } = decodeFrames(lines.map((data) => ({ event: undefined, data })));
+  assert.equal(error, undefined);
+  const said = encodeSteps(steps).map(({ data }) => data);
+  assert.ok(!said.some((data) => data.includes('cost')));
+  assert.equal(
+    said[1],
+    '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":22,"output_tokens":7,"is_byok":false}}',
+  );
+});
