@@ -5,7 +5,7 @@ import type { NativeItem } from './canonical/item.ts';
 import { isObject } from './canonical/json.ts';
 import type { CanonicalRequest } from './canonical/request.ts';
 
-/** Throws `unsupported_conversion` for a request that is bound to another dialect than `dialect` (responses `prompt`). */
+/** Throws `unsupported_conversion` for a request that is bound to another dialect than `dialect`. */
 export function refuseForeignBinding({ boundTo }: CanonicalRequest, dialect: Dialect): void {
   if (boundTo === undefined || boundTo.dialect === dialect) return;
   throw notConvertible(boundTo.at, `${boundTo.at} needs an upstream of its own protocol.`);

@@ -108,7 +108,7 @@ export interface CanonicalRequest {
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */
   readonly includeUsage: boolean;
-  /** A member that only an upstream of this dialect can honour (responses `prompt`): elsewhere `unsupported_conversion` at `at`. */
+  /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;

@@ -68,3 +68,8 @@ export function isPlaceholder(usage: Usage): boolean {
   const { output = 0, extra = [], images = 0, meters } = usage;
   return totalInput(usage) === 0 && output === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
 }
+
+/** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */
+export function isPrice(key: string): boolean {
+  return key === 'cost' || key.startsWith('cost_');
+}

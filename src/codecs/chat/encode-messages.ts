@@ -204,6 +204,10 @@ class MessageWriter {
     this.#closeAssistant();
     this.#closeOpen();
     const { text, media } = splitResult(item.content);
+    for (const part of item.content) {
+      if (part.kind === 'native') this.#losses.add('native item');
+      else if (part.kind === 'media' && part.media.source.from === 'text') this.#losses.add('file: text');
+    }
     if (item.isError) this.#losses.add('tool result: error flag');
     const said = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
     const content = said.length <= 1 ? (said[0] ?? '') : said.map(textPart);

@@ -1,5 +1,5 @@
 /**
- * Thinking, effort and structured output for a messages upstream, generated from another dialect's controls. The rules hold
+ * Thinking, effort, sampling and structured output for a messages upstream, generated from another dialect's controls. The rules hold
  * only for what is generated here; a messages client's own controls pass as they are (semantics 6.7.4 to 6.7.6).
  */
 import type { JsonObject } from '../canonical/json.ts';
@@ -68,6 +68,27 @@ function fitBudget(wished: number, facts: ModelFacts, maxTokens: number): number
 function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
   if (effort === undefined) return budget !== undefined && budget > 0 ? effortOfBudget(budget) : undefined;
   return effort === 'none' || UNSAID.has(effort) ? undefined : effort;
+}
+
+/** The least `top_p` beside thinking. */
+const LEAST_THINKING_TOP_P = 0.95;
+
+/**
+ * Sampling as the client asked for it. A model that thinks takes only its own and refuses the request for any other: where the
+ * client asked for thinking too, thinking is what it gets (semantics 6.7.5).
+ */
+export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Losses): JsonObject {
+  const { temperature, topP, topK } = request;
+  const asked = { temperature, top_p: topP, top_k: topK };
+  if (!thinks) return asked;
+  const fits = {
+    temperature: temperature === 1 ? temperature : undefined,
+    top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
+    top_k: undefined,
+  };
+  if (fits.temperature !== temperature || fits.top_p !== topP) losses.add('temperature, top_p');
+  if (topK !== undefined) losses.add('top_k');
+  return fits;
 }
 
 function encodeFormat(request: CanonicalRequest, losses: Losses): JsonObject | undefined {

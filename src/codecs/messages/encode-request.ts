@@ -6,7 +6,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
-import { encodeControls } from './encode-controls.ts';
+import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
 import { encodeToolChoice, encodeTools, namesOf } from './encode-tools.ts';
 import { spliceRequest } from './replay.ts';
@@ -43,6 +43,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
   const thinksOn = thinking?.['type'] !== 'enabled' || mayThink(turns);
   if (!thinksOn) losses.add('reasoning effort');
+  const thinks = thinksOn && thinking !== undefined && thinking['type'] !== 'disabled';
+  const sampling = encodeSampling(request, thinks, losses);
   const members: string[] = [];
   const say = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
@@ -54,9 +56,7 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   say('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
   if (tools.length > 0) say('tools', renderAll(tools));
   say('tool_choice', value(toolChoice));
-  say('temperature', value(request.temperature));
-  say('top_p', value(request.topP));
-  say('top_k', value(request.topK));
+  for (const [key, number] of Object.entries(sampling)) say(key, value(number));
   if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
   say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
   say('output_config', value(outputConfig));

@@ -61,7 +61,9 @@ export const requestLosses: RequestLosses = {
   'format: json schema': coerce('output_config.format with the schema alone'),
   verbosity: noParameter('verbosity'),
   'output modalities': refuse('messages answers hold text only'),
-  'reasoning effort': coerce('adaptive thinking with output_config.effort, or a budget where the model facts say so'),
+  'reasoning effort': coerce(
+    'adaptive thinking with output_config.effort, or a budget where the model facts say so; sampling that thinking forbids is left out',
+  ),
   'reasoning effort: none': coerce('thinking disabled'),
   'reasoning budget': coerce('budget_tokens, or the nearest effort for adaptive models'),
   'reasoning summary asked': coerce('thinking.display summarized'),

@@ -1,6 +1,6 @@
 /**
  * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
- * values, error text), and what would break a client: sparse indices, a missing content_block_stop, upstream pings.
+ * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing usage, upstream pings.
  */
 import type { GatewayError } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
@@ -27,6 +28,8 @@ export class NativeSplicer {
   readonly #context: ResponseContext;
   #blocks = 0;
   #open: OpenBlock | undefined;
+  /** Output tokens of the latest report. */
+  #output = 0;
   /** Of the deltas of the open block. */
   readonly #repeated = new RepeatedEdits();
 
@@ -46,6 +49,7 @@ export class NativeSplicer {
       return;
     }
     const json = isObject(native.json) ? native.json : {};
+    for (const event of step.events) if (event.type === 'usage.report') this.#output = event.usage.output ?? this.#output;
     switch (native.name) {
       case 'ping':
         return;
@@ -65,7 +69,7 @@ export class NativeSplicer {
         return;
       case 'message_delta':
         this.closeOpen(out);
-        out.push(this.#frame(native, []));
+        out.push(this.#frame(native, completeDelta(json, this.#output)));
         return;
       case 'error':
         out.push(this.#frame(native, errorEdits(json, failureOf(step))));
@@ -146,6 +150,7 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   const edits: JsonEdit[] = [
     { path: [...path, 'id'], value: JSON.stringify(context.responseId) },
     { path: [...path, 'model'], value: JSON.stringify(context.model) },
+    ...completeMessage(message, path),
   ];
   const content = message['content'];
   if (!Array.isArray(content)) return edits;

@@ -22,7 +22,7 @@ const SCHEMA_NAME = 'response';
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = needName(json, 'model', 'model');
   const stream = mayBoolean(json, 'stream', 'stream') ?? false;
-  const maxOutputTokens = mayInteger(json, 'max_tokens', 'max_tokens', 1);
+  const maxOutputTokens = mayInteger(json, 'max_tokens', 'max_tokens', 0);
   const items = new ConversationReader(text, context).read(json);
   const tools = (mayArray(json, 'tools', 'tools') ?? []).map(toolOf);
   const choice = mayObject(json, 'tool_choice', 'tool_choice');
@@ -51,6 +51,8 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     ...optional('reasoning', reasoning),
     ...optional('user', user),
     ...optional('serviceTier', mayText(json, 'service_tier', 'service_tier')),
+    // No answer at all is asked for only to fill the vendor's prompt cache.
+    ...optional('boundTo', maxOutputTokens === 0 ? ({ dialect: 'messages', at: 'max_tokens' } as const) : undefined),
     includeUsage: true,
   };
 }

@@ -2,7 +2,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { countOf, isPlaceholder, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration } from '../canonical/usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -165,9 +165,4 @@ const READ = new Set(['input_tokens', 'input_tokens_details', 'output_tokens', '
 function nativeUsage(wire: JsonObject): JsonObject | undefined {
   const rest = Object.entries(wire).filter(([key]) => !READ.has(key) && !isPrice(key));
   return rest.length === 0 ? undefined : Object.fromEntries(rest);
-}
-
-/** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */
-export function isPrice(key: string): boolean {
-  return key === 'cost' || key.startsWith('cost_');
 }

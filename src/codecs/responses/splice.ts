@@ -4,10 +4,10 @@
  */
 import type { Outcome } from '../canonical/outcome.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isPrice } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
-import { isPrice } from './read-outcome.ts';
 import { errorObject } from './response-object.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 

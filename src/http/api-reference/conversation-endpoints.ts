@@ -256,7 +256,12 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
         schema: Type.Object(
           {
             model,
-            max_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Absent, a messages upstream gets 128000.' })),
+            max_tokens: Type.Optional(
+              Type.Integer({
+                minimum: 0,
+                description: 'Absent, a messages upstream gets 128000. 0 only fills its prompt cache.',
+              }),
+            ),
             messages: Type.Array(
               Type.Object(
                 {

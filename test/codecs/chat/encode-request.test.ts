@@ -73,6 +73,22 @@ describe('requests of other dialects for a chat upstream', () => {
     ]);
   });
 
+  it('name what a tool message cannot hold of a result', () => {
+    const answer: Item = {
+      kind: 'toolResult',
+      flavour: 'function',
+      callId: 'a',
+      content: [
+        { kind: 'native', dialect: 'messages', body: { type: 'tool_reference', tool_name: 'g' } },
+        { kind: 'media', media: { type: 'file', source: { from: 'text', text: 'doc' }, filename: 'a.txt' } },
+      ],
+      isError: false,
+    };
+    const { body, losses } = chatUpstream.encodeRequest({ ...foreign, items: [call('a'), answer] }, target());
+    assert.deepEqual(JSON.parse(body).messages[1], { role: 'tool', tool_call_id: 'a', content: 'doc' });
+    assert.deepEqual(losses, ['native item', 'file: text']);
+  });
+
   it('send one result for a call: the last payload at the first position', () => {
     assert.deepEqual(messagesOf([call('a'), result('a', 'old'), result('a', 'new')]).slice(1), [
       { role: 'tool', tool_call_id: 'a', content: 'new' },

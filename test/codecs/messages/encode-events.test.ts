@@ -5,9 +5,9 @@ import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { messagesClient } from '../../../src/codecs/messages/index.ts';
+import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
-import { decodeBody, decodeFrames, encodeSteps, open, payloads, responseContext, seal } from './harness.ts';
+import { decodeBody, decodeContext, decodeFrames, encodeSteps, open, payloads, responseContext, seal } from './harness.ts';
 
 const gemini = { channelType: 'gemini', scope: 'g', model: 'm' } as const;
 const start: CanonicalEvent = { type: 'response.start' };
@@ -266,4 +266,54 @@ test('native: an upstream error keeps its type, loses its text and request id', 
   });
   const ours = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
   assert.equal(JSON.parse(encodeSteps(decodeFrames(payloads([ours])).steps)[0]?.data ?? '').error.type, 'api_error');
+});
+
+test('native: members that official clients cannot do without are added where a server leaves them out', async () => {
+  const block = { type: 'text', text: '' };
+  const said = [
+    { type: 'message_start', message: { id: 'm', model: 'u', usage: { input_tokens: 9 } } },
+    { type: 'content_block_start', index: 0, content_block: block },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'hi' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: {}, usage: { output_tokens: 4 } },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' } },
+    { type: 'message_stop' },
+  ];
+  const { steps, error } = decodeFrames(payloads(said));
+  assert.equal(error, undefined);
+  const message = await sdkMessage(encodeSteps(steps));
+  assert.equal(message.type, 'message');
+  assert.equal(message.role, 'assistant');
+  assert.deepEqual(message.content, [{ ...block, text: 'hi' }]);
+  assert.deepEqual(message.usage, { input_tokens: 9, output_tokens: 4 });
+
+  const body = JSON.stringify({ id: 'm', model: 'u', content: [], stop_reason: 'end_turn', usage: null });
+  const step = messagesUpstream.decodeResponse(body, decodeContext());
+  const whole = JSON.parse(messagesClient.encodeResponse(fold(step.events), step.native, responseContext()));
+  assert.deepEqual(whole, {
+    id: responseContext().responseId,
+    model: 'logical',
+    content: [],
+    stop_reason: 'end_turn',
+    usage: { input_tokens: 0, output_tokens: 0 },
+    type: 'message',
+    role: 'assistant',
+  });
+});
+
+test('native: prices of routers in usage are left out', () => {
+  const usage =
+    '{"input_tokens":22,"output_tokens":7,"cost":0.10,"is_byok":false,"cost_details":{"upstream_inference_cost":0.1}}';
+  const delta = `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}`;
+  const begin =
+    '{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"u","usage":USAGE}}';
+  const lines = [begin.replace('USAGE', usage), delta, '{"type":"message_stop"}'];
+  const { steps, error } = decodeFrames(lines.map((data) => ({ event: undefined, data })));
+  assert.equal(error, undefined);
+  const said = encodeSteps(steps).map(({ data }) => data);
+  assert.ok(!said.some((data) => data.includes('cost')));
+  assert.equal(
+    said[1],
+    '{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"input_tokens":22,"output_tokens":7,"is_byok":false}}',
+  );
 });

@@ -4,7 +4,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { Item, Media } from '../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/request.ts';
-import type { Target } from '../../../src/codecs/codec.ts';
+import type { ModelFacts, Target } from '../../../src/codecs/codec.ts';
 import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { canonical, encodeFor, owner, target } from './harness.ts';
 
@@ -241,6 +241,24 @@ test('caps, sampling, format, user', () => {
     stream: true,
   });
   assert.equal(encodeFor({ items: hi })['max_tokens'], 128000);
+});
+
+test('sampling gives way to the thinking that was asked for, where the vendor takes only its own', () => {
+  const sampling = (parts: Partial<CanonicalRequest>, facts: ModelFacts = {}) => {
+    const request = canonical({ items: hi, ...parts });
+    const { body, losses } = messagesUpstream.encodeRequest(request, target({ facts }));
+    const { temperature, top_p, top_k } = JSON.parse(body);
+    return [temperature, top_p, top_k, losses.filter((feature) => /temperature|top_k/.test(feature))];
+  };
+  const asked = { temperature: 0.2, topP: 0.5, topK: 3 };
+  const lost = [undefined, undefined, undefined, ['temperature, top_p', 'top_k']];
+  assert.deepEqual(sampling({ ...asked, reasoning: { effort: 'high' } }), lost);
+  assert.deepEqual(sampling({ ...asked, reasoning: { effort: 'high' } }, { thinking: 'budget' }), lost);
+  assert.deepEqual(sampling({ ...asked, reasoning: { effort: 'none' } }), [0.2, 0.5, 3, []]);
+  assert.deepEqual(sampling(asked), [0.2, 0.5, 3, []]);
+  assert.deepEqual(sampling({ temperature: 1, topP: 0.95, reasoning: { effort: 'high' } }), [1, 0.95, undefined, []]);
+  const forced = { tools: [tool], toolChoice: { mode: 'required' } } as const;
+  assert.deepEqual(sampling({ ...asked, ...forced, reasoning: { effort: 'high' } }), [0.2, 0.5, 3, []]);
 });
 
 test('media', () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
+import { chatUpstream } from '../../../src/codecs/chat/index.ts';
 import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { decodeBody, owner, seal, target } from './harness.ts';
 
@@ -81,7 +82,7 @@ test('the input of a call keeps its exact text', () => {
 test('wrong fields are refused with their path', () => {
   const wrong: [object, string][] = [
     [{ ...ask, model: 1, messages: [user] }, 'model'],
-    [{ ...ask, max_tokens: 0, messages: [user] }, 'max_tokens'],
+    [{ ...ask, max_tokens: -1, messages: [user] }, 'max_tokens'],
     [{ ...ask, max_tokens: 1.5, messages: [user] }, 'max_tokens'],
     [{ ...ask, stream: 'yes', messages: [user] }, 'stream'],
     [{ ...ask }, 'messages'],
@@ -108,6 +109,16 @@ test('wrong fields are refused with their path', () => {
       path,
     );
   }
+});
+
+test('an output cap of zero fills the prompt cache of a messages upstream, and no other can do that', () => {
+  const request = decodeBody({ ...ask, max_tokens: 0, messages: [user] });
+  assert.deepEqual(request.boundTo, { dialect: 'messages', at: 'max_tokens' });
+  assert.equal(JSON.parse(messagesUpstream.encodeRequest(request, target()).body).max_tokens, 0);
+  assert.throws(
+    () => chatUpstream.encodeRequest(request, target()),
+    (error: unknown) => error instanceof GatewayError && error.code === 'unsupported_conversion' && error.param === 'max_tokens',
+  );
 });
 
 test('tools: custom type is ordinary, typed tools are native, parallel flag is inside tool_choice', () => {

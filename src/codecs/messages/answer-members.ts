@@ -1,0 +1,45 @@
+/**
+ * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
+ * read without asking and break without: servers that speak this protocol for models of other vendors leave some of it out (seen:
+ * no `usage`, no `role`). Left out are the prices that routers tell us.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isPrice } from '../canonical/usage.ts';
+import type { JsonEdit, JsonPath } from '../json-text.ts';
+
+const NEEDED = [
+  ['type', '"message"'],
+  ['role', '"assistant"'],
+  ['content', '[]'],
+] as const;
+
+/** For a whole message, or the message of message_start. */
+export function completeMessage(message: JsonObject, path: JsonPath): JsonEdit[] {
+  const edits: JsonEdit[] = [];
+  for (const [key, value] of NEEDED) if (isMissing(message[key])) edits.push({ path: [...path, key], value });
+  editUsage(message, path, { input_tokens: 0, output_tokens: 0 }, edits);
+  return edits;
+}
+
+/** For a message_delta: `output` is what the upstream has counted so far. */
+export function completeDelta(json: JsonObject, output: number): JsonEdit[] {
+  const edits: JsonEdit[] = [];
+  editUsage(json, [], { output_tokens: output }, edits);
+  return edits;
+}
+
+function editUsage(holder: JsonObject, path: JsonPath, needed: Readonly<Record<string, number>>, edits: JsonEdit[]): void {
+  const { usage } = holder;
+  if (!isObject(usage)) {
+    edits.push({ path: [...path, 'usage'], value: JSON.stringify(needed) });
+    return;
+  }
+  for (const [key, count] of Object.entries(needed)) {
+    if (isMissing(usage[key])) edits.push({ path: [...path, 'usage', key], value: String(count) });
+  }
+  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, 'usage', key], value: undefined });
+}
+
+function isMissing(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null;
+}
