@@ -1,4 +1,7 @@
 /** Every law over every dialect and every pair of dialects. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { cut } from '../support/arbitraries/response.ts';
 import { DIALECTS, UPSTREAMS } from '../support/dialects.ts';
 import {
   lawAlwaysSealed,
@@ -25,3 +28,9 @@ for (const upstream of UPSTREAMS) {
 }
 
 for (const dialect of DIALECTS) lawSameDialectIsLossless(dialect);
+
+test('the texts of the laws are cut where they are told to be, never inside a character', () => {
+  assert.deepEqual(cut('hello world', [0.5, 0.2, 0.5, 0, 1]), ['he', 'llo', ' world']);
+  assert.deepEqual(cut('😀😀', [0.25, 0.5, 0.75]), ['😀', '😀']);
+  assert.deepEqual(cut('', [0.5]), []);
+});

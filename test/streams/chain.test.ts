@@ -57,3 +57,12 @@ test('a second whose end throws leaves the chain open, so that its failure can s
   fused.fail('why', out);
   assert.deepEqual(out, ['2.FAIL(why)']);
 });
+
+test('what a second said before its end threw is whole, and only the words of that end are half-written', () => {
+  const goesOn = { words: 1, next: 'go on' } as const;
+  const second = scripted('2', [goesOn, goesOn, { words: 1, next: 'throw' }]);
+  const fused = chainSealed(scripted('1', [{ words: 1, next: 'end' }]), second);
+  const out: string[] = [];
+  assert.throws(() => fused.push('a', out), /2 refuses eof/);
+  assert.deepEqual(out.slice(0, fused.kept), ['2(1(a)#0)#0', '2(1.END)#0']);
+});

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { seal, sealed } from '../../src/streams/seal.ts';
+import { type Sealed, seal, sealed } from '../../src/streams/seal.ts';
 import type { SealingStage } from '../../src/streams/stage.ts';
 import { batchSource, collect, settled } from '../support/batches.ts';
 import { scripted } from '../support/scripted-stage.ts';
@@ -49,6 +49,26 @@ test('a failure after the terminal says nothing', async () => {
   assert.deepEqual(stage.calls, ['push']);
 });
 
+test('an end and a failure are over at once, whatever the stage says of itself, and nothing is said after them', () => {
+  const ways = [
+    ['end', (step: Sealed<string, string>, out: string[]) => step.end(out)],
+    ['fail', (step: Sealed<string, string>, out: string[]) => step.abort(new Error('died'), out)],
+  ] as const;
+  for (const [called, finish] of ways) {
+    const calls: string[] = [];
+    const never = (name: string) => () => {
+      calls.push(name);
+    };
+    const step = sealed({ ended: false, push: never('push'), end: never('end'), fail: never('fail') }, message);
+    finish(step, []);
+    assert.equal(step.over, true);
+    step.push(['a'], []);
+    step.end([]);
+    step.abort(new Error('late'), []);
+    assert.deepEqual(calls, [called]);
+  }
+});
+
 test('an abort while the reader is stalled: what was written is delivered first, then the failure', async () => {
   const { readable, writable } = seal(scripted('s', []), message);
   const writer = writable.getWriter();
@@ -77,6 +97,7 @@ test('a fail that throws: the last words, then a broken stream, never a good end
     ended: false,
     push(input, out) {
       out.push(input);
+      if (input === 'b') throw new Error('refused');
     },
     end() {
       throw new Error('premature');
@@ -86,7 +107,9 @@ test('a fail that throws: the last words, then a broken stream, never a good end
       throw new Error('broken');
     },
   };
-  const got = await collect(batchSource([['a']]).readable.pipeThrough(seal(broken, message, ['constant error'])));
-  assert.deepEqual(got.values, ['a', 'constant error']);
-  assert.equal(message(got.failure), 'broken');
+  for (const input of [[['a']], [['a', 'b']]]) {
+    const got = await collect(batchSource(input).readable.pipeThrough(seal(broken, message, ['constant error'])));
+    assert.deepEqual(got.values, ['a', 'constant error']);
+    assert.equal(message(got.failure), 'broken');
+  }
 });

@@ -75,6 +75,7 @@ test('unknown fields in a stream that has events are ignored and can be logged',
   assert.equal(error, undefined);
   assert.deepEqual(events, [data('1')]);
   assert.deepEqual(ignored, ['foo: bar', 'nonsense', 'DATA: x', ' data: y']);
+  assert.deepEqual(decode(`data: 1\n\n${'foo: bar\n'.repeat(10_000)}`), { events: [data('1')], error: undefined });
 });
 
 test('a partial event at the end is thrown, wherever it was cut', () => {
@@ -121,10 +122,44 @@ test('foreign text is bounded', () => {
   assert.equal(error?.text?.length, 64 * 1024);
 });
 
+test('foreign text may be longer than an event, and is refused while it arrives once it is over its own bound', () => {
+  const piece = encoder.encode('x'.repeat(1000));
+  for (const before of ['', '{\n']) {
+    const stage = sseDecode({ maxEventBytes: 1024 });
+    stage.push(encoder.encode(`${before}{"error": "`), []);
+    for (let i = 0; i < 50; i++) stage.push(piece, []);
+    const text = `${before}{"error": "${'x'.repeat(50_000)}`;
+    assert.throws(() => stage.end([]), { reason: 'not_event_stream', text });
+  }
+  for (const before of ['', '{\n', `data: ${'y'.repeat(70_000)}\n\n`]) {
+    const stage = sseDecode({ maxEventBytes: 1_000_000 });
+    for (let at = 0; at < before.length; at += 1000) stage.push(encoder.encode(before.slice(at, at + 1000)), []);
+    stage.push(encoder.encode('{"error": "'), []);
+    assert.throws(
+      () => {
+        for (let i = 0; i < 66; i++) stage.push(piece, []);
+      },
+      ({ reason, text }: StreamError) => reason === 'not_event_stream' && text?.length === 64 * 1024,
+    );
+  }
+});
+
+test('a body that is half a character is no event stream', () => {
+  assertRefused(Uint8Array.of(0xe4, 0xb8), 'not_event_stream');
+});
+
 test('X6: a compressed body is named as such', () => {
   const plain = Buffer.from('data: 1\n\n');
-  assertRefused(gzipSync(plain), 'encoded_body');
-  assertRefused(zstdCompressSync(plain), 'encoded_body');
+  for (const body of [gzipSync(plain), zstdCompressSync(plain)]) {
+    assertRefused(body, 'encoded_body');
+    const stage = sseDecode({ maxEventBytes: 1024 });
+    assert.throws(
+      () => {
+        for (const byte of body) stage.push(Uint8Array.of(byte), []);
+      },
+      { reason: 'encoded_body' },
+    );
+  }
 });
 
 test('the limit counts the UTF-8 bytes of the data, and the longest allowed event passes', () => {
@@ -133,6 +168,21 @@ test('the limit counts the UTF-8 bytes of the data, and the longest allowed even
   const { events, error } = decode(`data: 1\n\n${fits}`, { maxEventBytes: 15 });
   assert.deepEqual(events, [data('1')]);
   assert.equal(error?.reason, 'event_too_large');
+});
+
+test('the limit holds for data of several lines, whenever they arrive', () => {
+  const lines = ['data: 1234567\n', 'data: 12345678\n', '\n'];
+  const stage = sseDecode({ maxEventBytes: 16 });
+  const out: SseEvent[] = [];
+  for (const line of lines) stage.push(encoder.encode(line), out);
+  assert.deepEqual(out, [data('1234567\n12345678')]);
+  const narrow = sseDecode({ maxEventBytes: 15 });
+  assert.throws(
+    () => {
+      for (const line of lines) narrow.push(encoder.encode(line), []);
+    },
+    { reason: 'event_too_large' },
+  );
 });
 
 test('X5: a line of megabytes in small pieces passes, an endless one is refused while it arrives', () => {

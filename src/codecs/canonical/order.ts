@@ -77,7 +77,7 @@ export class Order implements Stage<Step, Step> {
         break;
       }
       case 'response.end':
-        if (next === 'ended' && verbOf(event) === 'end' && this.#items.includes('open')) {
+        if (verbOf(event) === 'end' && this.#items.includes('open')) {
           throw new LifecycleError('response', 'open item', 'end', ['item.end']);
         }
         break;

@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
+import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import { answer, eventsOf, fractions, stepsOf } from '../../support/arbitraries/response.ts';
 
@@ -20,6 +21,8 @@ const EVERYTHING = {
   images: true,
   toolSignature: true,
 };
+
+const failed: CanonicalEvent = { type: 'response.end', outcome: { status: 'failed', error: upstreamFault('error_event', 'no') } };
 
 function run(events: readonly CanonicalEvent[]): Order {
   const order = new Order();
@@ -44,6 +47,27 @@ test('property: every arbitrary answer is in order, and folds back to itself how
   );
 });
 
+/** What deltas can say of an item: neither its opaque value nor a picture. */
+function saidOf(item: OutputItem): OutputItem[] {
+  if (item.kind === 'media') return [];
+  if (!('opaque' in item)) return [item];
+  const { opaque: _, ...said } = item;
+  return [said];
+}
+
+test('property: an answer that fails before its items end is what its deltas say together', () => {
+  fc.assert(
+    fc.property(answer(EVERYTHING, OWNER), fractions, fc.boolean(), (said, cuts, interleave) => {
+      const events = eventsOf(said, cuts, interleave).filter(({ type }) => type !== 'item.end' && type !== 'response.end');
+      const { items } = run([...events, failed]).fold.whole({ status: 'completed', stop: 'end' });
+      assert.deepEqual(
+        items,
+        said.items.flatMap(saidOf).map((item) => ({ item, status: 'incomplete' })),
+      );
+    }),
+  );
+});
+
 test('law 3: every proper prefix is a truncation, blamed on the upstream', () => {
   fc.assert(
     fc.property(answer(EVERYTHING, OWNER), fractions, fc.nat(), (said, cuts, pick) => {
@@ -59,6 +83,7 @@ test('law 3: every proper prefix is a truncation, blamed on the upstream', () =>
 const start: CanonicalEvent = { type: 'response.start' };
 const textStart: CanonicalEvent = { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } };
 const textDelta = (value: string): CanonicalEvent => ({ type: 'item.delta', index: 0, delta: { kind: 'text', text: value } });
+const inputDelta = (index: number): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'input', text: '{' } });
 const textEnd = (value: string): CanonicalEvent => ({
   type: 'item.end',
   index: 0,
@@ -66,25 +91,32 @@ const textEnd = (value: string): CanonicalEvent => ({
   status: 'completed',
 });
 const done: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
-const failed: CanonicalEvent = { type: 'response.end', outcome: { status: 'failed', error: upstreamFault('error_event', 'no') } };
 
 const ILLEGAL: readonly (readonly [string, readonly CanonicalEvent[]])[] = [
   ['an item before the start', [textStart]],
   ['two starts', [start, start]],
   ['a delta of an item that never started', [start, textDelta('a')]],
   ['a delta after the end of its item', [start, textStart, textEnd('a'), textDelta('b')]],
+  ['a delta like the one before the end of its item', [start, textStart, textDelta('a'), textEnd('ab'), textDelta('b')]],
   ['a second end of an item', [start, textStart, textEnd('a'), textEnd('a')]],
   ['an item out of number', [start, { type: 'item.start', index: 1, head: { kind: 'refusal' } }]],
   ['a success with an open item', [start, textStart, textDelta('a'), done]],
   ['anything after the end', [start, done, textStart]],
   ['a success without a start', [done]],
-  ['a delta of the wrong kind', [start, textStart, { type: 'item.delta', index: 0, delta: { kind: 'input', text: '{' } }]],
+  ['a delta of the wrong kind', [start, textStart, inputDelta(0)]],
+  ['a delta of the wrong kind behind one of the right kind', [start, textStart, textDelta('a'), inputDelta(0)]],
+  ['a delta of another item that never started, behind one that goes on', [start, textStart, textDelta('a'), inputDelta(1)]],
+  ['an end as another kind', [start, textStart, { ...textEnd('a'), item: { kind: 'refusal', text: 'a' } } as CanonicalEvent]],
   ['a final text that contradicts its deltas', [start, textStart, textDelta('ab'), textEnd('ac')]],
 ];
 
 for (const [what, events] of ILLEGAL) {
   test(`refused: ${what}`, () => {
-    assert.throws(() => run(events), GatewayError);
+    // Not `truncated`: that is what any of them would be for ending too early.
+    assert.throws(
+      () => run(events),
+      (error) => error instanceof GatewayError && error.details.reason === 'illegal_lifecycle',
+    );
   });
 }
 
@@ -109,4 +141,13 @@ test('a failure may leave items open: they count as incomplete, with what was sa
 
 test('a failure may come before anything else', () => {
   assert.equal(run([failed]).ended, true);
+});
+
+test('an error of our own is not blamed on the upstream', () => {
+  const broken = {
+    get type(): never {
+      throw new TypeError('ours');
+    },
+  };
+  assert.throws(() => new Order().push({ events: [broken] }, []), TypeError);
 });

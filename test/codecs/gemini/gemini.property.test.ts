@@ -136,10 +136,21 @@ test('every text of the user and every answered call arrives, in order', () => {
         at = inputs.indexOf(call, at + 1);
         assert.notEqual(at, -1, 'a call out of order');
       }
+      for (const input of answeredOnce(made.items)) assert.ok(calls.includes(JSON.stringify(JSON.parse(input))), 'a lost call');
     }),
     { numRuns: 300 },
   );
 });
+
+/** The arguments of calls that one later result answers, and nothing else bears their id. */
+function answeredOnce(items: readonly Item[]): string[] {
+  return items.flatMap((one, at) => {
+    if (one.kind !== 'toolCall') return [];
+    const others = items.filter((other) => other !== one && 'callId' in other && other.callId === one.callId);
+    const [answer] = others;
+    return others.length === 1 && answer?.kind === 'toolResult' && items.indexOf(answer) > at ? [one.input] : [];
+  });
+}
 
 test('a lowered schema holds supported keywords only, and lowering it again changes nothing', () => {
   fc.assert(

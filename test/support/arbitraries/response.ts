@@ -218,8 +218,7 @@ export function headOf(whole: OutputItem): ItemHead {
 /** Cuts a string at the given fractions, never inside a surrogate pair. */
 export function cut(value: string, fractions: readonly number[]): string[] {
   const points = [...new Set(fractions.map((fraction) => Math.floor(fraction * value.length)))]
-    .filter((point) => point > 0 && point < value.length && !(value.codePointAt(point - 1) ?? 0 > 0xffff))
-    .filter((point) => value.slice(0, point).isWellFormed())
+    .filter((point) => point > 0 && point < value.length && value.slice(0, point).isWellFormed())
     .sort((a, b) => a - b);
   return [0, ...points]
     .map((point, index) => value.slice(point, [...points, value.length][index]))
