@@ -11,6 +11,7 @@ const KNOWN = new Set([
   'completion_tokens_details',
   'prompt_cache_hit_tokens',
   'prompt_cache_miss_tokens',
+  'cached_tokens',
   'reasoning_tokens',
   'server_tool_use',
   'server_tool_use_details',
@@ -23,7 +24,8 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
   const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
   const prompt = countOf(value['prompt_tokens']) ?? countOf(value['input_tokens']);
-  const cacheRead = countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']);
+  const cacheRead =
+    countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
   const cacheWrite = countOf(input['cache_write_tokens']) ?? countOf(input['cache_creation_tokens']);
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);

@@ -127,14 +127,14 @@ export class ChatDecoder implements Stage<Frame, Step> {
     if (failure !== undefined) {
       this.#move('fail');
       this.#start(events);
-      this.#usage(chunk, events);
+      this.#usage(chunk, undefined, events);
       events.push({ type: 'response.end', outcome: { status: 'failed', error: failure } });
       return;
     }
     const choice = firstChoice(chunk)?.choice;
     if (choice !== undefined) this.#choice(choice, events);
     this.#answer.citeSources(chunk);
-    this.#usage(chunk, events);
+    this.#usage(chunk, choice, events);
   }
 
   #choice(choice: JsonObject, events: CanonicalEvent[]): void {
@@ -151,9 +151,10 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#move('finish');
   }
 
-  #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
+  /** Groq puts it into a member of its own, Kimi into the choice. */
+  #usage(chunk: JsonObject, choice: JsonObject | undefined, events: CanonicalEvent[]): void {
     const groq = chunk['x_groq'];
-    const usage = readTokenUsage(chunk['usage'] ?? (isObject(groq) ? groq['usage'] : undefined));
+    const usage = readTokenUsage(chunk['usage'] ?? (isObject(groq) ? groq['usage'] : choice?.['usage']));
     if (usage === undefined) return;
     this.#start(events);
     const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
