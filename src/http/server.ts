@@ -7,12 +7,12 @@ import type { Socket } from 'node:net';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { answerError, errorBody } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
-import { clientGone, toGatewayError } from './errors.ts';
+import { clientGone, shuttingDown, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
 import { headerValues } from './header-values.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
-import { OpenResponses } from './open-responses.ts';
+import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { isPagePath } from './pages/create-pages.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
@@ -24,7 +24,7 @@ export interface GatewayServer {
   listen(host: string, port: number): Promise<number>;
   /** Exchanges that are open. */
   readonly open: number;
-  /** No new connections; open exchanges finish. Resolves when all are done or `drainMs` is over; what is left is then cut. */
+  /** No new connections; open exchanges finish. What is left after `drainMs` is told that the gateway goes away, and cut. Resolves when all are done. */
   drain(drainMs: number): Promise<void>;
   /** Cuts everything at once. */
   cut(): void;
@@ -35,6 +35,8 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 const KEEP_ALIVE_PROBE_MS = 30_000;
+/** What is still open when the drain is over is told so; then it is cut. */
+const LAST_WORDS_MS = 2_000;
 
 const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
@@ -60,24 +62,32 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.maxConnections = limits.connections;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const place = responses.add(response);
+    const open = { response, gone: new AbortController() };
+    const place = responses.add(open);
     response.on('close', () => {
       responses.remove(place);
+      if (!response.writableFinished) open.gone.abort(clientGone());
       // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
     if (draining) response.setHeader('connection', 'close');
-    void serve(gateway, handlers, request, response);
+    void serve(gateway, handlers, request, open);
   };
   server.on('request', onRequest);
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
   server.on('clientError', (error, socket: Socket) => {
     // In the middle of an answer our words would be read as part of it.
-    const speaking = responses.all().some(({ req, headersSent }) => headersSent && req.socket === socket);
+    const speaking = responses.all().some(({ response }) => response.headersSent && response.req.socket === socket);
     refuseUnreadable(error, socket, speaking);
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+
+  /** Ends every open exchange in its client's own words. */
+  const tell = (error: GatewayError): void => {
+    for (const { gone } of responses.all()) gone.abort(error);
+    sockets.tell(error);
+  };
 
   const cut = (): void => {
     server.closeAllConnections();
@@ -103,10 +113,13 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     async drain(drainMs) {
       draining = true;
       sockets.drain();
-      for (const response of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
+      for (const { response } of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = gateway.clock.setTimeout(cut, drainMs);
+      let timer = gateway.clock.setTimeout(() => {
+        timer = gateway.clock.setTimeout(cut, LAST_WORDS_MS);
+        tell(shuttingDown());
+      }, drainMs);
       await closed;
       timer.cancel();
     },
@@ -114,7 +127,8 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   };
 }
 
-async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, open: OpenResponse): Promise<void> {
+  const { response } = open;
   const startedAt = gateway.clock.monotonic();
   const path = pathOfTarget(request.url ?? '/');
   const clientRequestId = usableId(request.headers['x-request-id']);
@@ -136,7 +150,7 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
-      call = createCall(gateway, match, request, response, { path, requestId, clientRequestId });
+      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId });
       await handler(call);
       code = call.notes.failure ?? '';
     }
@@ -209,15 +223,11 @@ function createCall(
   gateway: Gateway,
   match: RouteMatch & { readonly kind: 'route' },
   request: IncomingMessage,
-  response: ServerResponse,
+  { response, gone }: OpenResponse,
   facts: CallFacts,
 ): Call {
   const config = gateway.config.current();
-  const gone = new AbortController();
   const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
-  response.on('close', () => {
-    if (!response.writableFinished) gone.abort(clientGone());
-  });
   return {
     gateway,
     config,

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../support/fake-upstream.ts';
-import { ask, channel, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+import { ask, channel, eventually, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+import { connect as connectSocket } from './websocket/socket-client.ts';
 
 const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
 const file = { channels: [channel(upstream.url)], models: MODELS };
@@ -310,6 +311,53 @@ test('F39: drain: not ready, no new connections, the open stream finishes', asyn
   await stopped;
   assert.equal(gateway.store.settled[0]?.status, 'success');
   await slow.close();
+});
+
+test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
+  const silent = await fakeUpstream(({ socket, body: asked }) => {
+    if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+  });
+  await using gateway = await testGateway({
+    channels: [channel(silent.url)],
+    models: MODELS,
+    drain_ms: 100,
+    commit_after_ms: 20,
+  });
+  const user = (content: string) => [{ role: 'user', content }];
+  const asked: readonly [string, object, number, RegExp][] = [
+    ['/v1/messages', ask({ stream: true }), 200, /half.*event: error\ndata: .*overloaded_error/s],
+    ['/v1/messages', ask({ stream: true, messages: user('wait') }), 200, /event: error\ndata: .*overloaded_error/],
+    ['/v1/messages', ask(), 503, /"code":"shutting_down"/],
+    ['/v1/chat/completions', { model: 'm', stream: true, messages: user('hi') }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/completions', { model: 'm', stream: true, prompt: 'hi' }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/responses', { model: 'm', stream: true, input: 'hi' }, 200, /half.*event: response\.failed\n.*shutting_down/s],
+    ['/v1/responses', { model: 'm', input: 'hi' }, 503, /"code":"shutting_down"/],
+  ];
+  const answers = asked.map(async ([path, body]) => {
+    const response = await gateway.post(path, body);
+    return { status: response.status, text: await response.text() };
+  });
+  const ws = await connectSocket(gateway);
+  ws.send({ type: 'response.create', model: 'm', input: 'hi' });
+  await ws.next(({ type }) => type === 'response.output_text.delta');
+  await eventually(() => silent.requests.length === asked.length + 1, 'all are asked');
+  await gateway.running.stop();
+  for (const [index, answer] of answers.entries()) {
+    const { status, text } = await answer;
+    assert.equal(status, asked[index]?.[2], text);
+    assert.match(text, asked[index]?.[3] ?? /^$/);
+    assert.doesNotMatch(text, /message_stop|\[DONE\]|response\.completed/);
+  }
+  await ws.next(({ type }) => type === 'response.failed');
+  assert.equal((await ws.closed).code, 1001);
+  const rows = gateway.store.settled;
+  assert.deepEqual(new Set(rows.map(({ errorCode }) => errorCode)), new Set(['shutting_down']));
+  assert.equal(rows.filter(({ charge }) => charge !== undefined).length, 5, 'what was said is billed');
+  assert.equal(gateway.store.held.size, 0);
+  await silent.close();
 });
 
 test('a reload touches no open stream and serves the next request', async () => {

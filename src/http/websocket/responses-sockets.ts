@@ -10,7 +10,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Timer } from '../../streams/clock.ts';
 import { authenticate } from '../authenticate.ts';
 import { clientIp } from '../client-ip.ts';
-import { clientGone, encodeGenericError, retryAfterSeconds, toGatewayError } from '../errors.ts';
+import { clientGone, encodeGenericError, retryAfterSeconds, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { matchRoute, pathOfTarget } from '../route-table.ts';
 import { ClientSocket } from './client-socket.ts';
@@ -24,6 +24,8 @@ export interface ResponsesSockets {
   readonly open: number;
   /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
   drain(): void;
+  /** Ends every running turn in words. */
+  tell(error: GatewayError): void;
   cut(): void;
 }
 
@@ -88,7 +90,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   };
 
   const refuseWhileDraining = (): void => {
-    if (draining) throw new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
+    if (draining) throw shuttingDown();
   };
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {
@@ -150,6 +152,9 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     drain() {
       draining = true;
       for (const session of sessions) session.leave();
+    },
+    tell(error) {
+      for (const session of sessions) session.tell(error);
     },
     cut() {
       draining = true;
