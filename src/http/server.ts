@@ -4,8 +4,9 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { GatewayError } from '../codecs/canonical/error.ts';
-import { answerError, errorBody } from './answer-error.ts';
+import { answerError } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
 import { clientGone, shuttingDown, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
@@ -14,6 +15,8 @@ import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { isPagePath } from './pages/create-pages.ts';
+import { answerRaw } from './raw-answer.ts';
+import { clientRequestId } from './request-id.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -58,6 +61,8 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     shouldUpgradeCallback: (request) => sockets.wants(request),
+    // Node's own refusal has no words and no request id.
+    requireHostHeader: false,
   });
   server.maxConnections = limits.connections;
 
@@ -73,13 +78,24 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     if (draining) response.setHeader('connection', 'close');
     void serve(gateway, handlers, request, open);
   };
+  const answerUnread = (socket: Duplex, error: GatewayError): void => {
+    answerRaw(socket, { error, requestId: gateway.mint('req_') }, gateway.clock);
+  };
   server.on('request', onRequest);
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
+  // Nobody has to know what else a client expects (RFC 9110, 10.1.1).
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (_request, socket: Duplex) => {
+    answerUnread(socket, new GatewayError('method_not_allowed', 'This is no proxy.'));
+  });
   server.on('clientError', (error, socket: Socket) => {
+    // Answered already: what still comes is read away.
+    if (socket.writableEnded && !socket.destroyed) return;
     // In the middle of an answer our words would be read as part of it.
     const speaking = responses.all().some(({ response }) => response.headersSent && response.req.socket === socket);
-    refuseUnreadable(error, socket, speaking);
+    if (speaking || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
+    else answerUnread(socket, unreadable(error));
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
 
@@ -131,8 +147,8 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   const { response } = open;
   const startedAt = gateway.clock.monotonic();
   const path = pathOfTarget(request.url ?? '/');
-  const clientRequestId = usableId(request.headers['x-request-id']);
-  const requestId = clientRequestId ?? gateway.mint('req_');
+  const ownId = clientRequestId(request);
+  const requestId = ownId ?? gateway.mint('req_');
   response.setHeader('x-request-id', requestId);
   response.setHeader('x-content-type-options', 'nosniff');
   // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
@@ -144,13 +160,11 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
-    if (headerValues(request, 'host').length > 1) {
-      throw new GatewayError('invalid_request', 'The request names more than one Host.');
-    }
+    checkHost(request, response);
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
-      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId });
+      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId: ownId });
       await handler(call);
       code = call.notes.failure ?? '';
     }
@@ -165,6 +179,15 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
     call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
   }
+}
+
+/** RFC 9112, 3.2: one Host, which HTTP/1.0 did not know. */
+function checkHost(request: IncomingMessage, response: ServerResponse): void {
+  const hosts = headerValues(request, 'host').length;
+  if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
+  // Whoever cannot say whom it means is not listened to any longer.
+  response.setHeader('connection', 'close');
+  throw new GatewayError('invalid_request', hosts === 0 ? 'The request names no Host.' : 'The request names more than one Host.');
 }
 
 /** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
@@ -247,26 +270,11 @@ function createCall(
   };
 }
 
-/** A client may name its request; the gateway's own identity of an exchange is another one. */
-function usableId(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' && /^[\w.:-]{1,128}$/.test(value) ? value : undefined;
-}
-
 /** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
-function refuseUnreadable(error: Error, socket: Socket, speaking: boolean): void {
-  if (speaking || !socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
-    socket.destroy();
-    return;
-  }
+function unreadable(error: Error): GatewayError {
   const code = 'code' in error ? error.code : undefined;
-  const [status, refusal] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', new GatewayError('invalid_request', 'The request headers are too large.')]
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', new GatewayError('request_timeout', 'The request did not arrive in time.')]
-        : ['400 Bad Request', new GatewayError('invalid_request', 'The request is not valid HTTP, or ended too early.')];
-  const body = errorBody(refusal);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new GatewayError('invalid_request', 'The request headers are too large.', { status: 431 });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new GatewayError('request_timeout', 'The request did not arrive in time.');
+  return new GatewayError('invalid_request', 'The request is not valid HTTP, or ended too early.');
 }

@@ -84,6 +84,27 @@ test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
   assert.match(answer, /"code":"invalid_request"/);
 });
 
+test('F19, F20: what never reaches an endpoint is answered in words, with a request id', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const asked: readonly [string, number][] = [
+    ['GARBAGE\r\n\r\n', 400],
+    [`GET /readyz HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`, 431],
+    ['GET /readyz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
+    ['CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n', 405],
+    [`POST /v1/messages HTTP/1.1\r\nhost: x\r\n${key}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400],
+  ];
+  for (const [bytes, status] of asked) {
+    const answer = await raw(gateway.url, bytes);
+    assert.match(
+      answer,
+      new RegExp(`^HTTP/1\\.1 ${status} [^]*\\nx-request-id: req_[0-9a-f]{32}\\r\\n[^]*\\{"error":\\{"message"`),
+    );
+  }
+  assert.match(await raw(gateway.url, request('/v1/messages', 'expect: tea\r\n')), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+});
+
 test('F19: methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
   await using gateway = await testGateway(file);
   const wrong = await fetch(`${gateway.url}/v1/messages`);
