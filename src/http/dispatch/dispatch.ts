@@ -224,10 +224,11 @@ class AttemptLoop<Answer> {
       this.#unsuitable ??= error;
       return undefined;
     }
-    if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     this.#errors.push(error);
-    const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     if (verdict !== 'next') return undefined;
+    // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
+    if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
+    const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
