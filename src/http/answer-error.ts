@@ -47,10 +47,6 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
   writeBeforeDrain(gateway, request, response, { status: error.status, body, headers });
 }
 
-export function errorBody(error: GatewayError): string {
-  return encodeGenericError(error);
-}
-
 /** Node reads the rest of such a body away by itself, and the connection lives on. */
 function isSmall(request: IncomingMessage): boolean {
   if (request.headers['transfer-encoding'] !== undefined || request.headers.expect !== undefined) return false;

@@ -85,6 +85,15 @@ export function clientGone(cause?: unknown): GatewayError {
   return new GatewayError('client_closed_request', 'The client closed the connection.', cause === undefined ? {} : { cause });
 }
 
+/** Why an exchange was told to end: what the abort says, else that its client left. */
+export function goneBecause({ reason }: AbortSignal): GatewayError {
+  return reason instanceof GatewayError ? reason : clientGone(reason);
+}
+
+export function shuttingDown(): GatewayError {
+  return new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
+}
+
 export function isClientGone(error: GatewayError): boolean {
   return error.code === 'client_closed_request';
 }

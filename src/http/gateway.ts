@@ -71,7 +71,7 @@ export interface Asking {
   readonly clientRequestId?: string;
   readonly startedAtMs: number;
   readonly ip: string;
-  /** Aborted, with a `client_closed_request` error as its reason, when the client leaves before its answer is complete. */
+  /** Aborted with a GatewayError before the answer is complete: `client_closed_request` when the client left, `shutting_down` when the drain is over. */
   readonly gone: AbortSignal;
   readonly notes: CallNotes;
   /** Undefined while traces are off, and for calls that are no exchange. */

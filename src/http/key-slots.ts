@@ -4,7 +4,7 @@
  */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
-import { clientGone } from './errors.ts';
+import { goneBecause } from './errors.ts';
 import type { Call } from './gateway.ts';
 
 export interface KeyLimits {
@@ -62,7 +62,7 @@ export class KeySlots {
   /** {@link take} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
   enter(call: Call, keyId: string, maxBytes: number): Place {
     // Its `close` will not come again.
-    if (call.gone.aborted) throw clientGone();
+    if (call.gone.aborted) throw goneBecause(call.gone);
     const place = this.take(keyId, mostBytes(call.request, maxBytes), call.config.limits.key);
     call.response.on('close', place.release);
     return place;

@@ -4,8 +4,14 @@
  */
 import type { ServerResponse } from 'node:http';
 
+export interface OpenResponse {
+  readonly response: ServerResponse;
+  /** Ends the exchange behind it: in words, unless its client left. */
+  readonly gone: AbortController;
+}
+
 export class OpenResponses {
-  readonly #slots: (ServerResponse | undefined)[] = [];
+  readonly #slots: (OpenResponse | undefined)[] = [];
   readonly #free: number[] = [];
 
   get size(): number {
@@ -13,9 +19,9 @@ export class OpenResponses {
   }
 
   /** Returns its place, for {@link remove}. */
-  add(response: ServerResponse): number {
+  add(open: OpenResponse): number {
     const place = this.#free.pop() ?? this.#slots.length;
-    this.#slots[place] = response;
+    this.#slots[place] = open;
     return place;
   }
 
@@ -25,7 +31,7 @@ export class OpenResponses {
     this.#free.push(place);
   }
 
-  all(): ServerResponse[] {
-    return this.#slots.filter((response) => response !== undefined);
+  all(): OpenResponse[] {
+    return this.#slots.filter((open) => open !== undefined);
   }
 }

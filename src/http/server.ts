@@ -4,16 +4,19 @@
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { GatewayError } from '../codecs/canonical/error.ts';
-import { answerError, errorBody } from './answer-error.ts';
+import { answerError } from './answer-error.ts';
 import { clientIp } from './client-ip.ts';
-import { clientGone, toGatewayError } from './errors.ts';
+import { clientGone, shuttingDown, toGatewayError } from './errors.ts';
 import type { Call, Gateway, Handler } from './gateway.ts';
 import { headerValues } from './header-values.ts';
 import { createResponsesSockets } from './websocket/responses-sockets.ts';
 import { logRefusal } from './refusal-log.ts';
-import { OpenResponses } from './open-responses.ts';
+import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { isPagePath } from './pages/create-pages.ts';
+import { answerRaw } from './raw-answer.ts';
+import { clientRequestId } from './request-id.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
@@ -24,7 +27,7 @@ export interface GatewayServer {
   listen(host: string, port: number): Promise<number>;
   /** Exchanges that are open. */
   readonly open: number;
-  /** No new connections; open exchanges finish. Resolves when all are done or `drainMs` is over; what is left is then cut. */
+  /** No new connections; open exchanges finish. What is left after `drainMs` is told that the gateway goes away, and cut. Resolves when all are done. */
   drain(drainMs: number): Promise<void>;
   /** Cuts everything at once. */
   cut(): void;
@@ -35,6 +38,8 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 const KEEP_ALIVE_PROBE_MS = 30_000;
+/** What is still open when the drain is over is told so; then it is cut. */
+const LAST_WORDS_MS = 2_000;
 
 const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
@@ -56,28 +61,49 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     shouldUpgradeCallback: (request) => sockets.wants(request),
+    // Node's own refusal has no words and no request id.
+    requireHostHeader: false,
   });
   server.maxConnections = limits.connections;
 
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
-    const place = responses.add(response);
+    const open = { response, gone: new AbortController() };
+    const place = responses.add(open);
     response.on('close', () => {
       responses.remove(place);
+      if (!response.writableFinished) open.gone.abort(clientGone());
       // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
       if (draining) setImmediate(() => server.closeIdleConnections());
     });
     if (draining) response.setHeader('connection', 'close');
-    void serve(gateway, handlers, request, response);
+    void serve(gateway, handlers, request, open);
+  };
+  const answerUnread = (socket: Duplex, error: GatewayError): void => {
+    answerRaw(socket, { error, requestId: gateway.mint('req_') }, gateway.clock);
   };
   server.on('request', onRequest);
   // The body reader says `100 Continue`, once it has decided to read.
   server.on('checkContinue', onRequest);
+  // Nobody has to know what else a client expects (RFC 9110, 10.1.1).
+  server.on('checkExpectation', onRequest);
+  server.on('connect', (_request, socket: Duplex) => {
+    answerUnread(socket, new GatewayError('method_not_allowed', 'This is no proxy.'));
+  });
   server.on('clientError', (error, socket: Socket) => {
+    // Answered already: what still comes is read away.
+    if (socket.writableEnded && !socket.destroyed) return;
     // In the middle of an answer our words would be read as part of it.
-    const speaking = responses.all().some(({ req, headersSent }) => headersSent && req.socket === socket);
-    refuseUnreadable(error, socket, speaking);
+    const speaking = responses.all().some(({ response }) => response.headersSent && response.req.socket === socket);
+    if (speaking || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
+    else answerUnread(socket, unreadable(error));
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+
+  /** Ends every open exchange in its client's own words. */
+  const tell = (error: GatewayError): void => {
+    for (const { gone } of responses.all()) gone.abort(error);
+    sockets.tell(error);
+  };
 
   const cut = (): void => {
     server.closeAllConnections();
@@ -103,10 +129,13 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     async drain(drainMs) {
       draining = true;
       sockets.drain();
-      for (const response of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
+      for (const { response } of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
       server.closeIdleConnections();
-      const timer = gateway.clock.setTimeout(cut, drainMs);
+      let timer = gateway.clock.setTimeout(() => {
+        timer = gateway.clock.setTimeout(cut, LAST_WORDS_MS);
+        tell(shuttingDown());
+      }, drainMs);
       await closed;
       timer.cancel();
     },
@@ -114,11 +143,12 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   };
 }
 
-async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, open: OpenResponse): Promise<void> {
+  const { response } = open;
   const startedAt = gateway.clock.monotonic();
   const path = pathOfTarget(request.url ?? '/');
-  const clientRequestId = usableId(request.headers['x-request-id']);
-  const requestId = clientRequestId ?? gateway.mint('req_');
+  const ownId = clientRequestId(request);
+  const requestId = ownId ?? gateway.mint('req_');
   response.setHeader('x-request-id', requestId);
   response.setHeader('x-content-type-options', 'nosniff');
   // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
@@ -130,13 +160,11 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
   let code = '';
   let call: Call | undefined;
   try {
-    if (headerValues(request, 'host').length > 1) {
-      throw new GatewayError('invalid_request', 'The request names more than one Host.');
-    }
+    checkHost(request, response);
     if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
     const handler = handlerOf(match, handlers, response);
     if (handler !== undefined && match.kind === 'route') {
-      call = createCall(gateway, match, request, response, { path, requestId, clientRequestId });
+      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId: ownId });
       await handler(call);
       code = call.notes.failure ?? '';
     }
@@ -151,6 +179,15 @@ async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMess
     call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
   }
+}
+
+/** RFC 9112, 3.2: one Host, which HTTP/1.0 did not know. */
+function checkHost(request: IncomingMessage, response: ServerResponse): void {
+  const hosts = headerValues(request, 'host').length;
+  if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
+  // Whoever cannot say whom it means is not listened to any longer.
+  response.setHeader('connection', 'close');
+  throw new GatewayError('invalid_request', hosts === 0 ? 'The request names no Host.' : 'The request names more than one Host.');
 }
 
 /** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
@@ -209,15 +246,11 @@ function createCall(
   gateway: Gateway,
   match: RouteMatch & { readonly kind: 'route' },
   request: IncomingMessage,
-  response: ServerResponse,
+  { response, gone }: OpenResponse,
   facts: CallFacts,
 ): Call {
   const config = gateway.config.current();
-  const gone = new AbortController();
   const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
-  response.on('close', () => {
-    if (!response.writableFinished) gone.abort(clientGone());
-  });
   return {
     gateway,
     config,
@@ -237,26 +270,11 @@ function createCall(
   };
 }
 
-/** A client may name its request; the gateway's own identity of an exchange is another one. */
-function usableId(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' && /^[\w.:-]{1,128}$/.test(value) ? value : undefined;
-}
-
 /** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
-function refuseUnreadable(error: Error, socket: Socket, speaking: boolean): void {
-  if (speaking || !socket.writable || ('code' in error && error.code === 'ECONNRESET')) {
-    socket.destroy();
-    return;
-  }
+function unreadable(error: Error): GatewayError {
   const code = 'code' in error ? error.code : undefined;
-  const [status, refusal] =
-    code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', new GatewayError('invalid_request', 'The request headers are too large.')]
-      : code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', new GatewayError('request_timeout', 'The request did not arrive in time.')]
-        : ['400 Bad Request', new GatewayError('invalid_request', 'The request is not valid HTTP, or ended too early.')];
-  const body = errorBody(refusal);
-  socket.end(
-    `HTTP/1.1 ${status}\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
-  );
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new GatewayError('invalid_request', 'The request headers are too large.', { status: 431 });
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new GatewayError('request_timeout', 'The request did not arrive in time.');
+  return new GatewayError('invalid_request', 'The request is not valid HTTP, or ended too early.');
 }

@@ -4,7 +4,8 @@ import { connect } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../support/fake-upstream.ts';
-import { ask, channel, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+import { ask, channel, eventually, KEY, MODELS, testGateway } from '../support/test-gateway.ts';
+import { connect as connectSocket } from './websocket/socket-client.ts';
 
 const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
 const file = { channels: [channel(upstream.url)], models: MODELS };
@@ -81,6 +82,27 @@ test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
   const answer = await raw(gateway.url, 'GET /readyz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n');
   assert.match(answer, /^HTTP\/1\.1 400 /);
   assert.match(answer, /"code":"invalid_request"/);
+});
+
+test('F19, F20: what never reaches an endpoint is answered in words, with a request id', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const asked: readonly [string, number][] = [
+    ['GARBAGE\r\n\r\n', 400],
+    [`GET /readyz HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`, 431],
+    ['GET /readyz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
+    ['CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n', 405],
+    [`POST /v1/messages HTTP/1.1\r\nhost: x\r\n${key}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400],
+  ];
+  for (const [bytes, status] of asked) {
+    const answer = await raw(gateway.url, bytes);
+    assert.match(
+      answer,
+      new RegExp(`^HTTP/1\\.1 ${status} [^]*\\nx-request-id: req_[0-9a-f]{32}\\r\\n[^]*\\{"error":\\{"message"`),
+    );
+  }
+  assert.match(await raw(gateway.url, request('/v1/messages', 'expect: tea\r\n')), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
 test('F19: methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
@@ -310,6 +332,53 @@ test('F39: drain: not ready, no new connections, the open stream finishes', asyn
   await stopped;
   assert.equal(gateway.store.settled[0]?.status, 'success');
   await slow.close();
+});
+
+test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
+  const silent = await fakeUpstream(({ socket, body: asked }) => {
+    if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+  });
+  await using gateway = await testGateway({
+    channels: [channel(silent.url)],
+    models: MODELS,
+    drain_ms: 100,
+    commit_after_ms: 20,
+  });
+  const user = (content: string) => [{ role: 'user', content }];
+  const asked: readonly [string, object, number, RegExp][] = [
+    ['/v1/messages', ask({ stream: true }), 200, /half.*event: error\ndata: .*overloaded_error/s],
+    ['/v1/messages', ask({ stream: true, messages: user('wait') }), 200, /event: error\ndata: .*overloaded_error/],
+    ['/v1/messages', ask(), 503, /"code":"shutting_down"/],
+    ['/v1/chat/completions', { model: 'm', stream: true, messages: user('hi') }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/completions', { model: 'm', stream: true, prompt: 'hi' }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/responses', { model: 'm', stream: true, input: 'hi' }, 200, /half.*event: response\.failed\n.*shutting_down/s],
+    ['/v1/responses', { model: 'm', input: 'hi' }, 503, /"code":"shutting_down"/],
+  ];
+  const answers = asked.map(async ([path, body]) => {
+    const response = await gateway.post(path, body);
+    return { status: response.status, text: await response.text() };
+  });
+  const ws = await connectSocket(gateway);
+  ws.send({ type: 'response.create', model: 'm', input: 'hi' });
+  await ws.next(({ type }) => type === 'response.output_text.delta');
+  await eventually(() => silent.requests.length === asked.length + 1, 'all are asked');
+  await gateway.running.stop();
+  for (const [index, answer] of answers.entries()) {
+    const { status, text } = await answer;
+    assert.equal(status, asked[index]?.[2], text);
+    assert.match(text, asked[index]?.[3] ?? /^$/);
+    assert.doesNotMatch(text, /message_stop|\[DONE\]|response\.completed/);
+  }
+  await ws.next(({ type }) => type === 'response.failed');
+  assert.equal((await ws.closed).code, 1001);
+  const rows = gateway.store.settled;
+  assert.deepEqual(new Set(rows.map(({ errorCode }) => errorCode)), new Set(['shutting_down']));
+  assert.equal(rows.filter(({ charge }) => charge !== undefined).length, 5, 'what was said is billed');
+  assert.equal(gateway.store.held.size, 0);
+  await silent.close();
 });
 
 test('a reload touches no open stream and serves the next request', async () => {

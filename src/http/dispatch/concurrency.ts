@@ -1,6 +1,6 @@
 /** How many exchanges a Channel serves at once; a bounded queue waits in order. Knows no upstream. */
 import type { Clock } from '../../streams/clock.ts';
-import { clientGone } from '../errors.ts';
+import { goneBecause } from '../errors.ts';
 
 export interface Slots {
   readonly max: number;
@@ -42,7 +42,7 @@ export class Concurrency {
       };
       const onAbort = (): void => {
         leave();
-        reject(clientGone(signal.reason));
+        reject(goneBecause(signal));
       };
       const waiter: Waiter = {
         grant: () => {

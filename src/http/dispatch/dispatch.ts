@@ -8,7 +8,7 @@ import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { billableUsage } from '../billable.ts';
 import type { Channel } from '../config/config.ts';
-import { clientGone, errorCode, upstreamFailure } from '../errors.ts';
+import { errorCode, goneBecause, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';
 import { orderChannels } from './candidates.ts';
 import type { Concurrency, Release } from './concurrency.ts';
@@ -23,7 +23,7 @@ export interface Target {
   readonly upstreamModel: string;
   /** The one retry after the upstream refused an opaque value. */
   readonly withoutOpaque: boolean;
-  /** Aborted when the client leaves. */
+  /** Aborted when the client leaves, or must be told to come again. */
   readonly signal: AbortSignal;
   /** For the request log; the attempt fills in what it learns. */
   readonly note: AttemptNote;
@@ -168,7 +168,7 @@ class AttemptLoop<Answer> {
       return await this.#once(channel, false);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
-      if (this.#plan.signal.aborted) throw clientGone(this.#plan.signal.reason);
+      if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
       if (this.#plan.carriesOpaque && !this.#opaqueRetried && refusesOpaque(error)) {
         this.#opaqueRetried = true;
         return await this.#once(channel, true);
@@ -217,17 +217,18 @@ class AttemptLoop<Answer> {
   #failed(thrown: unknown, channel: Channel, permit: Permit): Failure | undefined {
     const error = upstreamFailure(thrown);
     reportTo(permit, error);
-    if (this.#plan.signal.aborted) throw clientGone(this.#plan.signal.reason);
+    if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     const verdict = verdictOf(error);
     if (verdict === 'stop') throw error;
     if (verdict === 'unsuitable') {
       this.#unsuitable ??= error;
       return undefined;
     }
-    if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     this.#errors.push(error);
-    const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     if (verdict !== 'next') return undefined;
+    // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
+    if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
+    const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
     const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
@@ -263,12 +264,12 @@ class AttemptLoop<Answer> {
     const { signal } = this.#plan;
     return new Promise((resolve, reject) => {
       if (signal.aborted) {
-        reject(clientGone(signal.reason));
+        reject(goneBecause(signal));
         return;
       }
       const onAbort = (): void => {
         timer.cancel();
-        reject(clientGone(signal.reason));
+        reject(goneBecause(signal));
       };
       const timer = this.#dispatcher.clock.setTimeout(() => {
         signal.removeEventListener('abort', onAbort);

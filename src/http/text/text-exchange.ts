@@ -2,7 +2,7 @@
  * An admitted request until it is settled: dispatch → relay → settle, whole or as a stream. Of the request it keeps only what the
  * answer may still need, since a stream can stay open for very long.
  */
-import type { GatewayError } from '../../codecs/canonical/error.ts';
+import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
@@ -246,17 +246,20 @@ export class TextExchange {
     return failure === undefined ? completedUsage(whole.usage, this.#request, () => whole) : whole.usage;
   }
 
-  /** The same for a stream; a client that left, and words that we refused to say, are billed as what the upstream had said. */
+  /** The same for a stream; a client that left, and words that we did not say on, are billed as what the upstream had said. */
   #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { fold: said } = source;
     const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
-    const ours = failure === undefined || isClientGone(failure) || failure.code === 'response_not_representable';
+    const ours = failure === undefined || isClientGone(failure) || OURS.has(failure.code);
     if (!ours) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
     if (isFinal) return completedUsage(said.usage, this.#request, whole);
     return countedUsage(this.#request, whole()).then((counted) => ({ ...counted, ...onlyInput(said.usage) }));
   }
 }
+
+/** The gateway itself ended an answer that the upstream would have gone on with. */
+const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
 
 /** After the commit: the status is out. */
 function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): Ending {

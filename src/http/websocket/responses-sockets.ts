@@ -2,7 +2,7 @@
  * The door of the WebSocket endpoint: checks who knocks before the upgrade, with plain HTTP errors, and knows every open session. Knows
  * nothing of what is said in them.
  */
-import { type IncomingMessage, STATUS_CODES } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
@@ -10,8 +10,10 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Timer } from '../../streams/clock.ts';
 import { authenticate } from '../authenticate.ts';
 import { clientIp } from '../client-ip.ts';
-import { clientGone, encodeGenericError, retryAfterSeconds, toGatewayError } from '../errors.ts';
+import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
+import { answerRaw } from '../raw-answer.ts';
+import { clientRequestId } from '../request-id.ts';
 import { matchRoute, pathOfTarget } from '../route-table.ts';
 import { ClientSocket } from './client-socket.ts';
 import { Session } from './session.ts';
@@ -24,6 +26,8 @@ export interface ResponsesSockets {
   readonly open: number;
   /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
   drain(): void;
+  /** Ends every running turn in words. */
+  tell(error: GatewayError): void;
   cut(): void;
 }
 
@@ -63,13 +67,13 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     if (sessions.size > 0) timer = gateway.clock.setTimeout(beat, PING_INTERVAL_MS);
   };
 
-  const requestIdOf = (request: IncomingMessage): string => usableId(request.headers['x-request-id']) ?? gateway.mint('req_');
+  const requestIdOf = (request: IncomingMessage): string => clientRequestId(request) ?? gateway.mint('req_');
 
-  const turnAway = (socket: Duplex, error: GatewayError, requestId: string, headers: readonly string[] = []): void => {
+  const turnAway = (socket: Duplex, error: GatewayError, requestId: string, more: readonly string[] = []): void => {
     gateway.metrics.requestStarted('responses');
     gateway.metrics.requestEnded('responses', error.status, error.code, 0);
     gateway.log.debug({ request_id: requestId, route: 'responses', code: error.code, message: error.message }, 'refused');
-    refuse(socket, error, requestId, headers);
+    answerRaw(socket, { error, requestId, more }, gateway.clock);
   };
 
   const admit = async (request: IncomingMessage, ip: string): Promise<string> => {
@@ -88,7 +92,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   };
 
   const refuseWhileDraining = (): void => {
-    if (draining) throw new GatewayError('shutting_down', 'The gateway is shutting down.', { retryAfterMs: 1000 });
+    if (draining) throw shuttingDown();
   };
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {
@@ -104,7 +108,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         request,
         path: pathOfTarget(request.url ?? '/'),
         ip,
-        clientRequestId: usableId(request.headers['x-request-id']),
+        clientRequestId: clientRequestId(request),
         onClosed() {
           sessions.delete(session);
           const left = (perKey.get(keyId) ?? 1) - 1;
@@ -151,35 +155,12 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
       draining = true;
       for (const session of sessions) session.leave();
     },
+    tell(error) {
+      for (const session of sessions) session.tell(error);
+    },
     cut() {
       draining = true;
       for (const session of sessions) session.cut();
     },
   };
-}
-
-/** A plain HTTP answer on a connection that is not going to be upgraded. */
-function refuse(socket: Duplex, error: GatewayError, requestId: string, more: readonly string[]): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const body = encodeGenericError(error);
-  const retryAfter = retryAfterSeconds(error);
-  const headers = [
-    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status] ?? 'Error'}`,
-    'content-type: application/json; charset=utf-8',
-    `content-length: ${Buffer.byteLength(body)}`,
-    `x-request-id: ${requestId}`,
-    ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
-    ...more,
-    'connection: close',
-  ];
-  socket.once('finish', () => socket.destroy());
-  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`);
-}
-
-/** As for requests: a client may name what it does. */
-function usableId(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' && /^[\w.:-]{1,128}$/.test(value) ? value : undefined;
 }

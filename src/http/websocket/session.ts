@@ -9,7 +9,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
-import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
+import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Asking, Gateway } from '../gateway.ts';
 import { logRefusal } from '../refusal-log.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
@@ -92,6 +92,11 @@ export class Session {
     else this.#move('leave');
   }
 
+  /** The running turn ends with this. */
+  tell(error: GatewayError): void {
+    this.#turn?.abort(error);
+  }
+
   cut(): void {
     this.#options.ws.terminate();
   }
@@ -139,8 +144,7 @@ export class Session {
     if (this.#state === 'busy' || this.#state === 'queued') {
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
     }
-    if (this.#state === 'leaving' || this.#state === 'closed')
-      throw new GatewayError('shutting_down', 'The gateway is shutting down.');
+    if (this.#state === 'leaving' || this.#state === 'closed') throw shuttingDown();
     const { turns, lifetimeMs } = gateway.config.current().websocket;
     const now = gateway.clock.monotonic();
     if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
@@ -159,7 +163,7 @@ export class Session {
   }
 
   #cancel(): void {
-    this.#turn?.abort(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
+    this.tell(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
   }
 
   /** One turn from its authentication to its settled end. Never rejects. */
@@ -188,8 +192,7 @@ export class Session {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
       logRefusal(call, failure);
-      const { reason } = turn.signal;
-      this.#outlet.say(errorText(isClientGone(failure) && reason instanceof GatewayError ? reason : failure, streamId));
+      this.#outlet.say(errorText(failure, streamId));
     } finally {
       const status = failure?.status ?? 200;
       const code = failure?.code ?? call.notes.failure ?? '';

@@ -23,6 +23,32 @@ test('a growing history stays on its channel', async () => {
   await Promise.all(ups.map((up) => up.close()));
 });
 
+test('a request that is wrong by itself does not take its conversation off its channel', async () => {
+  const refused = jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message: 'no' } });
+  const fine = jsonAnswer(200, wholeMessage('fine'));
+  const answer = (request: FakeRequest) => (request.body.includes('nonsense') ? refused(request) : fine(request));
+  const ups = await Promise.all([1, 2, 3, 4].map(() => fakeUpstream(answer)));
+  await using gateway = await testGateway({
+    channels: ups.map(({ url }, index) => channel(url, { id: `c${index}` })),
+    models: MODELS,
+  });
+  const first = [{ role: 'user', content: 'a question' }];
+  const turn = (content: string) =>
+    gateway.post(
+      '/v1/messages',
+      ask({ messages: [...first, { role: 'assistant', content: 'fine' }, { role: 'user', content }] }),
+    );
+  await gateway.post('/v1/messages', ask({ messages: first }));
+  const channels = new Set<string | undefined>();
+  for (let round = 0; round < 6; round++) {
+    assert.equal((await turn('nonsense')).status, 400);
+    assert.equal((await turn('go on')).status, 200);
+    channels.add(gateway.store.settled.at(-1)?.channelId);
+  }
+  assert.equal(channels.size, 1, [...channels].join());
+  await Promise.all(ups.map((up) => up.close()));
+});
+
 const THINKING = {
   ...wholeMessage('fine'),
   content: [
