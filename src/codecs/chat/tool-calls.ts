@@ -10,6 +10,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
+import { callOpaque, signatureOf } from './call-signatures.ts';
 import { malformed, object, word } from './wire.ts';
 
 interface Call {
@@ -37,6 +38,7 @@ interface Piece {
   readonly name: string | undefined;
   readonly input: string;
   readonly custom: boolean;
+  readonly signature: string | undefined;
 }
 
 export class ToolCalls {
@@ -209,6 +211,7 @@ export class ToolCalls {
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input = grown(call.input, piece.input);
+    if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
     if (piece.custom && call.index === undefined) call.flavour = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
@@ -297,6 +300,7 @@ function readPiece(entry: JsonObject): Piece {
     name: word(members['name']),
     input: readInput(custom ? members['input'] : members['arguments']),
     custom,
+    signature: signatureOf(entry),
   };
 }
 
