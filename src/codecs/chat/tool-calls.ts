@@ -69,19 +69,20 @@ export class ToolCalls {
     return this.#last?.index;
   }
 
-  /** `whole`: the entries are complete calls, each its own. */
-  push(entries: readonly JsonValue[], whole: boolean, out: CanonicalEvent[]): void {
+  /** `whole`: the entries are complete calls, each its own. `last`: no more pieces follow. */
+  push(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
     for (const [position, value] of entries.entries()) {
       const piece = readPiece(object(value, 'tool_calls'));
-      const call = (whole ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
-      this.#extend(call, piece, out);
+      const call = (form === 'whole' ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
+      const input = unsaid(call, piece.input, form === 'last');
+      this.#extend(call, input === piece.input ? piece : { ...piece, input }, out);
     }
   }
 
   /** One more piece of the arguments of the latest call; undefined where it says nothing. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined) return undefined;
+    if (call?.index === undefined || unsaid(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -276,9 +277,23 @@ function introducesAnother(known: Call, piece: Piece): boolean {
 
 /** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */
 function beginsAnew(call: Call, piece: Piece): boolean {
-  if (!call.input.trimEnd().endsWith('}') || !piece.input.trimStart().startsWith('{')) return false;
+  return call.input.trimEnd().endsWith('}') && piece.input.trimStart().startsWith('{') && isObjectText(call.input);
+}
+
+/**
+ * What a piece adds. Some servers (vLLM) flush whole arguments at the end though they were said in pieces before: where only that makes
+ * them an object, the beginning is not said again. Elsewhere only a repetition of all is known for certain.
+ */
+function unsaid({ input: said, flavour, freeform }: Call, piece: string, isLast: boolean): string {
+  if (flavour === 'custom' && freeform === undefined) return piece;
+  if (said === '' || piece.length < said.length || (piece.length > said.length && !isLast)) return piece;
+  if (!piece.startsWith(said) || !isObjectText(piece) || isObjectText(said + piece)) return piece;
+  return piece.slice(said.length);
+}
+
+function isObjectText(text: string): boolean {
   try {
-    return isObject(parseJson(call.input));
+    return isObject(parseJson(text));
   } catch (error) {
     if (error instanceof SyntaxError) return false;
     throw error;
