@@ -6,12 +6,13 @@ import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
-import { callOpaque, signatureOf } from './call-signatures.ts';
-import { malformed, object, word } from './wire.ts';
+import { callOpaque } from './call-signatures.ts';
+import { type Piece, readPiece } from './tool-pieces.ts';
+import { malformed, object } from './wire.ts';
 
 interface Call {
   /** The wire's index, where it was given. */
@@ -30,15 +31,6 @@ interface Call {
   /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
   freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
-}
-
-interface Piece {
-  readonly index: number | undefined;
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-  readonly input: string;
-  readonly custom: boolean;
-  readonly signature: string | undefined;
 }
 
 export class ToolCalls {
@@ -252,14 +244,6 @@ export class ToolCalls {
   }
 }
 
-/** True for the calls of a delta that are one piece of arguments, so that another like it belongs to the same call. */
-export function goesOn(delta: JsonObject): boolean {
-  const entries = delta['tool_calls'];
-  if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;
-  const { id, name, custom } = readPiece(entries[0]);
-  return id === undefined && name === undefined && !custom;
-}
-
 function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
   if (index !== undefined) pushInput(index, freeform === undefined ? piece : freeform.push(piece), out);
 }
@@ -302,27 +286,4 @@ function isObjectText(text: string): boolean {
 
 function sameName(call: Call, piece: Piece): boolean {
   return piece.name === undefined || piece.name === call.name;
-}
-
-function readPiece(entry: JsonObject): Piece {
-  const custom = entry['type'] === 'custom' || (entry['custom'] !== undefined && entry['custom'] !== null);
-  const body = custom ? entry['custom'] : entry['function'];
-  const members = body === undefined || body === null ? {} : object(body, 'tool_calls');
-  const index = entry['index'];
-  return {
-    index: typeof index === 'number' ? index : undefined,
-    id: word(entry['id']),
-    name: word(members['name']),
-    input: readInput(custom ? members['input'] : members['arguments']),
-    custom,
-    signature: signatureOf(entry),
-  };
-}
-
-/** Arguments are text; a vendor that sends them as a value gets them spelled as JSON. */
-function readInput(value: JsonValue | undefined): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'string') return value;
-  if (isObject(value)) return JSON.stringify(value);
-  throw malformed('tool call arguments');
 }
