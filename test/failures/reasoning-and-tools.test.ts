@@ -35,6 +35,34 @@ const geminiChunk = (parts: readonly object[], finishReason?: string): object =>
 });
 
 describe('gemini, the rest', () => {
+  test('G1: the signature of a call comes back to its call through every client, also over the compatible endpoint', () => {
+    const signed = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
+    const mark = (thought_signature: string): object => ({ extra_content: { google: { thought_signature } } });
+    const call = delta({ tool_calls: [{ index: 0, ...signed, ...mark('SIG') }] });
+    const heard = (client: 'responses' | 'messages') => {
+      const { text, body } = through('chat', client, [call, finish('tool_calls'), DONE]);
+      assert.doesNotMatch(text, /"SIG"/);
+      return body;
+    };
+    const back = (client: 'chat' | 'responses' | 'messages', body: object): Json =>
+      convert(client, 'chat', body).messages.find(({ role }: Json) => role === 'assistant').tool_calls;
+    const wanted = [{ ...signed, ...mark('SIG') }];
+    const { output } = heard('responses');
+    const answered = { type: 'function_call_output', call_id: 'call_1', output: 'r' };
+    assert.deepEqual(back('responses', { input: [hi, ...output, answered] }), wanted);
+    const { content } = heard('messages');
+    const results = [{ type: 'tool_result', tool_use_id: 'call_1', content: 'r' }];
+    const turns = [hi, { role: 'assistant', content }, { role: 'user', content: results }];
+    assert.deepEqual(back('messages', { max_tokens: 5, messages: turns }), wanted);
+    const sealed = sealedFor('chat', 'SIG', { form: 'extra_content' });
+    const native = through('chat', 'chat', [call, finish('tool_calls'), DONE]).events[0].choices[0].delta;
+    assert.deepEqual(native.tool_calls, [{ index: 0, ...signed, ...mark(sealed) }]);
+    const asked = (value: string): object[] => [hi, { role: 'assistant', tool_calls: [{ ...signed, ...mark(value) }] }];
+    assert.deepEqual(back('chat', { messages: asked(sealed) }), wanted);
+    const foreign = sealedFor('gemini', 'SIG', { form: 'functionCall' });
+    assert.deepEqual(back('chat', { messages: asked(foreign) }), [signed]);
+  });
+
   test('G5: a part of a megabyte arrives whole, and no byte of the source reaches the client', () => {
     const signature = 'A'.repeat(1_200_000);
     const { text, body } = through('gemini', 'chat', [

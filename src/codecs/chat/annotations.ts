@@ -16,6 +16,24 @@ export function readAnnotation(value: JsonValue): Citation | undefined {
   return { kind: 'url', url, ...(title === undefined ? {} : { title }), ...(known ? { start, end } : {}) };
 }
 
+/**
+ * Sources that a chunk or body lists beside the answer: `citations` (Perplexity, xAI), which `search_results` gives titles; without
+ * them what was found (Baidu, and Perplexity as announced; `search_info` of Qwen and Hunyuan; `web_search` of GLM).
+ */
+export function sourcesIn(body: JsonObject): { readonly url: string; readonly title: string }[] {
+  const { citations, search_results: found, search_info: info, web_search: searched } = body;
+  if (!Array.isArray(citations ?? found ?? searched) && !isObject(info)) return [];
+  const titles = new Map<string, string>();
+  for (const list of [found, isObject(info) ? info['search_results'] : undefined, searched]) {
+    for (const result of Array.isArray(list) ? list.filter(isObject) : []) {
+      const url = word(result['url']) ?? word(result['link']);
+      if (url !== undefined) titles.set(url, word(result['title']) ?? '');
+    }
+  }
+  const cited = Array.isArray(citations) ? citations.filter((url) => typeof url === 'string') : [];
+  return (cited.length === 0 ? [...titles.keys()] : cited).map((url) => ({ url, title: titles.get(url) ?? '' }));
+}
+
 /** Positions count from the beginning of the whole content; the item's own begin at `base`. */
 export function place(citation: Citation, base: number): Citation {
   if (citation.kind !== 'url' || citation.start === undefined || citation.end === undefined || base === 0) return citation;

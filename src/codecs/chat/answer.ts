@@ -15,7 +15,7 @@ import { readImage } from './images.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { Texts } from './texts.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { list, object, text, word } from './wire.ts';
+import { finishReason, list, object, text, word } from './wire.ts';
 
 interface Audio {
   readonly id: string | undefined;
@@ -68,7 +68,7 @@ export class Answer {
     this.#pushAudio(delta['audio']);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = list(delta['tool_calls'], 'tool_calls');
-    if (calls.length > 0) this.#pushCalls(calls, whole, out);
+    if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
     const legacy = delta['function_call'];
     if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
     for (const annotation of list(delta['annotations'], 'annotations')) this.#texts.cite(readAnnotation(annotation), out);
@@ -124,8 +124,8 @@ export class Answer {
     return this.#items++;
   }
 
-  #pushCalls(entries: readonly JsonValue[], whole: boolean, out: CanonicalEvent[]): void {
-    this.#tools.push(entries, whole, out);
+  #pushCalls(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
+    this.#tools.push(entries, form, out);
     this.#last = this.#tools.lastItem;
   }
 
@@ -181,7 +181,7 @@ export class Answer {
       case 'tool_call':
       case 'function_call':
       case 'tool_use':
-        this.#pushCalls([callOfBlock(block)], whole, out);
+        this.#pushCalls([callOfBlock(block)], whole ? 'whole' : 'piece', out);
         return;
       case 'image_url':
         this.#pushImage(block, out);

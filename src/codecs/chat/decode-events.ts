@@ -11,7 +11,7 @@ import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
 import type { JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { goesOn } from './tool-calls.ts';
+import { goesOn } from './tool-pieces.ts';
 import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';

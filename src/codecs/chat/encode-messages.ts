@@ -13,6 +13,7 @@ import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
+import { CALL_FORM, signedCall } from './call-signatures.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
@@ -24,6 +25,8 @@ interface Assistant {
   scalar: string | undefined;
   readonly details: JsonObject[];
   readonly calls: JsonObject[];
+  /** Of the calls, by their ids. */
+  readonly signatures: Map<string, string>;
   readonly media: MediaItem[];
 }
 
@@ -120,6 +123,7 @@ class MessageWriter {
       scalar: undefined,
       details: [],
       calls: [],
+      signatures: new Map(),
       media: [],
     };
     return this.#assistant;
@@ -174,6 +178,10 @@ class MessageWriter {
   }
 
   #opaque(opaque: Opaque, readable: string | undefined, turn: Assistant): void {
+    if (opaque.form === CALL_FORM) {
+      if (opaque.itemId !== undefined) turn.signatures.set(opaque.itemId, opaque.value);
+      return;
+    }
     if (opaque.form === SCALAR_FORM) {
       turn.scalar = opaque.value;
       return;
@@ -186,7 +194,7 @@ class MessageWriter {
     const turn = this.#turn();
     const name = this.#names.toWire(item.tool);
     const opaque = this.#allowed(item.opaque);
-    if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
+    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, turn);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
     if (item.flavour === 'custom') turn.calls.push(this.#customCall(item, name));
     else turn.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
@@ -242,6 +250,7 @@ class MessageWriter {
     this.#assistant = undefined;
     if (turn === undefined) return;
     const content = turn.texts.map(({ text }) => text).join('');
+    const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
     const says = content !== '' || turn.refusal !== '' || turn.calls.length > 0;
     if (says || turn.raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
       this.#messages.push({
@@ -251,7 +260,7 @@ class MessageWriter {
         ...(turn.raw === undefined ? {} : { reasoning_content: turn.raw }),
         ...(turn.scalar === undefined ? {} : { reasoning_opaque: turn.scalar }),
         ...(turn.details.length === 0 ? {} : { reasoning_details: turn.details }),
-        ...(turn.calls.length === 0 ? {} : { tool_calls: turn.calls }),
+        ...(calls.length === 0 ? {} : { tool_calls: calls }),
       });
     }
     if (turn.media.length === 0) return;

@@ -15,6 +15,7 @@ import {
   readDetail,
   SCALAR_FORM,
 } from './details.ts';
+import { callOpaque, signatureOf } from './call-signatures.ts';
 import { imageSignatureId, isSignatureId, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { readImage } from './images.ts';
 import { readContent, readResultParts } from './request-parts.ts';
@@ -139,9 +140,11 @@ class MessageReader {
       return [{ kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
     }
     return arrayAt(message['tool_calls'], `${at}.tool_calls`).map((value, index) => {
-      const call = readCall(objectAt(value, `${at}.tool_calls[${index}]`), `${at}.tool_calls[${index}]`, turn);
+      const path = `${at}.tool_calls[${index}]`;
+      const call = readCall(objectAt(value, path), path, turn);
       this.#flavours.set(call.callId, call.flavour);
-      return call;
+      const opaque = readOpaque(signatureOf(value), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
+      return opaque === undefined ? call : { ...call, opaque };
     });
   }
 

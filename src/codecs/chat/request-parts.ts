@@ -5,6 +5,9 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
 import { objectAt, optionalObject, optionalString, present, requiredString, stringAt, wrongType } from '../request-members.ts';
 
+/** Text parts; some clients spell them as responses do. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
+
 /** Where a part stands: its role and source message. */
 export interface Place {
   readonly role: Role;
@@ -24,7 +27,7 @@ function readPart(value: JsonValue, at: string, { role, turn }: Place): Item {
   const type = requiredString(part, 'type', at);
   const cacheControl = optionalObject(part, 'cache_control', at);
   const facts = { at, turn, ...(cacheControl === undefined ? {} : { cacheControl }) };
-  if (type === 'text') return { kind: 'text', role, text: requiredString(part, 'text', at), citations: [], ...facts };
+  if (TEXT_TYPES.has(type)) return { kind: 'text', role, text: requiredString(part, 'text', at), citations: [], ...facts };
   if (type === 'refusal') return { kind: 'refusal', text: requiredString(part, 'refusal', at), ...facts };
   const media = readMedia(type, part, at);
   if (media !== undefined) return { kind: 'media', role, media, ...facts };
@@ -41,7 +44,7 @@ export function readResultParts(content: JsonValue | undefined, at: string): Par
     const path = `${at}[${index}]`;
     const part = objectAt(value, path);
     const type = requiredString(part, 'type', path);
-    if (type === 'text') return { kind: 'text', text: requiredString(part, 'text', path) };
+    if (TEXT_TYPES.has(type)) return { kind: 'text', text: requiredString(part, 'text', path) };
     const media = readMedia(type, part, path);
     return media === undefined ? { kind: 'native', dialect: 'chat', body: part } : { kind: 'media', media };
   });

@@ -8,6 +8,7 @@ import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail } from './details.ts';
 
 /** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
@@ -65,6 +66,18 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
     }
     const details = message['reasoning_details'];
     if (Array.isArray(details)) openDetails(details, path, values, edits);
+    const calls = message['tool_calls'];
+    if (Array.isArray(calls)) openCalls(calls, [...path, 'tool_calls'], values, edits);
+  }
+}
+
+function openCalls(calls: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
+  for (const [at, entry] of calls.entries()) {
+    const signature = signatureOf(entry);
+    const value = signature === undefined ? undefined : values.of(signature);
+    if (value === signature) continue;
+    if (value === undefined) edits.push({ path: [...path, at, 'extra_content'], value: undefined });
+    else edits.push({ path: [...path, at, ...SIGNATURE_PATH], value: JSON.stringify(value) });
   }
 }
 

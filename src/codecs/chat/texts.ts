@@ -6,10 +6,9 @@ import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import { logprobsOf } from '../logprobs.ts';
-import { annotation, codePoints, place, within } from './annotations.ts';
-import { text } from './wire.ts';
+import { annotation, codePoints, place, sourcesIn, within } from './annotations.ts';
 
 type TextKind = 'text' | 'refusal';
 
@@ -131,18 +130,12 @@ export class Texts {
     return true;
   }
 
-  /** Sources that are listed beside the answer (`citations`, `search_results`); a repeated one is said once. */
+  /** Sources that are listed beside the answer; a repeated one is said once. */
   citeSources(chunk: JsonObject): void {
-    const titles = new Map<string, string>();
-    for (const result of Array.isArray(chunk['search_results']) ? chunk['search_results'] : []) {
-      if (isObject(result) && typeof result['url'] === 'string')
-        titles.set(result['url'], text(result['title'], 'search_results'));
-    }
-    for (const url of Array.isArray(chunk['citations']) ? chunk['citations'] : []) {
-      if (typeof url !== 'string' || !this.#isNew(url)) continue;
+    for (const { url, title } of sourcesIn(chunk)) {
+      if (!this.#isNew(url)) continue;
       this.#awaitsCitations = true;
-      const title = titles.get(url);
-      this.#citations.push({ kind: 'url', url, ...(title === undefined || title === '' ? {} : { title }) });
+      this.#citations.push({ kind: 'url', url, ...(title === '' ? {} : { title }) });
     }
   }
 

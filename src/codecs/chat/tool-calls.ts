@@ -6,11 +6,13 @@ import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
-import { malformed, object, word } from './wire.ts';
+import { callOpaque } from './call-signatures.ts';
+import { type Piece, readPiece } from './tool-pieces.ts';
+import { malformed, object } from './wire.ts';
 
 interface Call {
   /** The wire's index, where it was given. */
@@ -29,14 +31,6 @@ interface Call {
   /** Reads the text of a freeform tool out of the arguments of the function that stands for it. */
   freeform: FreeformReader | undefined;
   opaque: Opaque | undefined;
-}
-
-interface Piece {
-  readonly index: number | undefined;
-  readonly id: string | undefined;
-  readonly name: string | undefined;
-  readonly input: string;
-  readonly custom: boolean;
 }
 
 export class ToolCalls {
@@ -67,19 +61,20 @@ export class ToolCalls {
     return this.#last?.index;
   }
 
-  /** `whole`: the entries are complete calls, each its own. */
-  push(entries: readonly JsonValue[], whole: boolean, out: CanonicalEvent[]): void {
+  /** `whole`: the entries are complete calls, each its own. `last`: no more pieces follow. */
+  push(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
     for (const [position, value] of entries.entries()) {
       const piece = readPiece(object(value, 'tool_calls'));
-      const call = (whole ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
-      this.#extend(call, piece, out);
+      const call = (form === 'whole' ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
+      const input = unsaid(call, piece.input, form === 'last');
+      this.#extend(call, input === piece.input ? piece : { ...piece, input }, out);
     }
   }
 
   /** One more piece of the arguments of the latest call; undefined where it says nothing. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined) return undefined;
+    if (call?.index === undefined || unsaid(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -209,6 +204,7 @@ export class ToolCalls {
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
     call.input = grown(call.input, piece.input);
+    if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
     if (piece.custom && call.index === undefined) call.flavour = 'custom';
     if (call.name === '') {
       if (piece.name === undefined) return;
@@ -248,14 +244,6 @@ export class ToolCalls {
   }
 }
 
-/** True for the calls of a delta that are one piece of arguments, so that another like it belongs to the same call. */
-export function goesOn(delta: JsonObject): boolean {
-  const entries = delta['tool_calls'];
-  if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;
-  const { id, name, custom } = readPiece(entries[0]);
-  return id === undefined && name === undefined && !custom;
-}
-
 function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
   if (index !== undefined) pushInput(index, freeform === undefined ? piece : freeform.push(piece), out);
 }
@@ -273,9 +261,23 @@ function introducesAnother(known: Call, piece: Piece): boolean {
 
 /** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */
 function beginsAnew(call: Call, piece: Piece): boolean {
-  if (!call.input.trimEnd().endsWith('}') || !piece.input.trimStart().startsWith('{')) return false;
+  return call.input.trimEnd().endsWith('}') && piece.input.trimStart().startsWith('{') && isObjectText(call.input);
+}
+
+/**
+ * What a piece adds. Some servers (vLLM) flush whole arguments at the end though they were said in pieces before: where only that makes
+ * them an object, the beginning is not said again. Elsewhere only a repetition of all is known for certain.
+ */
+function unsaid({ input: said, flavour, freeform }: Call, piece: string, isLast: boolean): string {
+  if (flavour === 'custom' && freeform === undefined) return piece;
+  if (said === '' || piece.length < said.length || (piece.length > said.length && !isLast)) return piece;
+  if (!piece.startsWith(said) || !isObjectText(piece) || isObjectText(said + piece)) return piece;
+  return piece.slice(said.length);
+}
+
+function isObjectText(text: string): boolean {
   try {
-    return isObject(parseJson(call.input));
+    return isObject(parseJson(text));
   } catch (error) {
     if (error instanceof SyntaxError) return false;
     throw error;
@@ -284,26 +286,4 @@ function beginsAnew(call: Call, piece: Piece): boolean {
 
 function sameName(call: Call, piece: Piece): boolean {
   return piece.name === undefined || piece.name === call.name;
-}
-
-function readPiece(entry: JsonObject): Piece {
-  const custom = entry['type'] === 'custom' || (entry['custom'] !== undefined && entry['custom'] !== null);
-  const body = custom ? entry['custom'] : entry['function'];
-  const members = body === undefined || body === null ? {} : object(body, 'tool_calls');
-  const index = entry['index'];
-  return {
-    index: typeof index === 'number' ? index : undefined,
-    id: word(entry['id']),
-    name: word(members['name']),
-    input: readInput(custom ? members['input'] : members['arguments']),
-    custom,
-  };
-}
-
-/** Arguments are text; a vendor that sends them as a value gets them spelled as JSON. */
-function readInput(value: JsonValue | undefined): string {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'string') return value;
-  if (isObject(value)) return JSON.stringify(value);
-  throw malformed('tool call arguments');
 }

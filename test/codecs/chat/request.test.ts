@@ -92,6 +92,20 @@ describe('chat requests', () => {
     );
   });
 
+  it('read text parts in the spelling of responses, too: what a user says is never left out', () => {
+    const content = [
+      { type: 'text', text: 'a' },
+      { type: 'input_text', text: 'b' },
+    ];
+    const result = { role: 'tool', tool_call_id: 'x', content: [{ type: 'output_text', text: 'r' }] };
+    const facts = { role: 'user', citations: [] };
+    assert.deepEqual(itemsOf({ role: 'user', content }, result), [
+      { kind: 'text', text: 'a', ...facts },
+      { kind: 'text', text: 'b', ...facts },
+      { kind: 'toolResult', flavour: 'function', callId: 'x', content: [{ kind: 'text', text: 'r' }], isError: false },
+    ]);
+  });
+
   it('read deprecated functions with ids of their own', () => {
     const request = requestOf({
       model: 'm',

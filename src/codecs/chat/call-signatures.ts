@@ -1,0 +1,42 @@
+/**
+ * Signatures that Gemini's compatible endpoint puts on tool calls (`extra_content.google.thought_signature`) and insists on
+ * getting back with them. Knows where they stand in an entry of `tool_calls`; does not know calls.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
+import type { ResponseContext } from '../codec.ts';
+import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { word } from './wire.ts';
+
+/** The `form` of such a signature. */
+export const CALL_FORM = 'extra_content';
+
+export const SIGNATURE_PATH = ['extra_content', 'google', 'thought_signature'] as const;
+
+/** The signature of one entry of `tool_calls`. */
+export function signatureOf(entry: JsonValue): string | undefined {
+  let value: JsonValue | undefined = entry;
+  for (const key of SIGNATURE_PATH) value = isObject(value) ? value[key] : undefined;
+  return word(value);
+}
+
+export function callOpaque(value: string, owner: Opaque['owner']): Opaque {
+  return { owner, value, form: CALL_FORM };
+}
+
+/** The call as the upstream wants it back. */
+export function signedCall(call: JsonObject, signature: string | undefined): JsonObject {
+  return signature === undefined ? call : { ...call, extra_content: { google: { thought_signature: signature } } };
+}
+
+/** Edits that seal the signatures of a native delta or message at `path`. */
+export function sealCalls(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  const calls = message['tool_calls'];
+  if (!Array.isArray(calls)) return;
+  for (const [at, entry] of calls.entries()) {
+    const value = signatureOf(entry);
+    if (value === undefined) continue;
+    const sealed = context.seal(callOpaque(value, context.owner));
+    edits.push({ path: [...path, 'tool_calls', at, ...SIGNATURE_PATH], value: JSON.stringify(sealed) });
+  }
+}
