@@ -243,7 +243,7 @@ export class Assembler {
 
   #finishCall(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     const member = inputMember(item);
-    const whole = readCall({ ...item, [member]: item[member] ?? slot.input }, this.#context);
+    const whole = readCall({ ...item, status, [member]: item[member] ?? slot.input }, this.#context);
     if (slot.index === undefined) {
       const before = slot.input;
       slot.index = this.#start({ kind: 'toolCall', ...headOf(whole) }, events);

@@ -21,6 +21,11 @@ export function statusOf(item: JsonObject): ItemStatus {
   return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
 }
 
+/** An item of an answer that was cut is complete only where it says so. */
+export function cutStatusOf(item: JsonObject): ItemStatus {
+  return item['status'] === 'completed' ? 'completed' : 'incomplete';
+}
+
 /** The canonical items of one finished output item; none where it says nothing (empty reasoning, an empty message). */
 export function readItem(item: JsonObject, context: DecodeContext): OutputItem[] {
   switch (item['type']) {
