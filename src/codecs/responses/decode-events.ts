@@ -142,6 +142,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   #start(response: JsonObject, events: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
+    this.#items.tools = response['tools'];
     const id = wordOf(response, 'id');
     const model = wordOf(response, 'model');
     const createdAt = response['created_at'];

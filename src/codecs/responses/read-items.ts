@@ -142,6 +142,21 @@ export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem
   return { kind: 'toolCall', ...head, input: finalInput(item, stringOf(item, inputMember(item), what)) };
 }
 
+/** Tools that clients run. */
+const CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search']);
+
+/**
+ * A custom call that the vendor ran itself, as xAI shows the steps of its searches: `tools` (of the response) names tools that vendors
+ * run, and none of the client's by that name. Where it names none at all, a call is the client's.
+ */
+export function ranByVendor(item: JsonObject, tools: JsonValue | undefined): boolean {
+  if (item['type'] !== 'custom_tool_call' || !Array.isArray(tools)) return false;
+  const declared = tools.filter(isObject);
+  const isClients = ({ type, name }: JsonObject) =>
+    type === 'namespace' || type === 'tool_search' || (type === 'custom' && name === item['name']);
+  return !declared.some(isClients) && declared.some(({ type }) => !CLIENTS.has(type));
+}
+
 export function inputMember(item: JsonObject): 'arguments' | 'input' {
   return item['type'] === 'custom_tool_call' ? 'input' : 'arguments';
 }

@@ -33,6 +33,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   if (output !== undefined && output !== null && !Array.isArray(output)) throw undecodable();
   if (status === 'completed' && !Array.isArray(output)) throw undecodable();
   const items = new Assembler(context);
+  items.tools = json['tools'];
   const events: CanonicalEvent[] = [startOf(json)];
   for (const [index, item] of (output ?? []).entries()) {
     if (!isObject(item)) throw undecodable();
