@@ -10,7 +10,18 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { DecodeContext } from '../codec.ts';
 import { readLogprobs } from '../logprobs.ts';
 import { readAnnotation } from './annotations.ts';
-import { callHead, inputMember, joinRaw, PARAGRAPH, readCall, readItem, readPart, readReasoning } from './read-items.ts';
+import {
+  callHead,
+  inputMember,
+  joinRaw,
+  nativeItem,
+  PARAGRAPH,
+  ranByVendor,
+  readCall,
+  readItem,
+  readPart,
+  readReasoning,
+} from './read-items.ts';
 import {
   contradiction,
   finishedPart,
@@ -35,6 +46,8 @@ export class Assembler {
   readonly #silent = new Set<Slot>();
   #count = 0;
   hasCalls = false;
+  /** The tools of the response, as its upstream repeats them. */
+  tools: JsonValue | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -51,11 +64,12 @@ export class Assembler {
       summary: [],
       input: '',
       closed: false,
+      isVendors: ranByVendor(item, this.tools),
       isDisplaced: false,
     };
     this.slots.set(outputIndex, slot);
     if (type === 'reasoning') this.#silent.add(slot);
-    if (type === 'function_call' || type === 'custom_tool_call') this.#startCall(slot, events);
+    if (!slot.isVendors && (type === 'function_call' || type === 'custom_tool_call')) this.#startCall(slot, events);
     return slot;
   }
 
@@ -157,7 +171,8 @@ export class Assembler {
         break;
       case 'function_call':
       case 'custom_tool_call':
-        this.#finishCall(slot, item, status, events);
+        if (slot.isVendors) this.#whole(nativeItem(item), status, events);
+        else this.#finishCall(slot, item, status, events);
         break;
       default:
         for (const whole of readItem(item, this.#context)) this.#whole(whole, status, events);
@@ -243,7 +258,7 @@ export class Assembler {
 
   #finishCall(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     const member = inputMember(item);
-    const whole = readCall({ ...item, [member]: item[member] ?? slot.input }, this.#context);
+    const whole = readCall({ ...item, status, [member]: item[member] ?? slot.input }, this.#context);
     if (slot.index === undefined) {
       const before = slot.input;
       slot.index = this.#start({ kind: 'toolCall', ...headOf(whole) }, events);

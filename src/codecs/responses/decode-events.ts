@@ -14,7 +14,7 @@ import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { type Placed, Places } from './places.ts';
-import { statusOf } from './read-items.ts';
+import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems } from './repeated.ts';
@@ -142,6 +142,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   #start(response: JsonObject, events: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
+    this.#items.tools = response['tools'];
     const id = wordOf(response, 'id');
     const model = wordOf(response, 'model');
     const createdAt = response['created_at'];
@@ -251,7 +252,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         if (!isFailure) checkRepeated(slot, item);
       } else {
         const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
-        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatus(item), events);
+        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item), events);
       }
     }
     for (const slot of items.slots.values()) {
@@ -321,11 +322,6 @@ function statusOfTerminal(name: string, response: JsonObject): FinalStatus {
   if (error !== undefined && error !== null) return 'failed';
   const named = name.slice('response.'.length);
   return named === 'incomplete' || named === 'failed' || named === 'cancelled' ? named : 'completed';
-}
-
-/** An item of an answer that was cut is complete only where it says so. */
-function cutStatus(item: JsonObject): 'completed' | 'incomplete' {
-  return item['status'] === 'completed' ? 'completed' : 'incomplete';
 }
 
 function unusedIndex(slots: ReadonlyMap<number, Slot>, position: number): number {

@@ -4,7 +4,8 @@
  *
  * - no index at all (llama.cpp): items count in the order in which they are announced and are found again by id or call id;
  * - content parts that go on counting from one item to the next (vLLM): each item counts its own from 0;
- * - a call that takes the index of an item before it (Ollama): it gets one of its own, and a message that it pushes aside is over.
+ * - a call that takes the index of an item before it (Ollama): it gets one of its own, and a message that it pushes aside is over;
+ * - a summary without the index of its part (older Ollama, Copilot through a proxy): it is the latest part's.
  *
  * What fits none of these is left as it is, and the order (`lifecycle.ts`) refuses it.
  */
@@ -29,6 +30,8 @@ interface Entry {
   parts: number;
   /** What its first content part was counted as. */
   firstPart: number;
+  /** Summary parts that were announced. */
+  summaries: number;
 }
 
 export class Places {
@@ -39,6 +42,8 @@ export class Places {
   readonly #unsaid = new Map<string, Entry>();
   /** Content parts that were announced in all items. */
   #parts = 0;
+  /** Above every index that is taken. */
+  #next = 0;
 
   /** Undefined for an event that says its place as the protocol does. */
   place(name: string, json: JsonObject): Placed | undefined {
@@ -51,13 +56,16 @@ export class Places {
     // Indices here and none there is no way of counting.
     if (this.#areSaid !== isSaid) return undefined;
     const edits: JsonEdit[] = [];
-    const displaced = verb === 'added' ? this.#announce(json) : undefined;
-    const entry = this.#entryOf(verb, json);
+    const known = verb === 'added' ? undefined : this.#entryOf(verb, json);
+    const isNew = verb === 'added' || (verb === 'done' && known === undefined && !isSaid);
+    const displaced = isNew ? this.#announce(json) : undefined;
+    const entry = known ?? this.#entryOf(verb, json);
     if (entry === undefined) return undefined;
     if (verb === 'done') entry.isOpen = false;
     if (json['output_index'] !== entry.index) edits.push({ path: ['output_index'], value: String(entry.index) });
     if (!isSaid && verb !== 'child') edits.push(...identify(json['item']));
-    if (part !== undefined && isSummary !== true) edits.push(...this.#placePart(entry, part, json['content_index']));
+    if (part !== undefined && isSummary === true) edits.push(...placeSummary(entry, part, json['summary_index']));
+    else if (part !== undefined) edits.push(...this.#placePart(entry, part, json['content_index']));
     if (edits.length === 0) return undefined;
     return displaced === undefined ? { edits } : { edits, displaced: displaced.index };
   }
@@ -70,9 +78,10 @@ export class Places {
     const before = typeof given === 'number' ? this.#byIndex.get(given) : undefined;
     const isFree = before === undefined;
     if (!isFree && !takesItsPlace(item, callId, before)) return undefined;
-    const index = typeof given === 'number' && isFree ? given : this.#unusedIndex();
-    const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0 };
+    const index = typeof given === 'number' && isFree ? given : this.#next;
+    const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0, summaries: 0 };
     this.#byIndex.set(index, entry);
+    this.#next = Math.max(this.#next, index + 1);
     if (index !== given) for (const key of [wordOf(item, 'id'), callId]) if (key !== undefined) this.#unsaid.set(key, entry);
     if (isFree || !before.isOpen) return undefined;
     before.isOpen = false;
@@ -110,10 +119,12 @@ export class Places {
     const index = isSaid ? given - entry.firstPart : Math.max(0, entry.parts - 1);
     return [{ path: ['content_index'], value: String(index) }];
   }
+}
 
-  #unusedIndex(): number {
-    return Math.max(-1, ...this.#byIndex.keys()) + 1;
-  }
+function placeSummary(entry: Entry, verb: PartVerb, given: JsonValue | undefined): JsonEdit[] {
+  if (verb === 'added') entry.summaries += 1;
+  if (given !== undefined && given !== null) return [];
+  return [{ path: ['summary_index'], value: String(Math.max(0, entry.summaries - 1)) }];
 }
 
 /** A call of its own where a message or a finished call stands. */

@@ -21,6 +21,11 @@ export function statusOf(item: JsonObject): ItemStatus {
   return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
 }
 
+/** An item of an answer that was cut is complete only where it says so. */
+export function cutStatusOf(item: JsonObject): ItemStatus {
+  return item['status'] === 'completed' ? 'completed' : 'incomplete';
+}
+
 /** The canonical items of one finished output item; none where it says nothing (empty reasoning, an empty message). */
 export function readItem(item: JsonObject, context: DecodeContext): OutputItem[] {
   switch (item['type']) {
@@ -135,6 +140,21 @@ export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem
   const head = callHead(item, context);
   if (head === undefined) throw malformed(what);
   return { kind: 'toolCall', ...head, input: finalInput(item, stringOf(item, inputMember(item), what)) };
+}
+
+/** Tools that clients run. */
+const CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search']);
+
+/**
+ * A custom call that the vendor ran itself, as xAI shows the steps of its searches: `tools` (of the response) names tools that vendors
+ * run, and none of the client's by that name. Where it names none at all, a call is the client's.
+ */
+export function ranByVendor(item: JsonObject, tools: JsonValue | undefined): boolean {
+  if (item['type'] !== 'custom_tool_call' || !Array.isArray(tools)) return false;
+  const declared = tools.filter(isObject);
+  const isClients = ({ type, name }: JsonObject) =>
+    type === 'namespace' || type === 'tool_search' || (type === 'custom' && name === item['name']);
+  return !declared.some(isClients) && declared.some(({ type }) => !CLIENTS.has(type));
 }
 
 export function inputMember(item: JsonObject): 'arguments' | 'input' {

@@ -7,7 +7,7 @@ import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { wholeHead } from './slot.ts';
-import { statusOf } from './read-items.ts';
+import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { responseEdits } from './splice.ts';
@@ -33,11 +33,13 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   if (output !== undefined && output !== null && !Array.isArray(output)) throw undecodable();
   if (status === 'completed' && !Array.isArray(output)) throw undecodable();
   const items = new Assembler(context);
+  items.tools = json['tools'];
   const events: CanonicalEvent[] = [startOf(json)];
   for (const [index, item] of (output ?? []).entries()) {
     if (!isObject(item)) throw undecodable();
     const type = stringOf(item, 'type', 'output item');
-    items.finish(items.added(index, type, item, events), item, statusOf(item), events);
+    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item);
+    items.finish(items.added(index, type, item, events), item, ending, events);
   }
   const usage = readUsage(json);
   if (usage !== undefined) events.push({ type: 'usage.report', usage });

@@ -32,6 +32,8 @@ export interface Slot {
   readonly summary: string[];
   input: string;
   closed: boolean;
+  /** A call that nobody is to answer (`ranByVendor`): other dialects are not told of it. */
+  readonly isVendors: boolean;
   /** Another item took its index (`places.ts`): it has no end of its own, and no place in the terminal. */
   isDisplaced: boolean;
 }

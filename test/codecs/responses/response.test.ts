@@ -24,6 +24,33 @@ test('decodeResponse: spec rule 15', () => {
   assert.equal(fold(decodeBody(`{"error":null,"status":null,"output":[]}`).events).outcome.status, 'completed');
 });
 
+test('decodeResponse: of an answer that was cut only what says so is complete, and a call keeps the arguments it has', () => {
+  const call = (more: string) => `{"type":"function_call","id":"fc_1","call_id":"c","name":"look","arguments":""${more}}`;
+  const ends = (status: string, more: string) =>
+    fold(decodeBody(`{"status":"${status}","output":[${call(more)}]}`).events).items.map(({ item, status }) => [
+      item.kind === 'toolCall' && item.input,
+      status,
+    ]);
+  assert.deepEqual(ends('completed', ''), [['{}', 'completed']]);
+  assert.deepEqual(ends('incomplete', ''), [['', 'incomplete']]);
+  assert.deepEqual(ends('incomplete', ',"status":"in_progress"'), [['', 'incomplete']]);
+  assert.deepEqual(ends('incomplete', ',"status":"completed"'), [['{}', 'completed']]);
+});
+
+test("decodeResponse: a custom call that the vendor ran itself is nobody else's to answer", () => {
+  const call = '{"type":"custom_tool_call","id":"ctc_1","call_id":"xs_call_1","name":"x_keyword_search","input":"{}"}';
+  const read = (tools: string) => fold(decodeBody(`{"output":[${call}]${tools}}`).events);
+  assert.deepEqual(read(',"tools":[{"type":"x_search"}]').outcome, { status: 'completed', stop: 'end' });
+  assert.equal(read(',"tools":[{"type":"x_search"}]').items[0]?.item.kind, 'native');
+  for (const tools of [
+    '',
+    ',"tools":[]',
+    ',"tools":[{"type":"function","name":"f"}]',
+    ',"tools":[{"type":"x_search"},{"type":"namespace"}]',
+  ])
+    assert.equal(read(tools).items[0]?.item.kind, 'toolCall', tools);
+});
+
 test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
   const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2,"cost":0.1}}`;
   const step = decodeBody(text);

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator';
+import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { Fold } from '../../../src/codecs/canonical/fold.ts';
@@ -123,6 +125,37 @@ test('every answer makes a stream that our own tables accept, with one ending', 
       checkResponsesStream(frames);
       const sequence = frames.map((frame) => objectFrom(frame.data)['sequence_number']);
       assert.deepEqual(sequence, [...frames.keys()]);
+    }),
+  );
+});
+
+/** What the official SDK has put together before the terminal event, and what that event says. */
+function accumulated(frames: readonly Frame[]): { before: Response; terminal: Response } {
+  let snapshot: Response | undefined;
+  for (const { data } of frames.slice(0, -1)) {
+    const event: ResponseStreamEvent = JSON.parse(data);
+    if (snapshot === undefined) {
+      assert.ok(event.type === 'response.created', event.type);
+      snapshot = event.response;
+    } else {
+      snapshot = accumulateResponse(event, snapshot);
+    }
+  }
+  const last: ResponseStreamEvent = JSON.parse(frames.at(-1)?.data ?? 'null');
+  assert.ok(snapshot !== undefined && 'response' in last);
+  return { before: snapshot, terminal: accumulateResponse(last, snapshot) };
+}
+
+test("the official SDK's accumulator takes every stream, whole or broken off, and has its items before the terminal", () => {
+  fc.assert(
+    fc.property(answer, fc.option(fc.nat(), { nil: undefined }), ({ events }, cut) => {
+      const encoder = responsesClient.encodeEvents(responseContext());
+      const frames: Frame[] = [];
+      const said = cut === undefined ? events : events.slice(0, cut % events.length);
+      for (const event of said) encoder.push({ events: [event] }, frames);
+      if (!encoder.ended) encoder.fail(new GatewayError('upstream_error', 'x'), frames);
+      const { before, terminal } = accumulated(frames);
+      assert.deepEqual(before.output, terminal.output);
     }),
   );
 });
