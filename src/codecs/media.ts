@@ -98,6 +98,11 @@ export function essenceOf(mime: string): string {
   return (semicolon === -1 ? mime : mime.slice(0, semicolon)).trim().toLowerCase();
 }
 
+/** The type under its registered name: vendors refuse JPEG by any other. */
+export function registeredMime(mime: string): string {
+  return mime.replace(/^\s*image\/jpg\b/i, 'image/jpeg');
+}
+
 /** The text of inline content, by its charset (UTF-8 where none is named or it is unknown). Decodes the base64. */
 export function textOfInline(inline: InlineData): string {
   const bytes = Buffer.from(inline.data, 'base64');

@@ -5,6 +5,8 @@ import type { BillableUsage } from '../store/charge.ts';
 export function billableUsage(usage: Usage): BillableUsage {
   let input = usage.input ?? 0;
   let cachedInput = usage.cacheRead ?? 0;
+  let cacheWrite5m = usage.cacheWrite5m ?? 0;
+  let cacheWrite1h = usage.cacheWrite1h ?? 0;
   let cacheWriteUnsplit = usage.cacheWrite ?? 0;
   let output = usage.output ?? 0;
   let pictureInput = usage.imageInput ?? 0;
@@ -12,6 +14,8 @@ export function billableUsage(usage: Usage): BillableUsage {
   for (const pass of usage.extra ?? []) {
     input += pass.input;
     cachedInput += pass.cacheRead;
+    cacheWrite5m += pass.cacheWrite5m ?? 0;
+    cacheWrite1h += pass.cacheWrite1h ?? 0;
     cacheWriteUnsplit += pass.cacheWrite;
     output += pass.output;
     pictureInput += pass.imageInput ?? 0;
@@ -25,8 +29,8 @@ export function billableUsage(usage: Usage): BillableUsage {
   const classes: [keyof BillableUsage, number][] = [
     ['input', input - imageInput],
     ['cachedInput', cachedInput],
-    ['cacheWrite5m', usage.cacheWrite5m ?? 0],
-    ['cacheWrite1h', usage.cacheWrite1h ?? 0],
+    ['cacheWrite5m', cacheWrite5m],
+    ['cacheWrite1h', cacheWrite1h],
     ['cacheWriteUnsplit', cacheWriteUnsplit],
     ['output', output - reasoning - imageOutput],
     ['reasoning', reasoning],

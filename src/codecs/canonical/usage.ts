@@ -36,7 +36,10 @@ export interface UsageIteration {
   readonly type: string;
   readonly input: number;
   readonly cacheRead: number;
+  /** Cache writes whose lifetime the upstream did not say; the others beside it. */
   readonly cacheWrite: number;
+  readonly cacheWrite5m?: number;
+  readonly cacheWrite1h?: number;
   readonly output: number;
   /** Image tokens inside `input` and inside `output`. */
   readonly imageInput?: number;
@@ -59,7 +62,7 @@ export function totalInput(usage: Usage): number {
   return (usage.input ?? 0) + (usage.cacheRead ?? 0) + totalCacheWrite(usage);
 }
 
-export function totalCacheWrite(usage: Usage): number {
+export function totalCacheWrite(usage: Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'>): number {
   return (usage.cacheWrite ?? 0) + (usage.cacheWrite5m ?? 0) + (usage.cacheWrite1h ?? 0);
 }
 

@@ -44,6 +44,19 @@ class MessageReader {
   }
 
   read(message: JsonObject, turn: number): void {
+    const from = this.items.length;
+    this.#read(message, turn);
+    this.#markLast(from, message['cache_control']);
+  }
+
+  /** A breakpoint of the whole message stands behind the last thing that it says. */
+  #markLast(from: number, cacheControl: JsonValue | undefined): void {
+    const last = this.items.at(-1);
+    if (last === undefined || this.items.length === from || !isObject(cacheControl)) return;
+    this.items[this.items.length - 1] = { ...last, cacheControl };
+  }
+
+  #read(message: JsonObject, turn: number): void {
     const at = `messages[${turn}]`;
     const role = requiredString(message, 'role', at);
     if (isObject(message['configuration_update']) || role === 'configuration_update') {
@@ -77,7 +90,9 @@ class MessageReader {
     if (callId === '') throw invalid(`${at}.tool_call_id`, `'${at}.tool_call_id' must not be empty.`);
     const flavour = this.#flavours.get(callId) ?? 'function';
     const content = readResultParts(message['content'], `${at}.content`);
-    this.items.push({ kind: 'toolResult', flavour, callId, content, isError: false, at, turn });
+    const cacheControl = breakpointOf(message['content']);
+    const marked = cacheControl === undefined ? {} : { cacheControl };
+    this.items.push({ kind: 'toolResult', flavour, callId, content, isError: false, at, turn, ...marked });
   }
 
   #assistant(message: JsonObject, turn: number, at: string): void {
@@ -153,6 +168,12 @@ class MessageReader {
     const legal = name.replace(/[^A-Za-z0-9_-]/g, '_');
     return count === 1 ? `legacy_function_${legal}` : `legacy_function_${legal}_${count}`;
   }
+}
+
+/** A result has one breakpoint, whichever of its parts the client put it on. */
+function breakpointOf(content: JsonValue | undefined): JsonObject | undefined {
+  const parts = Array.isArray(content) ? content.filter(isObject) : [];
+  return parts.map((part) => part['cache_control']).findLast(isObject);
 }
 
 function readCall(call: JsonObject, at: string, turn: number): ToolCallItem {

@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Media } from '../canonical/item.ts';
-import { essenceOf, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
+import { essenceOf, mimeOfFilename, parseDataUri, registeredMime, sniffMime } from '../media.ts';
 import type { LossLog } from './loss-log.ts';
 import type { Part } from './wire.ts';
 
@@ -43,7 +43,7 @@ function featureOf(media: Media): RequestFeature {
 function realMime(mime: string | undefined): string | undefined {
   if (mime === undefined) return undefined;
   const essence = essenceOf(mime);
-  return /^[\w.+-]+\/[\w.+-]+$/.test(essence) && essence !== 'application/octet-stream' ? mime : undefined;
+  return /^[\w.+-]+\/[\w.+-]+$/.test(essence) && essence !== 'application/octet-stream' ? registeredMime(mime) : undefined;
 }
 
 function unknownType(path: string | undefined): never {

@@ -87,8 +87,8 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     this.#piece = undefined;
     const json = this.#parse(frame);
     if (json === undefined) return;
-    const name = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
-    if (name === '' || (KNOWN.has(name) && json['type'] !== name)) throw malformed('an event without type');
+    const name = nameOf(json, frame);
+    if (name === '' || (KNOWN.has(name) && json['type'] !== name && name !== 'error')) throw malformed('an event without type');
     const events: CanonicalEvent[] = [];
     try {
       if (!this.#accept(name, json, frame.data, events)) return;
@@ -279,6 +279,13 @@ const KNOWN: ReadonlySet<string> = new Set([
   'message_stop',
   'error',
 ]);
+
+/** The event's own word; some servers write an error as every other protocol does, without one. */
+function nameOf(json: JsonObject, frame: Frame): string {
+  const { type, error } = json;
+  if (typeof type === 'string') return type;
+  return error === undefined || error === null ? (frame.event ?? '') : 'error';
+}
 
 export function wireStop(reason: string, parent: JsonObject): WireStop {
   return { reason, sequence: mayString(parent, 'stop_sequence', 'stop'), details: parent['stop_details'] };

@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { Media } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { essenceOf, sourceOfUrl, textOfInline } from '../media.ts';
+import { essenceOf, registeredMime, sourceOfUrl, textOfInline } from '../media.ts';
 
 export function mediaBlock(media: Media): JsonObject {
   if (media.type === 'audio') throw notConvertible(media.at, 'Audio cannot be sent to a messages upstream.');
@@ -22,9 +22,7 @@ export function mediaBlock(media: Media): JsonObject {
 /** An inline file keeps its own type, except that text is only taken as a plain text source (spec rule 6). */
 function inlineBlock(media: Media, essence: string, data: string, mime: string): JsonObject {
   if (media.type === 'image' || essence.startsWith('image/')) {
-    // The vendor knows JPEG by its registered name only.
-    const type = essence === 'image/jpg' ? 'image/jpeg' : essence;
-    return { type: 'image', source: { type: 'base64', media_type: type, data } };
+    return { type: 'image', source: { type: 'base64', media_type: registeredMime(essence), data } };
   }
   if (essence.startsWith('audio/') || essence.startsWith('video/')) {
     throw notConvertible(media.at, `${essence} cannot be sent to a messages upstream.`);

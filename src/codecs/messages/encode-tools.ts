@@ -22,6 +22,7 @@ export function namesOf(request: CanonicalRequest): ToolNames {
 export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];
+  const declared = new Set<string>();
   for (const tool of request.tools) {
     if (tool.kind === 'native') {
       losses.add('native tool');
@@ -31,15 +32,19 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, target:
       losses.add('tool choice: allowed tools');
       continue;
     }
-    blocks.push(encodeTool(tool, names, target, losses));
+    const name = names.toWire(tool.tool);
+    // The vendor refuses a name that comes twice; the first declaration counts (known failure T3).
+    if (declared.has(name)) continue;
+    declared.add(name);
+    blocks.push(encodeTool(tool, name, target, losses));
   }
   return blocks;
 }
 
-function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, names: ToolNames, target: Target, losses: Losses): WireBlock {
+function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, name: string, target: Target, losses: Losses): WireBlock {
   const { description } = tool;
   const json: JsonObject = {
-    name: names.toWire(tool.tool),
+    name,
     ...(description === undefined ? {} : { description }),
     input_schema: tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses),
     ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),

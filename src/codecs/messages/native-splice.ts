@@ -2,7 +2,7 @@
  * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
  * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing usage, upstream pings.
  */
-import type { GatewayError } from '../canonical/error.ts';
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
@@ -10,6 +10,7 @@ import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
+import { errorFrame } from './errors.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
 const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
@@ -71,9 +72,12 @@ export class NativeSplicer {
         this.closeOpen(out);
         out.push(this.#frame(native, completeDelta(json, this.#output)));
         return;
-      case 'error':
-        out.push(this.#frame(native, errorEdits(json, failureOf(step))));
+      case 'error': {
+        const said = saidError(json);
+        const failure = failureOf(step);
+        out.push(said === undefined ? errorFrame(failure) : this.#frame(native, errorEdits(json, said, failure)));
         return;
+      }
       default:
         out.push(this.#frame(native, []));
     }
@@ -169,26 +173,27 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   return edits;
 }
 
-function failureOf(step: Step): GatewayError | undefined {
+function failureOf(step: Step): GatewayError {
   const last = step.events.at(-1);
-  return last?.type === 'response.end' && 'error' in last.outcome ? last.outcome.error : undefined;
+  if (last?.type === 'response.end' && 'error' in last.outcome) return last.outcome.error;
+  return upstreamFault('error_event', 'The upstream failed.');
+}
+
+/** An error in this dialect's own words, with a type that clients can act on. */
+function saidError(json: JsonObject): JsonObject | undefined {
+  const { type, error } = json;
+  return type === 'error' && isObject(error) && typeof error['type'] === 'string' ? error : undefined;
 }
 
 /** Only the type and a readable message of an upstream's error are for clients; everything beside them may name accounts. */
-function errorEdits(json: JsonObject, error: GatewayError | undefined): JsonEdit[] {
-  const message = JSON.stringify(error?.message ?? 'The upstream failed.');
+function errorEdits(json: JsonObject, said: JsonObject, failure: GatewayError): JsonEdit[] {
   const edits: JsonEdit[] = Object.keys(json)
     .filter((key) => key !== 'type' && key !== 'error')
     .map((key) => ({ path: [key], value: undefined }));
-  const said = json['error'];
-  if (!isObject(said)) {
-    edits.push({ path: ['error'], value: `{"type":"api_error","message":${message}}` });
-    return edits;
-  }
   for (const key of Object.keys(said)) {
     if (key !== 'type' && key !== 'message') edits.push({ path: ['error', key], value: undefined });
   }
-  edits.push({ path: ['error', 'message'], value: message });
+  edits.push({ path: ['error', 'message'], value: JSON.stringify(failure.message) });
   if (OUR_ERRORS.has(String(said['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });
   return edits;
 }

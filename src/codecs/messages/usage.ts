@@ -11,16 +11,16 @@ const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_me
 /** Accumulates the wire's usage objects of one answer. */
 export class UsageReader {
   readonly #known = new Map<string, JsonValue>();
-  #splitTotal: number | undefined;
+  /** The latest report that named a total said no lifetimes beside it. */
+  #isSplitOlder = false;
 
   /** The canonical reading after `report`, or undefined while nothing but placeholders was said. */
   read(report: JsonObject): Usage | undefined {
     for (const [key, value] of Object.entries(report)) {
       if (value !== null && value !== undefined) this.#known.set(key, value);
     }
-    const split = report['cache_creation'];
-    if (isObject(split))
-      this.#splitTotal = (countOf(split['ephemeral_5m_input_tokens']) ?? 0) + (countOf(split['ephemeral_1h_input_tokens']) ?? 0);
+    if (isObject(report['cache_creation'])) this.#isSplitOlder = false;
+    else if (countOf(report['cache_creation_input_tokens']) !== undefined) this.#isSplitOlder = true;
     const usage = this.#usage();
     return isPlaceholder(usage) ? undefined : usage;
   }
@@ -36,7 +36,10 @@ export class UsageReader {
     set('output', countOf(known.get('output_tokens')));
     const details = known.get('output_tokens_details');
     if (isObject(details)) set('reasoning', countOf(details['thinking_tokens']));
-    this.#readCacheWrites(usage);
+    Object.assign(
+      usage,
+      cacheWritesOf(known.get('cache_creation_input_tokens'), known.get('cache_creation'), this.#isSplitOlder),
+    );
     const iterations = known.get('iterations');
     if (Array.isArray(iterations)) {
       const extra = iterations.filter(isObject).filter((one) => EXTRA_ITERATIONS.has(String(one['type'])));
@@ -50,20 +53,23 @@ export class UsageReader {
     if (Object.keys(native).length > 0) usage.native = native;
     return usage;
   }
+}
 
-  /** A split that does not add up to a newer total is stale (compaction replaces totals): then the lifetime is unknown. */
-  #readCacheWrites(usage: { -readonly [K in keyof Usage]: Usage[K] }): void {
-    const total = countOf(this.#known.get('cache_creation_input_tokens'));
-    const split = this.#known.get('cache_creation');
-    if (this.#splitTotal === undefined || !isObject(split)) {
-      if (total !== undefined) usage.cacheWrite = total;
-      return;
-    }
-    const fits = total === undefined || this.#splitTotal <= total;
-    usage.cacheWrite5m = fits ? (countOf(split['ephemeral_5m_input_tokens']) ?? 0) : 0;
-    usage.cacheWrite1h = fits ? (countOf(split['ephemeral_1h_input_tokens']) ?? 0) : 0;
-    usage.cacheWrite = total === undefined ? 0 : total - (fits ? this.#splitTotal : 0);
-  }
+interface CacheWrites {
+  readonly cacheWrite?: number;
+  readonly cacheWrite5m?: number;
+  readonly cacheWrite1h?: number;
+}
+
+/** Writes by lifetime. A split that does not fit into a newer total is stale (compaction replaces totals): then no lifetime is known. */
+function cacheWritesOf(wireTotal: JsonValue | undefined, split: JsonValue | undefined, isSplitOlder: boolean): CacheWrites {
+  const total = countOf(wireTotal);
+  if (!isObject(split)) return total === undefined ? {} : { cacheWrite: total };
+  const cacheWrite5m = countOf(split['ephemeral_5m_input_tokens']) ?? 0;
+  const cacheWrite1h = countOf(split['ephemeral_1h_input_tokens']) ?? 0;
+  const rest = (total ?? 0) - cacheWrite5m - cacheWrite1h;
+  if (isSplitOlder && rest < 0) return { cacheWrite5m: 0, cacheWrite1h: 0, cacheWrite: total ?? 0 };
+  return { cacheWrite5m, cacheWrite1h, cacheWrite: Math.max(0, rest) };
 }
 
 const READ_MEMBERS: ReadonlySet<string> = new Set([
@@ -81,7 +87,8 @@ function iteration(one: JsonObject): UsageIteration {
     type: String(one['type']),
     input: countOf(one['input_tokens']) ?? 0,
     cacheRead: countOf(one['cache_read_input_tokens']) ?? 0,
-    cacheWrite: countOf(one['cache_creation_input_tokens']) ?? 0,
+    cacheWrite: 0,
+    ...cacheWritesOf(one['cache_creation_input_tokens'], one['cache_creation'], false),
     output: countOf(one['output_tokens']) ?? 0,
   };
 }
@@ -100,19 +107,11 @@ function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
 /** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
 export function encodeUsage(usage: Usage | undefined): JsonObject {
   const known: Usage = usage ?? {};
-  const has5m = known.cacheWrite5m !== undefined || known.cacheWrite1h !== undefined;
   return {
     input_tokens: known.input ?? 0,
     cache_creation_input_tokens: totalCacheWrite(known),
     cache_read_input_tokens: known.cacheRead ?? 0,
-    ...(has5m
-      ? {
-          cache_creation: {
-            ephemeral_5m_input_tokens: known.cacheWrite5m ?? 0,
-            ephemeral_1h_input_tokens: known.cacheWrite1h ?? 0,
-          },
-        }
-      : {}),
+    ...encodeSplit(known),
     output_tokens: known.output ?? 0,
     ...(known.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: known.reasoning } }),
     ...(known.meters?.has('web_search') === true
@@ -123,12 +122,20 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
+function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject {
+  if (cacheWrite5m === undefined && cacheWrite1h === undefined) return {};
+  return {
+    cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m ?? 0, ephemeral_1h_input_tokens: cacheWrite1h ?? 0 },
+  };
+}
+
 function encodeIteration(one: UsageIteration): JsonObject {
   return {
     type: one.type,
     input_tokens: one.input,
-    cache_creation_input_tokens: one.cacheWrite,
+    cache_creation_input_tokens: totalCacheWrite(one),
     cache_read_input_tokens: one.cacheRead,
+    ...encodeSplit(one),
     output_tokens: one.output,
   };
 }

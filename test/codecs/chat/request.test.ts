@@ -106,6 +106,33 @@ describe('chat requests', () => {
     ]);
   });
 
+  it('read a cache breakpoint on a part, a tool result or a whole message', () => {
+    const cache_control = { type: 'ephemeral' };
+    const part = { type: 'text', text: 'r', cache_control };
+    const { items } = withMessages(
+      { role: 'user', content: 'u', cache_control },
+      {
+        role: 'assistant',
+        content: 'a',
+        cache_control,
+        tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }],
+      },
+      { role: 'tool', tool_call_id: 'a', content: [part, { type: 'text', text: 's' }] },
+      { role: 'tool', tool_call_id: 'a', content: 'r', cache_control: { type: 'ephemeral', ttl: '1h' } },
+      { role: 'user', content: [], cache_control },
+      { role: 'user', content: 'u', cache_control: null },
+    );
+    const marked = items.map(({ kind, cacheControl }) => [kind, cacheControl]);
+    assert.deepEqual(marked.slice(1), [
+      ['text', cache_control],
+      ['text', undefined],
+      ['toolCall', cache_control],
+      ['toolResult', cache_control],
+      ['toolResult', { type: 'ephemeral', ttl: '1h' }],
+      ['text', undefined],
+    ]);
+  });
+
   it('read deprecated functions with ids of their own', () => {
     const request = requestOf({
       model: 'm',

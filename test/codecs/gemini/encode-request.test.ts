@@ -283,6 +283,9 @@ test('media have a real type, or the request names where it is missing', () => {
   assert.deepEqual(media('image', { from: 'url', url: 'data:image/gif;base64,R0lGOD' }), {
     inlineData: { mimeType: 'image/gif', data: 'R0lGOD' },
   });
+  assert.deepEqual(media('image', { from: 'url', url: 'data:image/jpg;base64,/9j/' }), {
+    inlineData: { mimeType: 'image/jpeg', data: '/9j/' },
+  });
   assert.deepEqual(media('audio', { from: 'inline', mime: 'audio/wav', data: 'AA==' }), {
     inlineData: { mimeType: 'audio/wav', data: 'AA==' },
   });

@@ -268,6 +268,22 @@ test('native: an upstream error keeps its type, loses its text and request id', 
   assert.equal(JSON.parse(encodeSteps(decodeFrames(payloads([ours])).steps)[0]?.data ?? '').error.type, 'api_error');
 });
 
+test('native: an upstream error in other words becomes one of this dialect', () => {
+  const spoken = (frame: Frame) => {
+    const [only] = encodeSteps(decodeFrames([frame]).steps);
+    return [only?.event, JSON.parse(only?.data ?? '')];
+  };
+  const limited = { type: 'rate_limit_error', message: 'The upstream is limiting requests.', code: 'upstream_error' };
+  const expected = ['error', { type: 'error', error: limited }];
+  const said = '{"error":{"message":"slow down, acct_12345678","code":"429"}}';
+  assert.deepEqual(spoken({ event: undefined, data: said }), expected);
+  assert.deepEqual(spoken({ event: 'error', data: said }), expected);
+  const [event, body] = spoken({ event: 'error', data: '{"error":"boom at https://up.test"}' });
+  assert.equal(event, 'error');
+  assert.equal(body.error.type, 'api_error');
+  assert.ok(!JSON.stringify(body).includes('up.test'));
+});
+
 test('native: members that official clients cannot do without are added where a server leaves them out', async () => {
   const block = { type: 'text', text: '' };
   const said = [

@@ -285,6 +285,21 @@ test('U9: compaction passes are added to the main generation once; message passe
   }
 });
 
+test('U9: what a compaction pass wrote to the cache is billed by its lifetime', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  const compaction = {
+    type: 'compaction',
+    input_tokens: 10,
+    output_tokens: 2,
+    cache_creation_input_tokens: 700,
+    cache_creation: { ephemeral_5m_input_tokens: 100, ephemeral_1h_input_tokens: 600 },
+  };
+  const usage = { input_tokens: 1, output_tokens: 1, iterations: [compaction] };
+  const stream = raw(START({ input_tokens: 1, output_tokens: 1 }), ...TEXT, ...STOP(usage));
+  const { row } = await asked(gateway, owner, 'messages', 'messages', true, stream);
+  assert.deepEqual(row.usage, { input: 11, cacheWrite5m: 100, cacheWrite1h: 600, output: 3 });
+});
+
 test('U10: overlapping cancels refund once', async (t) => {
   const videos = await VideoGateway.start(t, { video: { queueMs: 60_000 } });
   const { store } = videos;
