@@ -13,11 +13,6 @@ export interface Span {
   readonly end: number;
 }
 
-export interface CitedText {
-  readonly text: string;
-  readonly citations: readonly Citation[];
-}
-
 export function codePointLength(text: string): number {
   let length = text.length;
   for (let at = 0; at < text.length - 1; at += 1) {
@@ -64,13 +59,6 @@ export function spanOf(citation: Citation): Span | undefined {
   return { start: citation.start, end: citation.end };
 }
 
-/** The same URL citation at `span`, or without a position. */
-export function placeCitation(citation: Citation, span: Span | undefined): Citation {
-  if (citation.kind !== 'url') return citation;
-  const { start: _start, end: _end, ...bare } = citation;
-  return span === undefined ? bare : { ...bare, start: span.start, end: span.end };
-}
-
 /** Citations whose positions do not fit `text` lose them; native citations and the others stay as they are. */
 export function fitCitations(text: string, citations: readonly Citation[]): readonly Citation[] {
   if (citations.length === 0) return citations;
@@ -78,30 +66,14 @@ export function fitCitations(text: string, citations: readonly Citation[]): read
   return citations.map((citation) => {
     const { start, end } = citation.kind === 'url' ? citation : {};
     if (start === undefined && end === undefined) return citation;
-    return fits(start, end, length) ? citation : placeCitation(citation, undefined);
+    return fits(start, end, length) ? citation : unplaced(citation);
   });
 }
 
-/** Positions moved by `codePoints`, for a text that something was put in front of. */
-export function shiftCitations(citations: readonly Citation[], codePoints: number): readonly Citation[] {
-  if (codePoints === 0) return citations;
-  return citations.map((citation) => {
-    const span = spanOf(citation);
-    if (span === undefined) return citation;
-    return placeCitation(citation, { start: span.start + codePoints, end: span.end + codePoints });
-  });
-}
-
-/** Several texts as one, with the positions of each where its text now stands. */
-export function joinCited(texts: readonly CitedText[], separator: string): CitedText {
-  const gap = codePointLength(separator);
-  const citations: Citation[] = [];
-  let offset = 0;
-  for (const part of texts) {
-    citations.push(...shiftCitations(fitCitations(part.text, part.citations), offset));
-    offset += codePointLength(part.text) + gap;
-  }
-  return { text: texts.map((part) => part.text).join(separator), citations };
+function unplaced(citation: Citation): Citation {
+  if (citation.kind !== 'url') return citation;
+  const { start: _start, end: _end, ...bare } = citation;
+  return bare;
 }
 
 function fits(start: number | undefined, end: number | undefined, length: number): boolean {

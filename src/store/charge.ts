@@ -182,6 +182,3 @@ function total(lines: readonly ChargeLine[], flags: string[]): bigint {
   flags.push('overflow');
   return MAX_NANOS;
 }
-
-/** The shape of {@link chargeFor}, for those who are given it. */
-export type ChargeFor = typeof chargeFor;

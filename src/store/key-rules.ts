@@ -1,7 +1,7 @@
-/** What a key may be and may do: the checks of its fields and the questions that admission asks. Pure; shared by every engine. */
+/** What a key may be: the checks of its fields, and its digest. Pure; shared by every engine. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
-import type { KeyRecord, SpendLimits } from './keys.ts';
+import type { SpendLimits } from './keys.ts';
 import { MAX_NANOS } from './money.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
 
@@ -50,8 +50,7 @@ export function checkModels(models: readonly string[], known?: ReadonlySet<strin
 export function checkIps(ips: readonly string[]): Result<readonly string[], Invalid> {
   if (ips.length === 0) return invalid('ips', 'must not be empty: leave it out to allow all addresses');
   for (const [index, range] of ips.entries()) {
-    if (parseRange(range) === undefined)
-      return invalid(`ips[${index}]`, 'must be an IP address or a CIDR range, such as "10.0.0.0/8"');
+    if (!isRange(range)) return invalid(`ips[${index}]`, 'must be an IP address or a CIDR range, such as "10.0.0.0/8"');
   }
   return done([...new Set(ips)]);
 }
@@ -76,49 +75,17 @@ export function checkExpiry(expiresAtMs: number): Result<number, Invalid> {
   return done(expiresAtMs);
 }
 
-interface Range {
-  readonly address: string;
-  readonly family: 'ipv4' | 'ipv6';
-  readonly bits: number;
-}
+/** IPv4 mapped into IPv6. */
+const MAPPED = new BlockList();
+MAPPED.addSubnet('::ffff:0:0', 96, 'ipv6');
 
-function parseRange(text: string): Range | undefined {
-  if (typeof text !== 'string') return undefined;
+/** Whoever admits a request reads an address that is mapped as IPv4: a range of mapped ones must lie within them. */
+function isRange(text: string): boolean {
+  if (typeof text !== 'string') return false;
   const [address = '', bits, ...rest] = text.split('/');
   const version = address.includes('%') ? 0 : isIP(address);
-  if (version === 0 || rest.length > 0) return undefined;
-  const width = version === 4 ? 32 : 128;
-  if (bits !== undefined && !/^(0|[1-9][0-9]{0,2})$/.test(bits)) return undefined;
-  const size = bits === undefined ? width : Number(bits);
-  if (size > width) return undefined;
-  return { address, family: version === 4 ? 'ipv4' : 'ipv6', bits: size };
-}
-
-const compiled = new Map<string, BlockList>();
-const COMPILED_LISTS = 1000;
-
-function listOf(ips: readonly string[]): BlockList {
-  const name = ips.join(' ');
-  const known = compiled.get(name);
-  if (known !== undefined) return known;
-  const list = new BlockList();
-  for (const text of ips) {
-    const range = parseRange(text);
-    if (range !== undefined) list.addSubnet(range.address, range.bits, range.family);
-  }
-  if (compiled.size >= COMPILED_LISTS) compiled.clear();
-  compiled.set(name, list);
-  return list;
-}
-
-/** Whether the key may be used from `ip`. IPv4 written as IPv6 (`::ffff:10.0.0.1`) counts as IPv4; no address is no permission. */
-export function allowsIp(key: Pick<KeyRecord, 'ips'>, ip: string | undefined): boolean {
-  if (key.ips === undefined) return true;
-  const address = ip?.replace(/^::ffff:(?=[0-9]+\.)/i, '') ?? '';
-  const version = isIP(address);
-  return version !== 0 && listOf(key.ips).check(address, version === 4 ? 'ipv4' : 'ipv6');
-}
-
-export function allowsModel(key: Pick<KeyRecord, 'models'>, model: string): boolean {
-  return key.models === undefined || key.models.includes(model);
+  if (version === 0 || rest.length > 0) return false;
+  if (bits === undefined) return true;
+  const least = version === 6 && MAPPED.check(address, 'ipv6') ? 96 : 0;
+  return /^(0|[1-9][0-9]{0,2})$/.test(bits) && Number(bits) >= least && Number(bits) <= (version === 4 ? 32 : 128);
 }

@@ -1,15 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Citation } from '../../src/codecs/canonical/item.ts';
-import {
-  codePointLength,
-  convertPosition,
-  convertSpan,
-  fitCitations,
-  joinCited,
-  placeCitation,
-  shiftCitations,
-} from '../../src/codecs/citations.ts';
+import { codePointLength, convertPosition, convertSpan, fitCitations } from '../../src/codecs/citations.ts';
 
 const text = 'aé漢😀z';
 const cite = (start?: number, end?: number): Citation => ({
@@ -62,17 +54,4 @@ test('citations that no longer fit lose their position, not their URL', () => {
   ]);
   const native: Citation = { kind: 'native', dialect: 'messages', body: { type: 'char_location' } };
   assert.deepEqual(fitCitations('', [native]), [native]);
-  assert.deepEqual(placeCitation(cite(0, 1), undefined), cite());
-});
-
-test('joined texts shift citations by code points', () => {
-  const joined = joinCited(
-    [
-      { text: '😀', citations: [cite(0, 1)] },
-      { text: 'bc', citations: [cite(1, 2), cite(0, 9)] },
-    ],
-    '\n\n',
-  );
-  assert.deepEqual(joined, { text: '😀\n\nbc', citations: [cite(0, 1), cite(4, 5), cite()] });
-  assert.deepEqual(shiftCitations([cite(0, 1), cite()], 2), [cite(2, 3), cite()]);
 });

@@ -1,12 +1,40 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import { clientIp } from '../../src/http/client-ip.ts';
 import { inRanges, ipRanges } from '../../src/http/ip-ranges.ts';
+import { checkIps } from '../../src/store/key-rules.ts';
 import { fakeUpstream, jsonAnswer, wholeMessage } from '../support/fake-upstream.ts';
 import { ask, channel, MODELS, testGateway } from '../support/test-gateway.ts';
 
 const trusted = ipRanges(['127.0.0.0/8', '10.0.0.0/8', '::1']);
 const of = (peer: string, headers: Record<string, string> = {}) => clientIp(peer, headers, trusted);
+
+test('an address is matched against single addresses and ranges, IPv4 inside IPv6 too', () => {
+  const allowed = ipRanges(['10.0.0.0/8', '192.168.1.7', '2001:db8::/32', '::1', '::ffff:172.16.0.0/108']);
+  for (const ip of ['10.1.2.3', '::ffff:10.1.2.3', '::FFFF:a01:203', '192.168.1.7', '2001:db8:1::5', '::1', '172.31.0.1'])
+    assert.equal(inRanges(allowed, ip), true, ip);
+  for (const ip of ['11.0.0.1', '192.168.1.8', '2001:db9::1', '::ffff:11.0.0.1', '172.32.0.1', 'x', '', 'unknown'])
+    assert.equal(inRanges(allowed, ip), false, ip);
+});
+
+test('every range that a key may be given is one that admission understands', () => {
+  const address = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.ipV4().map((ip) => `::ffff:${ip}`),
+  );
+  const range = fc.tuple(address, fc.option(fc.nat(130), { nil: undefined }));
+  fc.assert(
+    fc.property(range, ([ip, bits]) => {
+      const entry = bits === undefined ? ip : `${ip}/${bits}`;
+      if (!checkIps([entry]).ok) return;
+      const list = ipRanges([entry], (_, problem) => assert.fail(problem));
+      assert.equal(inRanges(list, ip), true, entry);
+    }),
+    { numRuns: 500 },
+  );
+});
 
 test('headers of an untrusted peer mean nothing', () => {
   assert.equal(of('203.0.113.9', { 'x-forwarded-for': '1.2.3.4', forwarded: 'for=1.2.3.4' }), '203.0.113.9');

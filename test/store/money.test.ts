@@ -119,6 +119,23 @@ test('long context applies to every class above the threshold, cached input coun
   assert.deepEqual(above.flags, ['long_context']);
 });
 
+test('what counts toward the length of the context is what went in, whatever its class', () => {
+  const priced = rates({ input: '1', output: '1', long_context: { above: 10, input: '2' } });
+  const flagged = (usage: BillableUsage) => chargeFor(usage, priced).flags.includes('long_context');
+  for (const field of ['input', 'cachedInput', 'cacheWrite5m', 'cacheWrite1h', 'cacheWriteUnsplit', 'imageInput'] as const) {
+    assert.equal(flagged({ [field]: 11 }), true, field);
+    assert.equal(flagged({ [field]: 10 }), false, field);
+  }
+  for (const field of ['output', 'reasoning', 'imageOutput'] as const) assert.equal(flagged({ [field]: 11 }), false, field);
+});
+
+test('a tool that was not called needs no price, and the largest count is still billed', () => {
+  const priced = rates({ input: '1', output: '1' });
+  assert.deepEqual(chargeFor({ meters: new Map([['web_search', 0]]) }, priced).flags, []);
+  assert.deepEqual(chargeFor({ input: 1_000_000_000 }, priced).flags, []);
+  assert.deepEqual(chargeFor({ input: 1_000_000_001 }, priced), { lines: [], total: 0n, flags: ['invalid_usage:input'] });
+});
+
 test('the served tier is billed; an unknown one is billed as default and flagged', () => {
   const tiers = rates({
     input: '1',

@@ -58,18 +58,3 @@ export function annotation(citation: Citation, base: number): JsonObject | undef
     url_citation: { start_index: placed ? base + start : 0, end_index: placed ? base + end : 0, url, title },
   };
 }
-
-export function codePoints(value: string): number {
-  let count = value.length;
-  for (let at = 1; at < value.length; at++)
-    if (isLowSurrogate(value.charCodeAt(at)) && isHighSurrogate(value.charCodeAt(at - 1))) count -= 1;
-  return count;
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
-}
-
-function isLowSurrogate(unit: number): boolean {
-  return unit >= 0xdc00 && unit <= 0xdfff;
-}

@@ -12,10 +12,11 @@ import { escapeJson, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
+import { codePointLength } from '../citations.ts';
 import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
-import { annotation, codePoints } from './annotations.ts';
+import { annotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
@@ -170,7 +171,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       case 'text': {
         const parted = this.#lastKind !== 'text' || this.#lastPhase !== head.phase;
         if (this.#content !== '' && parted) this.#say(TEXT_SEPARATOR, undefined, out);
-        open.at = codePoints(this.#content);
+        open.at = codePointLength(this.#content);
         this.#lastPhase = head.phase;
         break;
       }

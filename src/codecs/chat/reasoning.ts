@@ -79,14 +79,14 @@ export class ReasoningItems {
   pushRaw(piece: string, out: CanonicalEvent[]): void {
     const fresh = this.unsaidRaw(piece);
     if (fresh === '') return;
-    this.#raw += fresh;
+    this.#raw = grown(this.#raw, fresh);
     let open = this.#open.find((item) => item.identity === undefined);
     if (open === undefined) {
       // Something new: what came before it has all that it will get.
       this.#endPaid(out);
       open = this.#start(undefined, out);
     }
-    open.raw += fresh;
+    open.raw = grown(open.raw, fresh);
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
   }
 
@@ -161,8 +161,8 @@ export class ReasoningItems {
   }
 
   #extend(open: Open, isRaw: boolean, fresh: string, out: CanonicalEvent[]): void {
-    if (isRaw) open.raw += fresh;
-    else open.summary += fresh;
+    if (isRaw) open.raw = grown(open.raw, fresh);
+    else open.summary = grown(open.summary, fresh);
     const delta = isRaw ? { kind: 'raw' as const, text: fresh } : { kind: 'summary' as const, part: 0, text: fresh };
     out.push({ type: 'item.delta', index: open.index, delta });
   }

@@ -5,11 +5,12 @@ import type { Whole } from '../canonical/fold.ts';
 import type { Logprobs, OutputItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
+import { codePointLength } from '../citations.ts';
 import { editJson } from '../json-text.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
-import { annotation, codePoints } from './annotations.ts';
+import { annotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
@@ -135,7 +136,7 @@ class Parts {
       case 'text': {
         this.#hasText = true;
         if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== item.phase)) this.content += TEXT_SEPARATOR;
-        const base = codePoints(this.content);
+        const base = codePointLength(this.content);
         this.#phase = item.phase;
         this.content += item.text;
         if (item.logprobs !== undefined) this.logprobs = [...this.logprobs, ...item.logprobs];

@@ -7,8 +7,9 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { codePointLength } from '../citations.ts';
 import { logprobsOf } from '../logprobs.ts';
-import { annotation, codePoints, place, sourcesIn, within } from './annotations.ts';
+import { annotation, place, sourcesIn, within } from './annotations.ts';
 
 type TextKind = 'text' | 'refusal';
 
@@ -118,7 +119,7 @@ export class Texts {
     const placed = place(citation, open.base);
     open.citations.push(placed);
     // One that points beyond what has been said waits for the end of the text.
-    if (within(placed, codePoints(open.text)) !== placed) return;
+    if (within(placed, codePointLength(open.text)) !== placed) return;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
@@ -159,7 +160,7 @@ export class Texts {
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
     const index = this.#begin(out);
-    const base = codePoints(this.content);
+    const base = codePointLength(this.content);
     const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
     this.#open = open;
     out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
@@ -182,7 +183,7 @@ export class Texts {
   #isLate(citation: Citation): boolean {
     if (this.#ended === undefined) return false;
     const start = startOf(citation);
-    return start === undefined ? this.#latest === undefined : start < codePoints(this.#ended);
+    return start === undefined ? this.#latest === undefined : start < codePointLength(this.#ended);
   }
 
   #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
@@ -193,7 +194,7 @@ export class Texts {
       return;
     }
     this.#ended = this.content;
-    const length = open.citations.length === 0 ? 0 : codePoints(open.text);
+    const length = open.citations.length === 0 ? 0 : codePointLength(open.text);
     const citations = open.citations.map((citation) => within(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);
     const scored = logprobs === undefined ? {} : { logprobs };

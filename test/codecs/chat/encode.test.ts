@@ -283,10 +283,17 @@ describe('chat streams of a chat upstream', () => {
     const steps = decode([
       frame({ type: 'ping' }),
       frame({ choices: [{ index: 1, delta: { content: 'no' } }] }),
-      chunk({ content: 'a' }),
+      frame({
+        choices: [
+          { index: 1, delta: { content: 'no' }, finish_reason: null },
+          { index: 0, delta: { content: 'a' }, finish_reason: null },
+          { index: 2, delta: { content: 'no' }, finish_reason: null },
+        ],
+      }),
+      chunk({ content: 'b' }),
       chunk({}, 'stop'),
     ]).steps;
-    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, { finish_reason: 'stop' }]);
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, { content: 'b' }, { finish_reason: 'stop' }]);
   });
 
   it('break off with an error frame', () => {
