@@ -22,7 +22,7 @@ import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
 import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
 import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
-import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { RefusedError, takes, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers.ts';
@@ -134,6 +134,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   const load = loadOptions(env);
   const configPath = values.config ?? env['MIZU_CONFIG'];
   if (name === 'serve') {
+    takes({ args, options: values }, 'serve', 0, 'demo', 'workers');
     return await serve({
       load,
       configPath,
