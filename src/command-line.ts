@@ -121,7 +121,9 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
 function wordsOf(error: unknown): string {
   if (error instanceof StoreError) return `${error.code}: ${error.message}`;
   if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // What the system refuses (a port that is taken, a folder that may not be written) is no fault of the program: no stack.
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
