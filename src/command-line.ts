@@ -22,7 +22,7 @@ import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
 import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
 import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
-import { RefusedError, UsageError, type Verb } from './http/verbs/verb.ts';
+import { RefusedError, takes, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers.ts';
@@ -121,7 +121,9 @@ export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
 function wordsOf(error: unknown): string {
   if (error instanceof StoreError) return `${error.code}: ${error.message}`;
   if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // What the system refuses (a port that is taken, a folder that may not be written) is no fault of the program: no stack.
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
@@ -134,6 +136,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   const load = loadOptions(env);
   const configPath = values.config ?? env['MIZU_CONFIG'];
   if (name === 'serve') {
+    takes({ args, options: values }, 'serve', 0, 'demo', 'workers');
     return await serve({
       load,
       configPath,

@@ -63,12 +63,14 @@ function sounding(price, places = 0) {
   ];
 }
 
-function also({ prices, long_context: long, service_tiers: tiers }) {
+function also({ prices, long_context: long, service_tiers: tiers, service_tier_long_context: tierLong }) {
   const others = Object.entries(prices).filter(([key]) => !MAIN_COLUMNS.includes(key));
   const groups = others.length > 0 ? [list(others)] : [];
   if (long) groups.push(element('p', {}, [`above ${count(long.above)} tokens`]), list(Object.entries(long.prices)));
   for (const [name, tier] of Object.entries(tiers ?? {}))
     groups.push(element('p', {}, [`${name} tier`]), list(Object.entries(tier)));
+  for (const [name, { above, prices: beyond }] of Object.entries(tierLong ?? {}))
+    groups.push(element('p', {}, [`${name} tier, above ${count(above)} tokens`]), list(Object.entries(beyond)));
   return groups;
 }
 

@@ -115,11 +115,14 @@ function isModel(model) {
     typeof model?.id === 'string' &&
     typeof model.kind === 'string' &&
     isRecord(model.prices) &&
-    (model.long_context === undefined || (Number.isFinite(model.long_context?.above) && isRecord(model.long_context.prices))) &&
+    (model.long_context === undefined || isLong(model.long_context)) &&
     (model.service_tiers === undefined ||
-      (isObject(model.service_tiers) && Object.values(model.service_tiers).every((tier) => isRecord(tier))))
+      (isObject(model.service_tiers) && Object.values(model.service_tiers).every((tier) => isRecord(tier)))) &&
+    (model.service_tier_long_context === undefined ||
+      (isObject(model.service_tier_long_context) && Object.values(model.service_tier_long_context).every(isLong)))
   );
 }
 
+const isLong = (long) => Number.isFinite(long?.above) && isRecord(long.prices);
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isRecord = (value) => isObject(value) && Object.values(value).every((price) => typeof price === 'string');

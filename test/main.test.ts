@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -37,6 +38,19 @@ async function listening(child: ChildProcess): Promise<{ url: string; text: stri
   }
   throw new Error(`it never listened: ${errors}`);
 }
+
+test('a port that is taken, and an address that is not here, are named without a stack', async (t) => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  t.after(() => holder.close());
+  await once(holder, 'listening');
+  const address = holder.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const taken = run(['serve'], { PORT: String(address.port) });
+  assert.deepEqual([taken.code, taken.err.trimEnd().split('\n').length], [1, 1], taken.err);
+  assert.match(taken.err, /^mizu: listen EADDRINUSE: .*127\.0\.0\.1:\d+$/m);
+  const elsewhere = run(['serve', '--demo'], { HOST: '192.0.2.1', PORT: '0' });
+  assert.match(elsewhere.err, /^mizu: listen EADDRNOTAVAIL: .*192\.0\.2\.1$/m);
+});
 
 test('F39: the demonstration starts without a file, answers, and ends cleanly with a stream open', async (t) => {
   const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env: environment({ PORT: '0' }), stdio: 'pipe' });
@@ -111,4 +125,17 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   assert.equal(mizu('nonsense').code, 2);
   assert.equal(mizu('channels', 'test').code, 1);
   assert.match(mizu('logs').out, /^$/);
+  const unknown = mizu('logs', '--request', 'req_nobody');
+  assert.deepEqual([unknown.code, unknown.err], [1, 'mizu: there is no request req_nobody\n']);
+  for (const [words, reason] of [
+    [['serve', 'now'], 'serve: one word too many: "now"'],
+    [['serve', '--limit', '5'], 'serve has no option --limit'],
+    [['check', '--demo'], 'check has no option --demo'],
+    [['logs', 'req_1'], 'logs: one word too many: "req_1"'],
+    [['channels', 'test', 'one', 'two'], 'channels test: one word too many: "two"'],
+    [['videos', '--limit-total', '5'], 'videos list has no option --limit-total'],
+  ] as const) {
+    const { code, err } = mizu(...words);
+    assert.deepEqual([code, err], [2, `mizu: ${reason}\n`]);
+  }
 });

@@ -35,7 +35,10 @@ function unauthorized(): GatewayError {
   return new GatewayError('unauthorized', 'The API key is missing or not valid.');
 }
 
-/** `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. */
+/**
+ * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. A header without a word is none:
+ * agents that are told to use a token send an empty key beside it.
+ */
 export function tokenOf(request: IncomingMessage): string | undefined {
   const tokens = new Set<string>();
   for (const value of headerValues(request, 'authorization')) {
@@ -44,7 +47,8 @@ export function tokenOf(request: IncomingMessage): string | undefined {
     if (/^bearer(?: |$)/i.test(scheme)) tokens.add(scheme.slice(BEARER.length).trim());
   }
   for (const value of headerValues(request, 'x-api-key')) tokens.add(value.trim());
+  tokens.delete('');
   const [token] = tokens;
   if (tokens.size !== 1 || token === undefined) return undefined;
-  return token !== '' && Buffer.byteLength(token) <= MAX_KEY_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
+  return Buffer.byteLength(token) <= MAX_KEY_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
 }

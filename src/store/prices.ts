@@ -92,7 +92,7 @@ export function parsePrice(
   for (const group of options.kind === undefined ? [] : REQUIRED[options.kind]) {
     if (!group.some((name) => entries.has(name))) {
       const first = group[0] ?? '';
-      return invalid(join(path, first), `is missing: a ${options.kind} model needs ${group.join(' or ')}`);
+      return invalid(join(path, first), `is missing: a model of kind ${options.kind} needs ${group.join(' or ')}`);
     }
   }
   return done({ ...table, ...long.value, serviceTiers: tiers.value });

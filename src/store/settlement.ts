@@ -48,6 +48,8 @@ export interface Settlements {
   settle(settlement: Settlement): PromiseLike<Settled>;
   /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */
   flush(): Promise<void>;
+  /** Resolves when what waits now is on disk, or could not be written yet: for reads that must see what was settled before. Never rejects. */
+  caughtUp(): Promise<void>;
   /** Rows that wait for the next flush. */
   readonly pending: number;
   /** Closes, free of charge, what dead processes left open. Runs at start by itself. Returns what was closed. */

@@ -127,12 +127,15 @@ test('F21, V6: keys: both headers, either, neither, two that differ; every refus
   assert.equal((await get({ 'x-api-key': KEY })).status, 200);
   assert.equal((await get({ authorization: `Bearer ${KEY}`, 'x-api-key': KEY })).status, 200);
   assert.equal((await get({ authorization: 'Basic abc', 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: `Bearer ${KEY}`, 'x-api-key': '' })).status, 200, 'ANTHROPIC_API_KEY=""');
+  assert.equal((await get({ authorization: 'Bearer ', 'x-api-key': KEY })).status, 200);
   gateway.store.addKey('sk-off', { disabled: true });
   gateway.store.addKey('sk-old', { expiresAtMs: 1 });
   const texts = new Set<string>();
   for (const headers of [
     {},
     { authorization: 'Bearer ' },
+    { authorization: 'Bearer ', 'x-api-key': ' ' },
     { authorization: KEY },
     { authorization: 'Bearer nobody' },
     { authorization: 'Bearer sk-off' },

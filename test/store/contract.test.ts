@@ -168,6 +168,21 @@ eachStore(({ openStore, place }) => {
     assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 3n);
   });
 
+  test('who waits until the queue has caught up reads what was settled before, and no row that came later is waited for', async (t) => {
+    const store = await openStore(t, { clock: new FakeClock(), flushMs: 1000 });
+    const owner = await funded(store, 1000n);
+    const wallet = async () => (await store.accounts.find(owner.account.id))?.walletNanos;
+    await store.settlements.caughtUp();
+    for (let n = 0; n < 600; n++) void store.settlements.settle({ entry: entry(owner, `c${n}`, 1n) });
+    const caught = store.settlements.caughtUp();
+    const late = caught.then(() => void store.settlements.settle({ entry: entry(owner, 'late', 1n) }));
+    await caught;
+    assert.equal(await wallet(), 400n);
+    await late;
+    await store.settlements.caughtUp();
+    assert.equal(await wallet(), 399n);
+  });
+
   test('an exchange settled before its opening was flushed is never written as open', async (t) => {
     const clock = new FakeClock();
     const store = await openStore(t, { clock });

@@ -78,7 +78,7 @@ test('a models.dev catalogue', () => {
   });
   assert.deepEqual(
     book.skipped.map(({ model, reason }) => `${model}: ${reason}`),
-    ['acme/none: has no cost', 'acme/half: output is missing: a text model needs output'],
+    ['acme/none: has no cost', 'acme/half: output is missing: a model of kind text needs output'],
   );
   assert.deepEqual(
     book.ignored.map(({ field }) => field),

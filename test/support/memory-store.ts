@@ -139,6 +139,9 @@ export function memoryStore(): MemoryStore {
       async flush() {
         // Nothing waits.
       },
+      async caughtUp() {
+        // Nothing waits.
+      },
       pending: 0,
       async closeInterrupted() {
         return [];

@@ -10,6 +10,7 @@ const more = { additionalProperties: true } as const;
 const model = Type.String({ description: 'A name that `/v1/models` lists.' });
 const prices = (description: string) =>
   Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
+const longContext = Type.Object({ above: Type.Integer({ description: 'Input tokens.' }), prices: prices('Beyond that.') });
 
 export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
   {
@@ -283,13 +284,18 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
               id: Type.String(),
               kind: Type.Enum(['text', 'embedding', 'image', 'video']),
               prices: prices('`input`, `cached_input`, `output` … to a decimal string.'),
-              long_context: Type.Optional(
-                Type.Object({ above: Type.Integer({ description: 'Input tokens.' }), prices: prices('Beyond that.') }),
-              ),
+              long_context: Type.Optional(longContext),
               service_tiers: Type.Optional(
                 Type.Unsafe<object>({
                   type: 'object',
                   additionalProperties: { type: 'object', additionalProperties: { type: 'string' } },
+                }),
+              ),
+              service_tier_long_context: Type.Optional(
+                Type.Unsafe<object>({
+                  type: 'object',
+                  additionalProperties: longContext,
+                  description: 'As `long_context`, of the tiers that have one.',
                 }),
               ),
             }),

@@ -136,6 +136,9 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
     if (raw[name] !== undefined && raw.max_concurrency === undefined)
       problems.push({ path: `${at}.options.${name}`, message: 'has no meaning without max_concurrency' });
   }
+  if (raw.proxy !== undefined && !URL.canParse(raw.proxy)) {
+    problems.push({ path: `${at}.options.proxy`, message: 'is not a URL' });
+  }
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
   return {
     ...(raw.path === undefined ? {} : { path: raw.path }),

@@ -100,7 +100,10 @@ const ECHOES = new Set(['boolean', 'anyOf', 'const']);
 
 function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
   if (schema.Check(value)) return;
-  const errors = schema.Errors(value);
+  const all = schema.Errors(value);
+  // Where one of some words must stand, what is no text at all is told the words, too.
+  const worded = new Set(all.filter(({ keyword }) => keyword === 'const').map(({ instancePath }) => instancePath));
+  const errors = all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath));
   const known = new Set(errors.filter(({ keyword }) => !ECHOES.has(keyword)).map(({ instancePath }) => instancePath));
   const words = new Map<string, string[]>();
   const before = problems.length;
@@ -142,6 +145,12 @@ function build(file: ConfigFile, options: ParseOptions): Config {
   const isTaken = listenPort !== 0 && file.operations?.port === listenPort;
   if (isTaken && (file.operations?.host ?? '127.0.0.1') === (options.host ?? file.listen?.host ?? '127.0.0.1'))
     problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
+  for (const [path, url] of [
+    ['public_base_url', file.public_base_url],
+    ['tracing.endpoint', file.tracing?.endpoint],
+  ] as const) {
+    if (url !== undefined && !URL.canParse(url)) problems.push({ path, message: 'is not a URL' });
+  }
   if (problems.length > 0) throw new ConfigError(problems);
 
   const operations =

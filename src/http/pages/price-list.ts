@@ -9,13 +9,20 @@ export type ModelKind = 'text' | 'embedding' | 'image' | 'video';
 /** Price key of the configuration (`input`, `cached_input`, `image`, a tool meter …) to a decimal string of US dollars. */
 export type PriceRecord = Readonly<Record<string, string>>;
 
+export interface LongContextPrices {
+  readonly above: number;
+  readonly prices: PriceRecord;
+}
+
 export interface PricedModel {
   readonly id: string;
   readonly kind: ModelKind;
   readonly prices: PriceRecord;
   /** Prices of a request whose input is longer than `above` tokens; keys that are absent stay as in `prices`. */
-  readonly longContext?: { readonly above: number; readonly prices: PriceRecord };
+  readonly longContext?: LongContextPrices;
   readonly serviceTiers?: Readonly<Record<string, PriceRecord>>;
+  /** As `longContext`, of the tiers that have one. */
+  readonly serviceTierLongContext?: Readonly<Record<string, LongContextPrices>>;
 }
 
 export interface PriceList {
@@ -92,15 +99,17 @@ function compareDecimals(a: string, b: string): number {
 export function priceListJson(list: PriceList): string {
   const keys = new Set<string>();
   for (const model of list.models) {
-    const records = [model.prices, model.longContext?.prices ?? {}, ...Object.values(model.serviceTiers ?? {})];
-    for (const record of records) for (const key of Object.keys(record)) keys.add(key);
+    const long = [model.longContext, ...Object.values(model.serviceTierLongContext ?? {})].map((one) => one?.prices ?? {});
+    for (const record of [model.prices, ...Object.values(model.serviceTiers ?? {}), ...long])
+      for (const key of Object.keys(record)) keys.add(key);
   }
-  const models = list.models.map(({ id, kind, prices, longContext, serviceTiers }) => ({
+  const models = list.models.map(({ id, kind, prices, longContext, serviceTiers, serviceTierLongContext: tierLong }) => ({
     id,
     kind,
     prices,
     ...(longContext === undefined ? {} : { long_context: longContext }),
     ...(serviceTiers === undefined ? {} : { service_tiers: serviceTiers }),
+    ...(tierLong === undefined ? {} : { service_tier_long_context: tierLong }),
   }));
   return JSON.stringify({
     object: 'price_list',

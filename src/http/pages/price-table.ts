@@ -72,6 +72,9 @@ function also(model: PricedModel): Markup {
   for (const [name, prices] of Object.entries(model.serviceTiers ?? {})) {
     groups.push(html`<p>${name} tier</p>${list(Object.entries(prices))}`);
   }
+  for (const [name, { above, prices }] of Object.entries(model.serviceTierLongContext ?? {})) {
+    groups.push(html`<p>${name} tier, above ${count(above)} tokens</p>${list(Object.entries(prices))}`);
+  }
   return html`${groups}`;
 }
 

@@ -11,6 +11,7 @@ export const usage: Handler = async (call) => {
   const query = new URLSearchParams((call.request.url ?? '').split('?')[1] ?? '');
   const from = dayOf(query, 'from');
   const to = dayOf(query, 'to');
+  await store.settlements.caughtUp();
   const days = await store.spend.usageByDay(key.id, {
     ...(from === undefined ? {} : { from }),
     ...(to === undefined ? {} : { to }),

@@ -1,8 +1,8 @@
 /** `mizu accounts create|list|credit|change|disable|enable`. Every change is one journaled transaction. */
 import type { Account, AccountChanges } from '../../store/accounts.ts';
 import { formatUsd } from '../../store/money.ts';
-import { accountNamed, causeOf, reasonOf, usd } from './operator-input.ts';
-import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { accountNamed, CAUSE, causeOf, reasonOf, usd } from './operator-input.ts';
+import { argument, RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const ACCOUNTS_USAGE =
   'accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD | change NAME [--class C] [--unlimited | --limited] | disable NAME | enable NAME';
@@ -11,15 +11,20 @@ export const accounts: Verb = async (context) => {
   const [action] = context.args;
   switch (action) {
     case 'create':
+      takes(context, 'accounts create', 1, 'class', 'credit', 'unlimited', ...CAUSE);
       return await create(context);
     case 'list':
+      takes(context, 'accounts list', 0);
       return await list(context);
     case 'credit':
+      takes(context, 'accounts credit', 2, ...CAUSE);
       return await credit(context);
     case 'change':
+      takes(context, 'accounts change', 1, 'class', 'unlimited', 'limited', ...CAUSE);
       return await change(context, wanted(context));
     case 'disable':
     case 'enable':
+      takes(context, `accounts ${action}`, 1, ...CAUSE);
       return await change(context, { disabled: action === 'disable' });
     default:
       throw new UsageError(ACCOUNTS_USAGE);

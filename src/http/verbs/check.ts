@@ -1,9 +1,10 @@
 /** `mizu check`: reads the configuration as `serve` would, and says what it found. Shows no secret. */
 import type { Config } from '../config/config.ts';
 import { ConfigError } from '../config/config-error.ts';
-import { report, type Verb, type VerbContext } from './verb.ts';
+import { report, takes, type Verb, type VerbContext } from './verb.ts';
 
 export const check: Verb = async (context) => {
+  takes(context, 'check', 0);
   const config = readConfig(context);
   if (config === undefined) return 1;
   const unpriced = [...config.models.values()].filter(({ rates }) => rates === undefined).map(({ name }) => name);

@@ -1,26 +1,32 @@
 /** `mizu keys create|list|change|disable|enable|transfer`. A new key is printed once and never again. */
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { accountNamed, causeOf, instant, listOption, reasonOf, usd } from './operator-input.ts';
-import { argument, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { accountNamed, CAUSE, causeOf, instant, listOption, reasonOf, usd } from './operator-input.ts';
+import { argument, RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const OPTIONS =
   '[--name N] [--expires TIME] [--models A,B] [--ips CIDR,…] [--limit-total USD] [--limit-hourly USD] [--limit-daily USD]';
+const RESTRICTIONS = ['name', 'expires', 'models', 'ips', 'limit-total', 'limit-hourly', 'limit-daily'] as const;
 export const KEYS_USAGE = `keys create --account NAME ${OPTIONS} [--sub-account] | list [--account NAME] | change ID ${OPTIONS} ("none" removes) | disable ID | enable ID | transfer ID USD`;
 
 export const keys: Verb = async (context) => {
   const [action] = context.args;
   switch (action) {
     case 'create':
+      takes(context, 'keys create', 0, 'account', 'sub-account', ...RESTRICTIONS, ...CAUSE);
       return await create(context);
     case 'list':
+      takes(context, 'keys list', 0, 'account');
       return await list(context);
     case 'change':
+      takes(context, 'keys change', 1, ...RESTRICTIONS, ...CAUSE);
       return await change(context, wanted(context));
     case 'disable':
     case 'enable':
+      takes(context, `keys ${action}`, 1, ...CAUSE);
       return await change(context, { disabled: action === 'disable' });
     case 'transfer':
+      takes(context, 'keys transfer', 2, ...CAUSE);
       return await transfer(context);
     default:
       throw new UsageError(KEYS_USAGE);

@@ -2,19 +2,21 @@
 import { formatUsd } from '../../store/money.ts';
 import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
-import { oneLine, report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { oneLine, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
 const PAGE = 1000;
 const MAX_LIMIT = 1_000_000;
 
 export const logs: Verb = async (context) => {
+  takes(context, 'logs', 0, 'follow', 'request', 'limit');
   const store = await context.store();
   const id = textOption(context, 'request');
   if (id !== undefined) {
     const found = await store.requestLog.find(id);
+    if (found.length === 0) throw new RefusedError(`there is no request ${id}`);
     for (const row of found) report(context, row, detail(row));
-    return found.length === 0 ? 1 : 0;
+    return 0;
   }
   if (context.options['follow'] === true) return await follow(context, store);
   const limit = Number(textOption(context, 'limit') ?? 50);

@@ -14,7 +14,7 @@ export function usd(text: string, field: string, negative = false): bigint {
   return parsed.value;
 }
 
-const ISO_TIME = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
+const ISO_TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 const SPAN_MS = new Map([
   ['s', 1000],
   ['m', 60_000],
@@ -26,7 +26,8 @@ const SPAN_MS = new Map([
 export function instant(text: string, field: string, nowMs: number): number {
   const span = /^([1-9][0-9]{0,5})([smhd])$/.exec(text);
   if (span !== null) return nowMs + Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0);
-  const at = ISO_TIME.test(text) ? Date.parse(text) : Number.NaN;
+  const day = ISO_TIME.exec(text)?.[1];
+  const at = day !== undefined && isDay(day) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw new UsageError(`${field} must be a time such as 2027-01-31T00:00:00Z, or 12h, or 30d`);
   return at;
 }
@@ -35,10 +36,14 @@ export function instant(text: string, field: string, nowMs: number): number {
 export function dayOption(context: VerbContext, name: string): string | undefined {
   const text = textOption(context, name);
   if (text === undefined) return undefined;
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  if (Number.isNaN(at) || new Date(at).toISOString().slice(0, 10) !== text)
-    throw new UsageError(`--${name} must be a day such as 2026-03-01`);
+  if (!isDay(text)) throw new UsageError(`--${name} must be a day such as 2026-03-01`);
   return text;
+}
+
+/** `YYYY-MM-DD`, and in the calendar: `Date` would make the 2nd of March of a 30th of February. */
+function isDay(text: string): boolean {
+  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
 }
 
 /** Entries between commas; undefined where the option is absent. An empty entry is refused, since a forgotten one is no permission. */
@@ -50,6 +55,9 @@ export function listOption(context: VerbContext, name: string): string[] | undef
   if (empty >= 0) throw new UsageError(entries.length === 1 ? `--${name} is empty` : `--${name}[${empty}] is empty`);
   return entries;
 }
+
+/** The options of {@link causeOf}. */
+export const CAUSE = ['cause', 'note'] as const;
 
 /** Why a change is made, for the journal. With `--cause ID` a script may repeat itself: the same cause is done once. */
 export function causeOf(context: VerbContext): Cause {

@@ -7,7 +7,7 @@ import { convertLiteLlm, convertModelsDev, type PriceBook } from '../../store/pr
 import { parsePrice, type Rates, type RateTable, type PriceRecord } from '../../store/prices.ts';
 import type { Config, Model } from '../config/config.ts';
 import { listOption } from './operator-input.ts';
-import { argument, RefusedError, report, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const PRICES_USAGE = 'prices import | check --from litellm|models.dev FILE [--models A,B]';
 
@@ -19,6 +19,7 @@ const FORMATS: ReadonlyMap<string, (text: string) => PriceBook> = new Map([
 export const prices: Verb = async (context) => {
   const [action] = context.args;
   if (action !== 'import' && action !== 'check') throw new UsageError(PRICES_USAGE);
+  takes(context, `prices ${action}`, 1, 'from', 'models');
   const book = readBook(context);
   return action === 'import' ? importBook(context, book) : checkBook(context, book);
 };

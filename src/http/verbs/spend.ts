@@ -2,12 +2,13 @@
 import { formatUsd } from '../../store/money.ts';
 import { usageDay } from '../usage-day.ts';
 import { accountNamed, dayOption } from './operator-input.ts';
-import { RefusedError, report, table, textOption, type Verb, type VerbContext } from './verb.ts';
+import { RefusedError, report, table, takes, textOption, type Verb, type VerbContext } from './verb.ts';
 import type { KeyRecord } from '../../store/keys.ts';
 
 export const SPEND_USAGE = 'spend [--account NAME] [--key ID] [--from DAY] [--to DAY]';
 
 export const spend: Verb = async (context) => {
+  takes(context, 'spend', 0, 'account', 'key', 'from', 'to');
   const from = dayOption(context, 'from');
   const to = dayOption(context, 'to');
   const store = await context.store();

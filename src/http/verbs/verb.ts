@@ -34,6 +34,28 @@ export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
 
+/** What every verb takes. */
+const COMMON: ReadonlySet<string> = new Set(['config', 'json', 'help']);
+
+/**
+ * Throws UsageError for an option that `action` (`keys create`) does not have, and for more words after its own than `most`: whoever gives
+ * one believes that it does something.
+ */
+export function takes(
+  { args, options }: Pick<VerbContext, 'args' | 'options'>,
+  action: string,
+  most: number,
+  ...names: readonly string[]
+): void {
+  const own = action.split(' ').length - 1;
+  const extra = args[own + most];
+  if (extra !== undefined) throw new UsageError(`${action}: one word too many: ${JSON.stringify(extra)}`);
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && !COMMON.has(name) && !names.includes(name))
+      throw new UsageError(`${action} has no option --${name}`);
+  }
+}
+
 export function argument(context: VerbContext, index: number, name: string): string {
   const value = context.args[index];
   if (value === undefined || value === '') throw new UsageError(`${name} is missing`);

@@ -5,7 +5,18 @@
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
-import { argument, oneLine, RefusedError, report, table, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import {
+  argument,
+  oneLine,
+  RefusedError,
+  report,
+  table,
+  takes,
+  textOption,
+  UsageError,
+  type Verb,
+  type VerbContext,
+} from './verb.ts';
 
 export const videos: Verb = async (context) => {
   switch (context.args[0]) {
@@ -22,6 +33,7 @@ export const videos: Verb = async (context) => {
 };
 
 async function list(context: VerbContext): Promise<number> {
+  takes(context, 'videos list', 0, 'state', 'limit');
   const state = textOption(context, 'state');
   if (state !== undefined && !isState(state)) throw new UsageError(`--state must be one of ${Object.keys(VIDEO).join(', ')}`);
   const limit = Number(textOption(context, 'limit') ?? 50);
@@ -40,6 +52,7 @@ async function list(context: VerbContext): Promise<number> {
 }
 
 async function show(context: VerbContext): Promise<number> {
+  takes(context, 'videos show', 1);
   const id = argument(context, 1, 'ID');
   const task = await (await context.store()).videos.inspect(id);
   if (task === undefined) throw new RefusedError(`there is no video task ${id}`);
@@ -48,6 +61,7 @@ async function show(context: VerbContext): Promise<number> {
 }
 
 async function resolve(context: VerbContext): Promise<number> {
+  takes(context, 'videos resolve', 1, 'succeeded', 'failed');
   const id = argument(context, 1, 'ID');
   const url = textOption(context, 'succeeded');
   const failed = textOption(context, 'failed');

@@ -91,6 +91,14 @@ export class SettlementQueue implements Settlements {
     }
   }
 
+  async caughtUp(): Promise<void> {
+    const inHand = this.#flushing === undefined ? 0 : 1;
+    for (let left = inHand + Math.ceil(this.#waiting.size / BATCH); left > 0; left--) {
+      if (this.#flushing === undefined && (this.#waiting.size === 0 || this.#failing)) return;
+      if (!(await (this.#flushing ?? this.#start()))) return;
+    }
+  }
+
   closeInterrupted(): Promise<OpenExchange[]> {
     return this.#owner.closeInterrupted();
   }

@@ -169,7 +169,6 @@ test('the balance endpoints and the usage by day follow a charge at once, in bot
   const rich = await gateway.owner(0n, {}, { unlimited: true });
   gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: USAGE } });
   await (await gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('chat_completion', false))).text();
-  await gateway.settled(owner, 1);
   const get = async (who: Owner, path: string): Promise<Json> => (await gateway.get(who, path)).json();
   assert.deepEqual(await get(owner, '/user/balance'), {
     is_available: true,

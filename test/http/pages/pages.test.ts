@@ -232,12 +232,15 @@ test('prices: the body of /prices.json, and every price in the HTML of the first
   );
   assert.deepEqual(list.models[0].long_context, SAMPLE.models[0]?.longContext);
   assert.deepEqual(list.models[1].service_tiers, SAMPLE.models[1]?.serviceTiers);
+  assert.deepEqual(list.models[1].service_tier_long_context, SAMPLE.models[1]?.serviceTierLongContext);
+  assert.equal(list.units.deep_search, 'per_thousand_calls');
   assert.deepEqual(
     [list.units.video, list.units.web_search, list.units.input],
     ['per_video', 'per_thousand_calls', 'per_million_tokens'],
   );
   const html = text(sample, '/');
   for (const { id } of SAMPLE.models) assert.ok(html.includes(`<span class="id">${id}</span>`), id);
+  assert.match(html, /<p>flex tier, above 200,000 tokens<\/p>.*?<span class="w">0<\/span><span class="f">\.26</);
   assert.ok(html.includes('<span class="w">15</span><span class="f">.00</span>'));
   assert.match(get(sample, '/prices.json').headers['cache-control'] ?? '', /max-age=\d\b/);
 });

@@ -15,6 +15,7 @@ export const SAMPLE: PriceList = {
       kind: 'text',
       prices: { input: '0.25', cached_input: '0.025', output: '2.00' },
       serviceTiers: { flex: { input: '0.125', cached_input: '0.0125', output: '1.00' } },
+      serviceTierLongContext: { flex: { above: 200000, prices: { input: '0.26', deep_search: '7.00' } } },
     },
     {
       id: 'claude-opus-4-8',
