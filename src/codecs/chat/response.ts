@@ -25,8 +25,8 @@ import {
   wantsLegacyCalls,
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
-import { finishOf, outcomeOf } from './outcome.ts';
-import { finishReason, firstChoice, object, usageIn, word } from './wire.ts';
+import { finishOf, outcomeOf, outweighs } from './outcome.ts';
+import { finishReason, firstChoice, list, object, usageIn, word } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);
@@ -42,20 +42,34 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
     return { native, events };
   }
   if (!Array.isArray(body['choices'])) throw undecodable('it has no choices');
-  const choice = firstChoice(body)?.choice;
-  if (choice === undefined) throw undecodable('it has no choices');
-  const reason = finishReason(choice) ?? (context.options.acceptDoneWithoutFinish === true ? 'stop' : undefined);
-  if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
+  const choices = choicesOf(body);
+  if (choices.length === 0) throw undecodable('it has no choices');
   const answer = new Answer(context, true);
-  const { message } = choice;
-  // A filtered answer may come without a message at all.
-  if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);
-  if (isObject(message)) answer.citeSources(message);
+  let reason: string | undefined;
+  for (const choice of choices) {
+    const said = finishReason(choice);
+    if (said !== undefined && outweighs(said, reason)) reason = said;
+    const { message } = choice;
+    // A filtered answer may come without a message at all.
+    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);
+    if (isObject(message)) answer.citeSources(message);
+  }
+  if (reason === undefined && context.options.acceptDoneWithoutFinish === true) reason = 'stop';
+  if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.citeSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
   answer.close(outcome.status === 'incomplete', events);
   events.push(...report, { type: 'response.end', outcome });
-  return { native, events };
+  // Clients read one choice: an answer in several is put together for those of the same dialect, too.
+  return choices.length === 1 ? { native, events } : { events };
+}
+
+/** The choice that is the answer; Copilot splits one over several without an index, since nobody asks for more than one. */
+function choicesOf(body: JsonObject): readonly JsonObject[] {
+  const all = list(body['choices'], 'choices').map((choice) => object(choice, 'choices'));
+  if (all.every(({ index }) => index === undefined || index === null)) return all;
+  const first = firstChoice(body);
+  return first === undefined ? [] : [first.choice];
 }
 
 function readBody(text: string): JsonObject {

@@ -155,7 +155,8 @@ export class ToolCalls {
     if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
     // A named call goes on only with pieces that do not introduce another one. Some servers give every piece an id of its own.
     if (piece.name === undefined || this.#spellsOn(call, piece)) return call;
-    if (!sameName(call, piece) || (piece.id !== undefined && call.givenId !== undefined)) return undefined;
+    if (!sameName(call, piece)) return undefined;
+    if (piece.id !== undefined && call.givenId !== undefined) return isCut(call) ? call : undefined;
     const isAnother = piece.index === undefined ? call.input !== '' : beginsAnew(call, piece);
     return piece.id === undefined && isAnother ? undefined : call;
   }
@@ -257,6 +258,11 @@ function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
+}
+
+/** Arguments that are no object yet go on, under whatever id. */
+function isCut({ flavour, input }: Call): boolean {
+  return flavour === 'function' && input !== '' && !isObjectText(input);
 }
 
 /** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */

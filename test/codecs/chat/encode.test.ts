@@ -9,7 +9,7 @@ import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { chunk, decode, encode, frame, owner, requestOf, responseContext, seal, target } from './fixtures.ts';
+import { chunk, decode, decodeContext, encode, frame, owner, requestOf, responseContext, seal, target } from './fixtures.ts';
 
 const user = { role: 'user', content: 'x' };
 const asking = requestOf({ model: 'm', messages: [user], stream: true, stream_options: { include_usage: true } });
@@ -340,6 +340,19 @@ describe('whole chat bodies', () => {
     for (const key of ['content', 'reasoning', 'reasoning_content']) {
       assert.equal(streamed.map((delta) => delta[key] ?? '').join(''), choices[0].message[key]);
     }
+  });
+
+  it('are put together from choices without an index (Copilot), never from candidates', () => {
+    const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
+    const said = (message: JsonObject) => ({ finish_reason: 'tool_calls', message: { role: 'assistant', ...message } });
+    const choices = [said({ content: 'I will' }), said({ tool_calls: [call('a')] }), said({ tool_calls: [call('b')] })];
+    const body = JSON.stringify({ id: 'u', created: 1, model: 'up', choices });
+    const step = chatUpstream.decodeResponse(body, decodeContext());
+    const [only, ...others] = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext())).choices;
+    assert.deepEqual([only.message.content, only.message.tool_calls, others], ['I will', [call('a'), call('b')], []]);
+    const numbered = choices.map((choice, index) => ({ index, ...choice }));
+    const first = chatUpstream.decodeResponse(JSON.stringify({ ...JSON.parse(body), choices: numbered }), decodeContext());
+    assert.equal(fold(first.events).items.length, 1);
   });
 
   it('are undecodable, failed or truncated, never a success, where something is missing', () => {
