@@ -64,12 +64,21 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   return choices.length === 1 ? { native, events } : { events };
 }
 
-/** The choice that is the answer; Copilot splits one over several without an index, since nobody asks for more than one. */
+/**
+ * The choice that is the answer. Copilot splits one over several without an index, its text in one and its calls in others: two that both have
+ * a text are candidates all the same.
+ */
 function choicesOf(body: JsonObject): readonly JsonObject[] {
   const all = list(body['choices'], 'choices').map((choice) => object(choice, 'choices'));
-  if (all.every(({ index }) => index === undefined || index === null)) return all;
+  const isNumbered = all.some(({ index }) => index !== undefined && index !== null);
+  if (!isNumbered && all.filter(hasText).length <= 1) return all;
   const first = firstChoice(body);
   return first === undefined ? [] : [first.choice];
+}
+
+function hasText({ message }: JsonObject): boolean {
+  const content = isObject(message) ? message['content'] : undefined;
+  return content !== undefined && content !== null && content !== '';
 }
 
 function readBody(text: string): JsonObject {

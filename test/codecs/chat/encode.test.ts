@@ -353,6 +353,12 @@ describe('whole chat bodies', () => {
     const numbered = choices.map((choice, index) => ({ index, ...choice }));
     const first = chatUpstream.decodeResponse(JSON.stringify({ ...JSON.parse(body), choices: numbered }), decodeContext());
     assert.equal(fold(first.events).items.length, 1);
+    const candidates = [said({ content: 'one' }), said({ content: 'two' })];
+    const answer = chatUpstream.decodeResponse(JSON.stringify({ ...JSON.parse(body), choices: candidates }), decodeContext());
+    assert.deepEqual(
+      fold(answer.events).items.map(({ item }) => (item.kind === 'text' ? item.text : item.kind)),
+      ['one'],
+    );
   });
 
   it('are undecodable, failed or truncated, never a success, where something is missing', () => {
