@@ -107,6 +107,7 @@ for (const [name, answer] of [
   ['too few vectors', '{"data":[]}'],
   ['no vector', '{"data":[{"index":0,"embedding":null}]}'],
   ['words in a vector', '{"data":[{"index":0,"embedding":["a"]}]}'],
+  ['a number that is none', '{"data":[{"index":0,"embedding":[1e999]}]}'],
   ['half a float', '{"data":[{"index":0,"embedding":"AAAA"}]}'],
   ['an error in a 200', '{"error":{"message":"no","code":500}}'],
   ['no JSON', '<html>'],

@@ -19,7 +19,10 @@ export const FAULTS: Readonly<Record<string, Row>> = {
   F5: { about: 'half-close, an answer before the body was read' },
   F6: { about: 'garbage: HTML, JSON for a stream and a stream for JSON, wrong types, BOM, CR, one byte a packet' },
   F7: { about: 'an event or a body without end' },
-  F8: { about: 'compressed unasked, under a wrong name', reason: 'refused and never inflated, so that there is no bomb' },
+  F8: {
+    about: 'compressed unasked, under a wrong name',
+    reason: 'answers are refused and never inflated, words of an error up to 256 KiB, so that there is no bomb',
+  },
   F9: { about: 'the zoo of statuses, odd Retry-After, 1xx' },
   F10: { about: 'error texts with keys, URLs, addresses, markup, a megabyte' },
   F11: { about: 'illegal lifecycles: terminals twice, data behind them, frames dropped, repeated, swapped' },

@@ -79,7 +79,7 @@ function inFormat(vector: JsonValue | undefined, format: EncodingFormat): string
 }
 
 function isVector(value: JsonValue | undefined): value is readonly number[] & JsonArray {
-  return Array.isArray(value) && value.length > 0 && value.every((entry) => typeof entry === 'number');
+  return Array.isArray(value) && value.length > 0 && value.every(Number.isFinite);
 }
 
 function noVector(): GatewayError {

@@ -1,10 +1,12 @@
 /** Responses over WebSocket through real sockets: who may open one, what a turn is, what ends it. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
 import { startSimulator } from '../../../src/http/simulator/simulator.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
+import { fakeUpstream, sayMessages } from '../../support/fake-upstream.ts';
 import { eventually, KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 import { connect, type ServerEvent, socketClient } from './socket-client.ts';
 
@@ -616,4 +618,26 @@ test('F17: a reader that takes nothing stops the upstream and is let go after th
   await eventually(() => simulator.requests.at(-1)?.state === 'left', 'the upstream is let go');
   client.ws.resume();
   assert.equal((await client.closed).code, 1006);
+});
+
+test('F17: a reader of one large message gets it, however long it takes', async (t) => {
+  const upstream = await fakeUpstream(sayMessages('x'.repeat(6_000_000)));
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [{ id: 'large', type: 'messages', base_url: upstream.url, api_key: 'k', models: ['messages'] }],
+    models: { messages: PRICE },
+    timeouts: { write_stall_ms: 2000 },
+  });
+  const ws = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  // One packet every few milliseconds.
+  ws.on('upgrade', ({ socket }) =>
+    socket.on('data', () => {
+      socket.pause();
+      setTimeout(() => socket.resume(), 6);
+    }),
+  );
+  const client = socketClient(ws);
+  await once(ws, 'open');
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  ws.terminate();
 });
