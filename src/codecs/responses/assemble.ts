@@ -190,7 +190,10 @@ export class Assembler {
     }
   }
 
-  #finishMessage(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
+  #finishMessage(slot: Slot, finished: JsonObject, status: ItemStatus, events: Events): void {
+    const id = wordOf(slot.item, 'id');
+    // The id that was announced, where ids rotate (known failure R19).
+    const item = id === undefined ? finished : { ...finished, id };
     const parts = listOf(item, 'content', 'message');
     for (const [contentIndex, part] of parts.entries()) {
       const open = slot.parts[contentIndex];

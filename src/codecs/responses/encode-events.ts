@@ -104,7 +104,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     for (const event of events) {
       switch (event.type) {
         case 'response.start':
-          this.#begin();
+          this.#begin(event.createdAt);
           break;
         case 'usage.report':
           this.#usage = mergeUsage(this.#usage, event.usage);
@@ -120,9 +120,9 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
   }
 
-  #begin(): void {
+  #begin(createdAt?: number): void {
     if (this.#response !== undefined) return;
-    this.#response = emptyResponse(this.#context);
+    this.#response = emptyResponse(this.#context, createdAt);
     this.#emit('response.created', { response: this.#response });
     this.#emit('response.in_progress', { response: this.#response });
   }

@@ -10,16 +10,17 @@ import type { ResponseContext } from '../codec.ts';
 
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
 
-/** The response as it stands before anything was said. */
-export function emptyResponse(context: ResponseContext): JsonObject {
-  const { request } = context;
+/** The response as it stands before anything was said. `createdAt` is the upstream's, and shown where that speaks this dialect. */
+export function emptyResponse(context: ResponseContext, createdAt?: number): JsonObject {
+  const { owner, request } = context;
+  const isOurs = createdAt === undefined || owner.channelType !== 'responses';
   const asked = request.dialect === 'responses' ? request.json : {};
   const text = isObject(asked['text']) ? asked['text'] : {};
   const reasoning = isObject(asked['reasoning']) ? asked['reasoning'] : {};
   return {
     id: context.responseId,
     object: 'response',
-    created_at: context.createdAt,
+    created_at: isOurs ? context.createdAt : createdAt,
     status: 'in_progress',
     background: false,
     completed_at: null,

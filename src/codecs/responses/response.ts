@@ -86,6 +86,6 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   }
   writer.finish();
   return JSON.stringify(
-    finishedResponse(context, emptyResponse(context), finishedItems(writer.told), whole.usage, whole.outcome),
+    finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.told), whole.usage, whole.outcome),
   );
 }

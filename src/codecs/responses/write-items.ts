@@ -1,7 +1,8 @@
 /**
  * Canonical events as the dialect's own item events. Indices and ids are made here, in the order in which items first say
  * something: an item without anything to say is left out and takes no index. Neighbouring texts and refusals of one phase
- * share a message.
+ * share a message. Only items of this very dialect keep the ids that they came with (a whole answer to a client that streams, and the
+ * reverse): their upstream may know them by no other.
  *
  * An opaque value that belongs to a text, a call or an image (a gemini signature) has no place on those items. It follows in
  * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
@@ -140,8 +141,10 @@ export class ItemWriter {
     }
   }
 
-  #add(type: KnownItemType, members: JsonObject): ToldItem {
-    return this.#announce({ id: this.#context.mint(ID_PREFIX[type]), type, ...members });
+  #add(type: KnownItemType, members: JsonObject, given?: string): ToldItem {
+    const isOurs = this.#context.owner.channelType !== 'responses' || this.told.some(({ id }) => id === given);
+    const id = isOurs || given === undefined ? this.#context.mint(ID_PREFIX[type]) : given;
+    return this.#announce({ id, type, ...members });
   }
 
   #announce(announced: JsonObject): ToldItem {
@@ -168,7 +171,7 @@ export class ItemWriter {
     if (this.#run === undefined || this.#run.phase !== phase) {
       this.#endRun();
       const members = { status: 'in_progress', role: 'assistant', content: [], ...(phase === undefined ? {} : { phase }) };
-      this.#run = { item: this.#add('message', members), phase, open: 0, status: 'completed' };
+      this.#run = { item: this.#add('message', members, idOf(handle)), phase, open: 0, status: 'completed' };
     }
     this.#run.open += 1;
     handle.item = this.#run.item;
@@ -213,7 +216,7 @@ export class ItemWriter {
   #openReasoning(handle: Handle): ToldItem {
     if (handle.item === undefined) {
       this.#endRun();
-      handle.item = this.#add('reasoning', { summary: [] });
+      handle.item = this.#add('reasoning', { summary: [] }, idOf(handle));
     }
     return handle.item;
   }
@@ -253,8 +256,8 @@ export class ItemWriter {
     const identity = { call_id: head.callId, name, ...(namespace === undefined ? {} : { namespace }) };
     handle.item =
       head.flavour === 'custom'
-        ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity })
-        : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity });
+        ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id)
+        : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id);
   }
 
   #sayInput(handle: Handle, text: string): void {
@@ -273,7 +276,7 @@ export class ItemWriter {
   #writeImage(whole: MediaItem): void {
     checkRepresentable(whole);
     this.#endRun();
-    const item = this.#add('image_generation_call', { status: 'in_progress' });
+    const item = this.#add('image_generation_call', { status: 'in_progress' }, whole.id);
     sayImageProgress(item, this.#emit);
     this.#finishAs(item, finishedImage(item, whole.media));
     if (whole.opaque !== undefined) this.#carry(whole.opaque, item.id);
@@ -296,4 +299,8 @@ export class ItemWriter {
     item.sealed = this.#context.seal(itemId === undefined ? opaque : { ...opaque, itemId });
     closeItem(item, 'completed', this.#ending);
   }
+}
+
+function idOf({ head }: Handle): string | undefined {
+  return 'id' in head ? head.id : undefined;
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { decodeContext, objectFrom, refusalOf, responseContext } from './support.ts';
+import { decodeContext, encodeAll, objectFrom, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
 
 const decodeBody = (text: string) => responsesUpstream.decodeResponse(text, decodeContext());
 const OUTPUT =
@@ -74,6 +74,27 @@ test('encodeResponse: a failure keeps partial output, usage and a sanitised erro
     assert.ok(JSON.stringify(body['output']).includes('"Hi"'));
     assert.ok(JSON.stringify(body['usage']).includes('"input_tokens":1'));
   }
+});
+
+test('a whole answer of the same dialect that is said as a stream, and the reverse, keeps the ids of its items and its time', () => {
+  const output = `[{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm"}]},${OUTPUT.slice(1, -1)},{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"}]`;
+  const { events } = decodeBody(`{"id":"r","created_at":5,"status":"completed","output":${output}}`);
+  const bodies = [
+    objectFrom(responsesClient.encodeResponse(fold(events), undefined, responseContext())),
+    terminalOf(encodeAll([{ events }])),
+  ];
+  for (const body of bodies) {
+    assert.equal(body['created_at'], 5);
+    assert.ok(Array.isArray(body['output']));
+    assert.deepEqual(
+      body['output'].map((item) => item['id']),
+      ['rs_1', 'msg_1', 'fc_1'],
+    );
+  }
+  const elsewhere = { ...responseContext(), owner: { ...OWNER, channelType: 'chat_completion' as const } };
+  const body = objectFrom(responsesClient.encodeResponse(fold(events), undefined, elsewhere));
+  assert.equal(body['created_at'], elsewhere.createdAt);
+  assert.ok(!/"(rs_1|msg_1|fc_1)"/.test(JSON.stringify(body)), 'ids of another dialect are made anew');
 });
 
 test('encodeError: the shape of the protocol, the type by status', () => {
