@@ -14,7 +14,7 @@ import { ConfigError } from './http/config/config-error.ts';
 import { type LoadOptions, loadConfig } from './http/config/source.ts';
 import { ACCOUNTS_USAGE, accounts } from './http/verbs/accounts.ts';
 import { channels } from './http/verbs/channels.ts';
-import { check } from './http/verbs/check.ts';
+import { checkVerb } from './http/verbs/check.ts';
 import { KEYS_USAGE, keys } from './http/verbs/keys.ts';
 import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
@@ -45,7 +45,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   ledger,
   logs,
   videos,
-  check,
+  check: checkVerb(codecs.textTypes),
   channels,
   store: storeVerb({
     exists: (place) => isDatabaseUrl(place) || existsSync(place),

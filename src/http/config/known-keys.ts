@@ -59,7 +59,7 @@ function withIndices(path: readonly string[], place: readonly string[]): string 
 }
 
 /** The one that needs the fewest letters changed: at most a third of them. */
-function nearest(key: string, known: ReadonlySet<string>): string | undefined {
+export function nearest(key: string, known: ReadonlySet<string>): string | undefined {
   let found: { readonly name: string; readonly distance: number } | undefined;
   for (const name of known) {
     const distance = lettersChanged(key.toLowerCase(), name);

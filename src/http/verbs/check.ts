@@ -1,23 +1,34 @@
-/** `mizu check`: reads the configuration as `serve` would, and says what it found. Shows no secret. */
-import type { Config } from '../config/config.ts';
-import { ConfigError } from '../config/config-error.ts';
+/**
+ * `mizu check`: reads the configuration as `serve` would, and says what it found. Shows no secret. What is valid and yet cannot be meant
+ * (a model that nobody can serve, a price that nothing counts) is a note.
+ */
+import type { ChannelType } from '../../codecs/canonical/dialect.ts';
+import { EMBEDDING_TYPES } from '../../codecs/embeddings/index.ts';
+import { IMAGE_UPSTREAMS } from '../../codecs/images/index.ts';
+import { PIECE_CLASSES, type Rates, type RateTable, type TierRates, TOKEN_CLASSES } from '../../store/prices.ts';
+import type { Channel, Config, Model } from '../config/config.ts';
+import { ConfigError, joinPath } from '../config/config-error.ts';
+import { nearest } from '../config/known-keys.ts';
+import { routeOf } from '../videos/video-channel.ts';
 import { report, takes, type Verb, type VerbContext } from './verb.ts';
 
-export const check: Verb = async (context) => {
-  takes(context, 'check', 0);
-  const config = readConfig(context);
-  if (config === undefined) return 1;
-  const unpriced = [...config.models.values()].filter(({ rates }) => rates === undefined).map(({ name }) => name);
-  const unserved = [...config.models.keys()].filter((name) => !config.channels.some(({ models }) => models.has(name)));
-  const notes = [
-    ...unpriced.map((name) => `model ${name} has no price: it is not offered`),
-    ...unserved.map((name) => `model ${name} is served by no channel`),
-  ];
-  const channels = config.channels.map(({ id, type, origin, models }) => ({ id, type, origin, models: [...models.keys()] }));
-  const head = `the configuration is valid: ${channels.length} channels, ${config.models.size} models`;
-  report(context, { valid: true, channels, models: [...config.models.keys()], notes }, [head, ...notes].join('\n'));
-  return 0;
-};
+export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
+  return async (context) => {
+    takes(context, 'check', 0);
+    const config = readConfig(context);
+    if (config === undefined) return 1;
+    const models = [...config.models.values()];
+    const notes = [
+      ...models.filter(({ rates }) => rates === undefined).map(({ name }) => `model ${name} has no price: it is not offered`),
+      ...models.flatMap((model) => unserved(config, model, textTypes)),
+      ...models.flatMap(({ name, rates }) => (rates === undefined ? [] : doubtful(rates, joinPath(['models', name, 'price'])))),
+    ];
+    const channels = config.channels.map(({ id, type, origin, models: own }) => ({ id, type, origin, models: [...own.keys()] }));
+    const head = `the configuration is valid: ${channels.length} channels, ${models.length} models`;
+    report(context, { valid: true, channels, models: [...config.models.keys()], notes }, [head, ...notes].join('\n'));
+    return 0;
+  };
+}
 
 /** Undefined when it is wrong and the report says so; without `--json` the words of the error are the report. */
 function readConfig(context: VerbContext): Config | undefined {
@@ -28,4 +39,33 @@ function readConfig(context: VerbContext): Config | undefined {
     report(context, { valid: false, problems: thrown.problems }, thrown.message);
     return undefined;
   }
+}
+
+function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<ChannelType>): string[] {
+  const channels = config.channels.filter(({ models }) => models.has(name));
+  if (channels.length === 0) return [`model ${name} is served by no channel`];
+  const can = {
+    text: ({ type }: Channel) => textTypes.has(type),
+    embedding: ({ type }: Channel) => EMBEDDING_TYPES.has(type),
+    image: ({ type, image }: Channel) => IMAGE_UPSTREAMS.has(type) && (!textTypes.has(type) || image.generationTool),
+    video: (channel: Channel) => routeOf(channel, name) !== undefined,
+  }[kind];
+  return channels.some(can) ? [] : [`model ${name} is served by no channel that can answer a model of kind ${kind}`];
+}
+
+const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);
+
+/** Every key that is no class of price is the meter of a tool: one that is nearly a class was meant to be it. */
+function doubtful(rates: Rates, at: string): string[] {
+  const inTable = ({ meters }: RateTable, place: string): string[] =>
+    [...meters.keys()].flatMap((meter) => {
+      const meant = nearest(meter, CLASSES);
+      return meant === undefined ? [] : [`${place}.${meter} is the price of a tool; did you mean ${meant}?`];
+    });
+  const inTier = (tier: TierRates, place: string): string[] => [
+    ...inTable(tier, place),
+    ...(tier.longContext === undefined ? [] : inTable(tier.longContext, `${place}.long_context`)),
+  ];
+  const tiers = [...rates.serviceTiers].flatMap(([name, tier]) => inTier(tier, `${at}.service_tiers.${name}`));
+  return [...inTier(rates, at), ...tiers];
 }
