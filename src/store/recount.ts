@@ -12,17 +12,7 @@ import {
   journalHash,
   type Verification,
 } from './ledger.ts';
-import type { VideoState, VideoTask } from './videos.ts';
-
-const HOLD_OF_TASK: Record<VideoState, HoldState> = {
-  queued: 'held',
-  submitting: 'held',
-  running: 'held',
-  unknown: 'held',
-  succeeded: 'settled',
-  failed: 'refunded',
-  cancelled: 'refunded',
-};
+import { HOLD_OF_TASK, type VideoTask } from './videos.ts';
 
 interface HoldSum {
   state: HoldState;

@@ -2,7 +2,7 @@
  * Video tasks: long, expensive, asynchronous work that is never lost and charged once. This file decides which event may
  * follow which, and what each does to the hold. Knows no upstream, no wire shape and no poll interval.
  */
-import type { HoldEvent } from './ledger.ts';
+import type { HoldEvent, HoldState } from './ledger.ts';
 import type { Principal } from './keys.ts';
 import type { Invalid, Result } from './result.ts';
 import { type From, illegal as no, type Transitions } from './transitions.ts';
@@ -56,6 +56,17 @@ export const VIDEO_HOLD = {
   fail: 'refund',
   lose: 'keep',
 } as const satisfies Record<VideoEvent, HoldEvent | null>;
+
+/** Where that leaves the hold of a task in each state. */
+export const HOLD_OF_TASK = {
+  queued: 'held',
+  submitting: 'held',
+  running: 'held',
+  unknown: 'held',
+  succeeded: 'settled',
+  failed: 'refunded',
+  cancelled: 'refunded',
+} as const satisfies Record<VideoState, HoldState>;
 
 interface TaskCore {
   readonly id: string;

@@ -166,7 +166,8 @@ class Pump<In, Out> {
     } catch (broken) {
       const { lastWords } = this.#options;
       if (lastWords !== undefined && this.#writer.gone() === undefined) {
-        this.#writer.write([...words, ...lastWords])?.catch(() => broken);
+        // The connection is cut next: a reader that went before it had these words is told nothing more.
+        this.#writer.write([...words, ...lastWords])?.catch(() => undefined);
       }
       throw broken;
     }

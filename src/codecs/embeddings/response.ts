@@ -2,9 +2,10 @@
  * An upstream's list of vectors as the client asked for it: the upstream's own text with the logical model, each vector at the place of
  * its input and in the asked-for encoding. What is so already is not touched.
  */
-import { GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonArray, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
+import { readJsonAnswer } from '../json-answer.ts';
 import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
@@ -52,17 +53,7 @@ function inOrder(body: string, places: readonly JsonValue[]): string {
 }
 
 function readBody(text: string): JsonObject {
-  let json: JsonValue;
-  try {
-    json = parseJson(text);
-  } catch (cause) {
-    throw new GatewayError('upstream_error', 'The upstream did not answer with JSON.', {
-      reason: 'undecodable',
-      upstream: { text: text.slice(0, 4096) },
-      cause,
-    });
-  }
-  if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream did not answer with a JSON object.');
+  const json = readJsonAnswer(text);
   if (json['error'] === undefined || json['error'] === null) return json;
   const members = readErrorMembers(json);
   throw refusal(statusOfMembers(members), members, { reason: 'error_event', text: text.slice(0, 4096) });

@@ -4,6 +4,7 @@
  */
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { readJsonAnswer } from '../json-answer.ts';
 import { decodeJsonError } from '../json-refusal.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { type FormEntry, formContentType, writeForm } from '../multipart-writer.ts';
@@ -72,7 +73,7 @@ function fileOf(image: InlineImage, stem: string): FormEntry[1] {
 
 /** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */
 export function decodeNative(text: string): ImageAnswer {
-  const json = readObject(text);
+  const json = readJsonAnswer(text);
   const said = saidError(json, text);
   if (said !== undefined) throw said;
   const data = json['data'];
@@ -100,21 +101,4 @@ function readImage(entry: JsonValue, facts: JsonObject): MadeImage {
     facts,
     beside,
   };
-}
-
-/** A whole body as an object. Throws an upstream fault for anything else. */
-export function readObject(text: string): JsonObject {
-  let json: JsonValue;
-  try {
-    json = parseJson(text);
-  } catch (cause) {
-    throw new GatewayError('upstream_error', 'The upstream did not answer with JSON.', {
-      reason: 'undecodable',
-      upstream: { text: text.slice(0, 4096) },
-      cause,
-    });
-  }
-  if (!isObject(json))
-    throw upstreamFault('undecodable', 'The upstream did not answer with a JSON object.', { text: text.slice(0, 4096) });
-  return json;
 }

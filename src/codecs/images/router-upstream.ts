@@ -10,7 +10,7 @@ import { checkedData, type ImageAnswer } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
-import { readObject } from './native-upstream.ts';
+import { readJsonAnswer } from '../json-answer.ts';
 import { type ImageRequest, isInline } from './request.ts';
 import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
 import { routerUsage } from './usage.ts';
@@ -86,7 +86,7 @@ function reference(image: ImageRequest['images'][number], hold: (content: readon
 
 /** `{created, data: [{b64_json, media_type?}], usage: {prompt_tokens, completion_tokens, …}}`; `created` may be 0. */
 function decodeWhole(text: string): ImageAnswer {
-  const json = readObject(text);
+  const json = readJsonAnswer(text);
   const said = saidError(json, text);
   if (said !== undefined) throw said;
   const { created, data, usage, object: _object, ...facts } = json;

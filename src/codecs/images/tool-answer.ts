@@ -6,7 +6,7 @@ import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
 import { readEvent } from './native-events.ts';
-import { readObject } from './native-upstream.ts';
+import { readJsonAnswer } from '../json-answer.ts';
 import { responsesUsage } from './usage.ts';
 
 const FACTS = ['background', 'model', 'output_format', 'quality', 'size'] as const;
@@ -20,7 +20,7 @@ const TERMINALS: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeToolAnswer(text: string): ImageAnswer {
-  return readResponse(readObject(text), [], text);
+  return readResponse(readJsonAnswer(text), [], text);
 }
 
 /** Items are taken as they finish; the terminal repeats them, and each picture counts once. */

@@ -121,9 +121,11 @@ class AttemptLoop<Answer> {
         if ('taken' in outcome) return outcome.taken;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
+      // Before the budget is asked: a repeat that is never sent must not be paid from it.
+      if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
       waiting.push(...failed.filter(({ invited, channel }) => invited || this.#mayRepeat(channel)));
       const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
-      if (soonest === undefined || this.#attempts.length >= plan.maxAttempts) throw this.#final();
+      if (soonest === undefined) throw this.#final();
       const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, 4);
       const { clock } = this.#dispatcher;
       await this.#sleep(Math.max(0, soonest.readyAt - clock.monotonic()) + jitter);

@@ -2,17 +2,7 @@
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { lastFrameLink } from '../../codecs/videos/answers.ts';
 import { formatUsd } from '../../store/money.ts';
-import type { VideoTask, VideoTaskIn } from '../../store/videos.ts';
-
-const BILLING: Readonly<Record<VideoTask['state'], 'held' | 'settled' | 'refunded'>> = {
-  queued: 'held',
-  submitting: 'held',
-  running: 'held',
-  unknown: 'held',
-  succeeded: 'settled',
-  failed: 'refunded',
-  cancelled: 'refunded',
-};
+import { HOLD_OF_TASK, type VideoTask, type VideoTaskIn } from '../../store/videos.ts';
 
 interface Output {
   readonly url: string;
@@ -33,7 +23,7 @@ export interface TaskView {
 }
 
 export function taskView(task: VideoTask): TaskView {
-  const billing = BILLING[task.state];
+  const billing = HOLD_OF_TASK[task.state];
   return {
     id: task.id,
     object: 'video',
