@@ -157,12 +157,18 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
 
 /** Reasoning must be followed by what it led to (known failure R23): one that is not goes. */
 function dropDangling(input: readonly JsonObject[]): JsonObject[] {
-  return input.filter((item, index) => {
-    if (item['type'] !== 'reasoning') return true;
-    const next = input.slice(index + 1).find((later) => later['type'] !== 'reasoning');
-    if (next === undefined) return false;
-    return next['role'] === 'assistant' || next['type'] === 'function_call' || next['type'] === 'custom_tool_call';
-  });
+  const kept: JsonObject[] = [];
+  let leads = false;
+  for (const item of input.toReversed()) {
+    if (item['type'] !== 'reasoning') leads = isLedTo(item);
+    else if (!leads) continue;
+    kept.push(item);
+  }
+  return kept.reverse();
+}
+
+function isLedTo(item: JsonObject): boolean {
+  return item['role'] === 'assistant' || item['type'] === 'function_call' || item['type'] === 'custom_tool_call';
 }
 
 /** An image in an assistant turn: input messages of the assistant take none, so the user shows it, with a label. */
