@@ -2,18 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
-import { casesOf, decodeAll, encodeAll, framesOf, open } from './support.ts';
-
-const CREATED =
-  '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';
-
-/** What the client read, with the gateway's own words by short names. */
-function readable(data: string): string {
-  return data
-    .replaceAll(`"resp_mizu_${'0'.repeat(32)}"`, '"R"')
-    .replaceAll('"logical-model"', '"M"')
-    .replaceAll(/"(mz2\.[^"]*)"/g, (_, sealed: string) => `"sealed ${open(sealed)?.value}"`);
-}
+import { casesOf, CREATED, decodeAll, encodeAll, framesOf, readable } from './support.ts';
 
 for (const { title, block } of casesOf(readFileSync(new URL('./encode-native.cases.md', import.meta.url), 'utf8'))) {
   test(`encodeEvents, same dialect: ${title}`, () => {

@@ -4,19 +4,9 @@ import { test } from 'node:test';
 import { upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
-import { casesOf, decodeAll, encodeAll, eventsOnly, framesOf, open, responseContext } from './support.ts';
+import { casesOf, CREATED, decodeAll, encodeAll, eventsOnly, framesOf, readable, responseContext } from './support.ts';
 
-const CREATED =
-  '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';
 const READ = CREATED.replace('"r"', '"R"').replace('"m"', '"M"');
-
-/** What the client read, with the gateway's own words by short names. */
-function readable(data: string): string {
-  return data
-    .replaceAll(`"resp_mizu_${'0'.repeat(32)}"`, '"R"')
-    .replaceAll('"logical-model"', '"M"')
-    .replaceAll(/"(mz2\.[^"]*)"/g, (_, sealed: string) => `"sealed ${open(sealed)?.value}"`);
-}
 
 for (const { title, block } of casesOf(readFileSync(new URL('./places.cases.md', import.meta.url), 'utf8'))) {
   const upstream = framesOf(...block('upstream').map((line) => (line === '…' ? CREATED : line)));

@@ -128,3 +128,15 @@ export function casesOf(text: string): { readonly title: string; readonly block:
       block: (name) => new RegExp(`\`\`\`${name}\\n([\\s\\S]*?)\\n\`\`\``).exec(section)?.[1]?.split('\n') ?? [],
     }));
 }
+
+/** How the streams of the case documents begin, where they write `…`. */
+export const CREATED =
+  '{"type":"response.created","sequence_number":0,"response":{"id":"r","model":"m","status":"in_progress","output":[]}}';
+
+/** What the client read, with the gateway's own words by short names. */
+export function readable(data: string): string {
+  return data
+    .replaceAll(`"resp_mizu_${'0'.repeat(32)}"`, '"R"')
+    .replaceAll('"logical-model"', '"M"')
+    .replaceAll(/"(mz2\.[^"]*)"/g, (_, sealed: string) => `"sealed ${open(sealed)?.value}"`);
+}
