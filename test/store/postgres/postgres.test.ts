@@ -226,6 +226,8 @@ onPostgres(({ place }) => {
     for (const run of operations) {
       for (let at = 1; at <= 8; at += 1) {
         n += 1;
+        // The last kill ended the watcher's line too, and nothing new is let in until that stands again.
+        await until(() => store.health().healthy);
         Object.assign(killer, { at, seen: 0 });
         await run();
         await killing;
