@@ -107,12 +107,23 @@ type Options = ReturnType<typeof readArguments>['values'];
 
 const mint = createMint(systemClock.now, randomBytes);
 
+/** Where a command's words go: whole lines, without their ends. */
+export interface Terminal {
+  out(text: string): void;
+  err(text: string): void;
+}
+
+const standard: Terminal = {
+  out: (text) => void process.stdout.write(`${text}\n`),
+  err: (text) => void process.stderr.write(`${text}\n`),
+};
+
 /** Resolves with the exit code. Never rejects: what went wrong is told on standard error. */
-export async function run(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, terminal = standard): Promise<number> {
   try {
-    return await runCommand(argv, env);
+    return await runCommand(argv, env, terminal.out);
   } catch (error) {
-    process.stderr.write(`mizu: ${wordsOf(error)}\n`);
+    terminal.err(`mizu: ${wordsOf(error)}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
@@ -126,7 +137,7 @@ function wordsOf(error: unknown): string {
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
-async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, print: Terminal['out']): Promise<number> {
   const { positionals, values } = readArguments(argv);
   const [name, ...args] = positionals;
   if (name === undefined || values.help === true) {
@@ -168,12 +179,19 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv): Prom
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
-  return await runVerb(verb, args, values, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+  return await runVerb(verb, args, values, print, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
 }
 
-async function runVerb(verb: Verb, args: readonly string[], options: Options, config: () => Config): Promise<number> {
+async function runVerb(
+  verb: Verb,
+  args: readonly string[],
+  options: Options,
+  print: Terminal['out'],
+  config: () => Config,
+): Promise<number> {
   const abort = new AbortController();
-  process.once('SIGINT', () => abort.abort());
+  const interrupt = (): void => abort.abort();
+  process.once('SIGINT', interrupt);
   let opened: Store | undefined;
   try {
     return await verb({
@@ -193,6 +211,7 @@ async function runVerb(verb: Verb, args: readonly string[], options: Options, co
     });
   } finally {
     await opened?.close();
+    process.off('SIGINT', interrupt);
   }
 }
 
@@ -268,8 +287,4 @@ function readNamedFile(path: string): string {
   } catch (error) {
     throw new RefusedError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`);
   }
-}
-
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
 }

@@ -1,8 +1,8 @@
-/** The command line as a process: the demonstration, an operator's day, and how it ends. */
+/** The command line as a process: the demonstration, how it ends, and what it prints where. An operator's day: command-line.test.ts. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -84,55 +84,11 @@ test('without a file it opens no gateway to a network', () => {
   assert.match(err, /--demo/);
 });
 
-test('an operator’s day: check, account, key, list, disable, balance, verify', () => {
-  const path = join(folder, 'gateway.json');
-  writeFileSync(
-    path,
-    JSON.stringify({
-      store: { path: './data' },
-      channels: [{ id: 'a', type: 'messages', base_url: 'http://127.0.0.1:1', api_key: `\${UP}`, models: ['m'] }],
-      models: { m: { price: { input: '1', output: '2' } } },
-    }),
-  );
-  const mizu = (...args: string[]) => run([...args, '--config', path], { UP: 'sk-canary' });
-  const checked = mizu('check');
-  assert.equal(checked.code, 0, checked.err);
-  assert.doesNotMatch(checked.out, /canary/);
-  assert.equal(run(['check', '--config', path]).code, 1, 'the variable is missing');
-  const wrong = run(['check', '--json', '--config', path]);
-  assert.equal(wrong.code, 1);
-  const { valid, problems }: { valid: boolean; problems: { path: string }[] } = JSON.parse(wrong.out);
-  assert.equal(valid, false);
-  assert.deepEqual(
-    problems.map(({ path: where }) => where),
-    ['channels[0].api_key'],
-  );
-  assert.equal(mizu('accounts', 'create', 'ada', '--credit', '13.50').code, 0);
-  assert.match(mizu('accounts', 'credit', 'ada', '-1', '--note', 'one too much').out, /balance \$12\.50/);
-  const refused = mizu('accounts', 'create', 'eve', '--credit', '-1');
-  assert.deepEqual([refused.code, refused.err], [2, 'mizu: --credit must not be negative\n']);
-  const made = mizu('keys', 'create', '--account', 'ada', '--name', 'laptop', '--limit-daily', '1');
-  assert.match(made.out, /^sk-mizu-[A-Za-z0-9_-]{43}\n$/);
-  const listed: { id: string; digest?: string; disabled: boolean }[] = JSON.parse(mizu('keys', 'list', '--json').out);
-  const [key] = listed;
-  assert.ok(key);
-  assert.equal(key.digest, undefined);
-  assert.equal(mizu('keys', 'disable', key.id).code, 0);
-  assert.match(mizu('balance').out, /ada +12\.50/);
-  assert.match(mizu('ledger', 'verify').out, /no difference/);
-  assert.equal(mizu('keys', 'create', '--account', 'nobody').code, 1);
-  assert.equal(mizu('accounts', 'create', 'ada').code, 1);
-  assert.equal(mizu('nonsense').code, 2);
-  assert.equal(mizu('channels', 'test').code, 1);
-  assert.match(mizu('logs').out, /^$/);
-  const unknown = mizu('logs', '--request', 'req_nobody');
-  assert.deepEqual([unknown.code, unknown.err], [1, 'mizu: there is no request req_nobody\n']);
-  for (const [words, reason] of [
-    [['serve', '--limit', '5'], 'serve has no option --limit'],
-    [['logs', 'req_1'], 'logs: one word too many: "req_1"'],
-    [['videos', '--limit-total', '5'], 'videos list has no option --limit-total'],
-  ] as const) {
-    const { code, err } = mizu(...words);
-    assert.deepEqual([code, err], [2, `mizu: ${reason}\n`]);
-  }
+test('a verb prints to standard output, what went wrong to standard error, and exits with its code', () => {
+  const missing = run(['check', '--config', 'nowhere.json']);
+  assert.deepEqual([missing.code, missing.out], [1, ''], missing.err);
+  assert.match(missing.err, /nowhere\.json/);
+  const help = run(['--help']);
+  assert.deepEqual([help.code, help.err], [0, '']);
+  assert.match(help.out, /^usage: mizu VERB/);
 });

@@ -7,6 +7,7 @@ import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
+import { skipped } from './engines.ts';
 
 const ROOT = '/usr/lib/postgresql';
 
@@ -34,7 +35,7 @@ function unprivileged(): { readonly uid: number; readonly gid: number } | undefi
 
 /** Why tests on PostgreSQL must be skipped, or false. */
 export const noPostgres: string | false =
-  binaries() === undefined ? `no PostgreSQL server in ${ROOT}: install the package postgresql` : false;
+  skipped('postgres') || (binaries() === undefined ? `no PostgreSQL server in ${ROOT}: install the package postgresql` : false);
 
 export interface Server {
   /** The folder of its socket. */

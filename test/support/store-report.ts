@@ -5,11 +5,10 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { run } from 'node:test';
+import { ENGINES, type EngineName } from './engines.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const RELIABILITY = new URL('docs/reliability.md', ROOT);
-export const ENGINES = ['lmdb', 'postgres'] as const;
-type Engine = (typeof ENGINES)[number];
 type Outcome = 'holds' | 'FAILS' | 'skipped';
 
 const OPEN = '<!-- generated: stores -->';
@@ -23,8 +22,8 @@ export function contractFiles(): string[] {
 }
 
 /** What each test of one file came to, by its title. */
-export async function outcomesOf(file: string): Promise<Map<string, Map<Engine, Outcome>>> {
-  const found = new Map<string, Map<Engine, Outcome>>();
+export async function outcomesOf(file: string): Promise<Map<string, Map<EngineName, Outcome>>> {
+  const found = new Map<string, Map<EngineName, Outcome>>();
   let inside: { readonly title: string; readonly outcome: Outcome }[] = [];
   const seen = ({ name, nesting, skip }: { name: string; nesting: number; skip?: string | boolean }, outcome: Outcome): void => {
     if (nesting === 1) inside.push({ title: name, outcome: skip === undefined ? outcome : 'skipped' });
@@ -32,20 +31,20 @@ export async function outcomesOf(file: string): Promise<Map<string, Map<Engine, 
     // An engine's own event comes after those of its tests.
     const engine = ENGINES.find((one) => one === name);
     for (const each of engine === undefined ? [] : inside) {
-      const row = found.get(each.title) ?? new Map<Engine, Outcome>();
+      const row = found.get(each.title) ?? new Map<EngineName, Outcome>();
       if (engine !== undefined) row.set(engine, each.outcome);
       found.set(each.title, row);
     }
     inside = [];
   };
-  const stream = run({ files: [new URL(file, ROOT).pathname] });
+  const stream = run({ files: [new URL(file, ROOT).pathname], env: { ...process.env, MIZU_STORES: ENGINES.join(',') } });
   stream.on('test:pass', (event) => seen(event, 'holds'));
   stream.on('test:fail', (event) => seen(event, 'FAILS'));
   for await (const _event of stream);
   return found;
 }
 
-function printed(sections: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<Engine, Outcome>>>): string {
+function printed(sections: ReadonlyMap<string, ReadonlyMap<string, ReadonlyMap<EngineName, Outcome>>>): string {
   const lines = ['| promise | LMDB | PostgreSQL |', '|---|---|---|'];
   for (const [file, rows] of sections) {
     lines.push(`| **${basename(file, '.test.ts')}** | | |`);
@@ -69,7 +68,7 @@ export function titlesIn(text: string): string[] {
 }
 
 if (import.meta.main) {
-  const sections = new Map<string, Map<string, Map<Engine, Outcome>>>();
+  const sections = new Map<string, Map<string, Map<EngineName, Outcome>>>();
   for (const file of contractFiles()) sections.set(file, await outcomesOf(file));
   const text = readFileSync(RELIABILITY, 'utf8');
   const [before, rest] = text.split(OPEN);

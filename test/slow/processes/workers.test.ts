@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
-import { freePort, install, type Installation, type Serving, waitFor } from '../support/processes.ts';
+import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { freePort, install, type Installation, type Serving, waitFor } from '../../support/processes.ts';
 
 const simulator = await startSimulator();
 test.after(() => simulator.close());

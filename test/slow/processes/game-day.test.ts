@@ -16,8 +16,8 @@ import {
   startUpstreams,
   sumOf,
   timelineOf,
-} from '../support/game-day.ts';
-import { freePort, install, waitFor } from '../support/processes.ts';
+} from '../../support/game-day.ts';
+import { freePort, install, waitFor } from '../../support/processes.ts';
 
 /** Good answers of a Channel in a row after which it is well again: more than were in flight when it broke. */
 const ENOUGH = 2;

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { GatewayProcess } from '../../slow/crash/gateway-process.ts';
+import { GatewayProcess } from '../crash/gateway-process.ts';
 import { funded, openStore } from '../../store/support/store.ts';
 import { CLIENTS, PRICE } from '../../support/money-gateway.ts';
 

@@ -5,7 +5,7 @@ import { Agent, request } from 'undici';
 import { WebSocket } from 'ws';
 import { startSimulator } from '../../../src/http/simulator/simulator.ts';
 import { freePort, type Installation, install, type Serving, waitFor } from '../../support/processes.ts';
-import { socketClient } from '../websocket/socket-client.ts';
+import { socketClient } from '../../http/websocket/socket-client.ts';
 
 const WORKERS = 3;
 const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;

@@ -1,0 +1,78 @@
+/** The verbs as an operator types them, in this process: what they print, what they refuse, and their exit codes. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { run } from '../src/command-line.ts';
+
+async function command(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<{ code: number; out: string; err: string }> {
+  let [out, err] = ['', ''];
+  const code = await run(args, env, {
+    out: (text) => {
+      out += `${text}\n`;
+    },
+    err: (text) => {
+      err += `${text}\n`;
+    },
+  });
+  return { code, out, err };
+}
+
+test('an operator’s day: check, account, key, list, disable, balance, verify', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-day-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'gateway.json');
+  writeFileSync(
+    path,
+    JSON.stringify({
+      store: { path: join(folder, 'data') },
+      channels: [{ id: 'a', type: 'messages', base_url: 'http://127.0.0.1:1', api_key: `\${UP}`, models: ['m'] }],
+      models: { m: { price: { input: '1', output: '2' } } },
+    }),
+  );
+  const mizu = (...args: string[]) => command([...args, '--config', path], { UP: 'sk-canary' });
+  const checked = await mizu('check');
+  assert.equal(checked.code, 0, checked.err);
+  assert.doesNotMatch(checked.out, /canary/);
+  assert.equal((await command(['check', '--config', path])).code, 1, 'the variable is missing');
+  const wrong = await command(['check', '--json', '--config', path]);
+  assert.equal(wrong.code, 1);
+  const { valid, problems }: { valid: boolean; problems: { path: string }[] } = JSON.parse(wrong.out);
+  assert.equal(valid, false);
+  assert.deepEqual(
+    problems.map(({ path: where }) => where),
+    ['channels[0].api_key'],
+  );
+  assert.equal((await mizu('accounts', 'create', 'ada', '--credit', '13.50')).code, 0);
+  assert.match((await mizu('accounts', 'credit', 'ada', '-1', '--note', 'one too much')).out, /balance \$12\.50/);
+  const refused = await mizu('accounts', 'create', 'eve', '--credit', '-1');
+  assert.deepEqual([refused.code, refused.err], [2, 'mizu: --credit must not be negative\n']);
+  const made = await mizu('keys', 'create', '--account', 'ada', '--name', 'laptop', '--limit-daily', '1');
+  assert.match(made.out, /^sk-mizu-[A-Za-z0-9_-]{43}\n$/);
+  const listed: { id: string; digest?: string; disabled: boolean }[] = JSON.parse((await mizu('keys', 'list', '--json')).out);
+  const [key] = listed;
+  assert.ok(key);
+  assert.equal(key.digest, undefined);
+  assert.equal((await mizu('keys', 'disable', key.id)).code, 0);
+  assert.match((await mizu('balance')).out, /ada +12\.50/);
+  assert.match((await mizu('ledger', 'verify')).out, /no difference/);
+  assert.equal((await mizu('keys', 'create', '--account', 'nobody')).code, 1);
+  assert.equal((await mizu('accounts', 'create', 'ada')).code, 1);
+  assert.equal((await mizu('nonsense')).code, 2);
+  assert.equal((await mizu('channels', 'test')).code, 1);
+  assert.match((await mizu('logs')).out, /^$/);
+  const unknown = await mizu('logs', '--request', 'req_nobody');
+  assert.deepEqual([unknown.code, unknown.err], [1, 'mizu: there is no request req_nobody\n']);
+  for (const [words, reason] of [
+    [['serve', '--limit', '5'], 'serve has no option --limit'],
+    [['logs', 'req_1'], 'logs: one word too many: "req_1"'],
+    [['videos', '--limit-total', '5'], 'videos list has no option --limit-total'],
+  ] as const) {
+    const { code, err } = await mizu(...words);
+    assert.deepEqual([code, err], [2, `mizu: ${reason}\n`]);
+  }
+});
