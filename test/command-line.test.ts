@@ -4,23 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { run } from '../src/command-line.ts';
-
-async function command(
-  args: readonly string[],
-  env: Record<string, string> = {},
-): Promise<{ code: number; out: string; err: string }> {
-  let [out, err] = ['', ''];
-  const code = await run(args, env, {
-    out: (text) => {
-      out += `${text}\n`;
-    },
-    err: (text) => {
-      err += `${text}\n`;
-    },
-  });
-  return { code, out, err };
-}
+import { command } from './support/command.ts';
 
 test('an operator’s day: check, account, key, list, disable, balance, verify', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-day-'));

@@ -105,7 +105,7 @@ async function side(name: string, tasks: number): Promise<Side> {
       models: { film: { kind: 'video', price: { video: '0.000001' } } },
     }),
   );
-  const gateway = new GatewayProcess(config, join(folder, 'cache'));
+  const gateway = new GatewayProcess(config);
   return { gateway, url: await gateway.listening(), secret };
 }
 

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { command, type Finished } from './command.ts';
 
 const MAIN = resolve('src/main.ts');
 
@@ -14,6 +15,7 @@ export interface Installation extends AsyncDisposable {
   /** Of an account with credit; made by the verbs. */
   readonly key: string;
   configure(file: object | string): void;
+  /** A verb, on the installation's configuration. */
   run(...args: readonly string[]): Promise<Finished>;
   /** Resolves once it listens. `PORT` is any free one. */
   serve(...args: readonly string[]): Promise<Serving>;
@@ -26,12 +28,6 @@ export interface ServingPlace {
   readonly configPath?: string;
   /** What the program is run by: `ip netns exec NAME`. */
   readonly command?: readonly string[];
-}
-
-export interface Finished {
-  readonly code: number | null;
-  readonly out: string;
-  readonly err: string;
 }
 
 export interface Serving {
@@ -51,7 +47,10 @@ export async function install(file: object, env: Record<string, string> = {}): P
   const folder = mkdtempSync(join(tmpdir(), 'mizu-process-'));
   const configPath = join(folder, 'mizu.config.json');
   const configure = (content: object | string): void =>
-    writeFileSync(configPath, typeof content === 'string' ? content : JSON.stringify({ store: { path: './data' }, ...content }));
+    writeFileSync(
+      configPath,
+      typeof content === 'string' ? content : JSON.stringify({ store: { path: join(folder, 'data') }, ...content }),
+    );
   const environment = { PATH: process.env['PATH'] ?? '', PORT: '0', ...env };
   const start = (args: readonly string[], place: ServingPlace = {}): ChildProcess => {
     const [program = process.execPath, ...rest] = [
@@ -62,13 +61,7 @@ export async function install(file: object, env: Record<string, string> = {}): P
   };
   const serving = new Set<Serving>();
 
-  const run = async (...args: readonly string[]): Promise<Finished> => {
-    const child = start(args);
-    const out = collect(child.stdout);
-    const err = collect(child.stderr);
-    const [code] = await once(child, 'close');
-    return { code: typeof code === 'number' ? code : null, out: out(), err: err() };
-  };
+  const run = (...args: readonly string[]): Promise<Finished> => command([...args, '--config', configPath], environment);
 
   const serveAt = async (place: ServingPlace, ...args: readonly string[]): Promise<Serving> => {
     const child = start(['serve', ...args], place);

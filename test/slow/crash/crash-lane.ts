@@ -154,7 +154,7 @@ export class CrashLane {
   }
 
   #start(): GatewayProcess {
-    return new GatewayProcess(join(this.#folder, 'mizu.config.json'), join(this.#folder, 'cache'));
+    return new GatewayProcess(join(this.#folder, 'mizu.config.json'));
   }
 
   /** One life of the gateway, its end at a random point, and what the ledger then says. */

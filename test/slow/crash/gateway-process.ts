@@ -14,12 +14,12 @@ export class GatewayProcess {
   #errors = '';
 
   /** `wrapper` goes before the command: a tracer. */
-  constructor(config: string, cache: string, wrapper: readonly string[] = []) {
+  constructor(config: string, wrapper: readonly string[] = []) {
     this.#isTraced = wrapper.length > 0;
     const [command = process.execPath, ...args] = [...wrapper, process.execPath, MAIN, 'serve', '--config', config];
     this.#child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'pipe'],
-      env: { PATH: process.env['PATH'] ?? '', NODE_COMPILE_CACHE: cache },
+      env: { PATH: process.env['PATH'] ?? '' },
     });
     this.#child.stdout.setEncoding('utf8').on('data', (text: string) => {
       this.#said += text;

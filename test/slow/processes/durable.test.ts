@@ -63,7 +63,7 @@ test('the data of a video task is synced before its 202 is written', { skip, tim
     }),
   );
   const file = join(folder, 'gateway.trace');
-  const gateway = new GatewayProcess(config, join(folder, 'cache'), traced(file));
+  const gateway = new GatewayProcess(config, traced(file));
   t.after(() => gateway.kill());
   const response = await fetch(`${await gateway.listening()}/v1/videos`, {
     method: 'POST',

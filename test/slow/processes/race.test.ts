@@ -40,7 +40,7 @@ async function setting(t: TestContext): Promise<Setting> {
       models: { m: { price: PRICE } },
     }),
   );
-  const gateways = Array.from({ length: Number(PROCESSES) }, () => new GatewayProcess(config, join(folder, 'cache')));
+  const gateways = Array.from({ length: Number(PROCESSES) }, () => new GatewayProcess(config));
   t.after(() => Promise.all(gateways.map((gateway) => gateway.kill('SIGTERM'))));
   return { simulator, store, urls: await Promise.all(gateways.map((gateway) => gateway.listening())) };
 }
