@@ -1,11 +1,12 @@
-/** Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. */
+/**
+ * Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. PostgreSQL's engine and
+ * driver are loaded only where they are used: they are a tenth of what every start would have to load.
+ */
 import { join } from 'node:path';
 import type { Archive } from './archive.ts';
 import { openLmdbArchive } from './lmdb/archive.ts';
 import { openLmdbStore } from './lmdb/open.ts';
-import { openPostgresArchive } from './postgres/archive.ts';
-import { type MigrationReport, migratePostgres } from './postgres/migrate.ts';
-import { openPostgresStore } from './postgres/open.ts';
+import type { MigrationReport } from './postgres/migrate.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 import type { Store, StoreOptions } from './store.ts';
 
@@ -18,22 +19,23 @@ export interface StoreEnvironment extends Pick<StoreOptions, 'clock' | 'randomBy
 export const isDatabaseUrl = (place: string): boolean => /^postgres(ql)?:\/\//.test(place);
 
 /** Throws `StoreError`. */
-export function openStoreAt(place: string, environment: StoreEnvironment): Promise<Store> {
-  return isDatabaseUrl(place)
-    ? openPostgresStore(postgresOptions(place, environment))
-    : openLmdbStore({ ...environment, path: place });
+export async function openStoreAt(place: string, environment: StoreEnvironment): Promise<Store> {
+  if (!isDatabaseUrl(place)) return await openLmdbStore({ ...environment, path: place });
+  const { openPostgresStore } = await import('./postgres/open.ts');
+  return await openPostgresStore(postgresOptions(place, environment));
 }
 
 /** Throws `StoreError`. What is opened so is not served meanwhile. */
-export function openArchiveAt(place: string, environment: StoreEnvironment): Promise<Archive> {
-  return isDatabaseUrl(place)
-    ? openPostgresArchive(postgresOptions(place, environment))
-    : openLmdbArchive({ ...environment, path: place });
+export async function openArchiveAt(place: string, environment: StoreEnvironment): Promise<Archive> {
+  if (!isDatabaseUrl(place)) return await openLmdbArchive({ ...environment, path: place });
+  const { openPostgresArchive } = await import('./postgres/archive.ts');
+  return await openPostgresArchive(postgresOptions(place, environment));
 }
 
 /** Throws `StoreError`. */
-export function migrateAt(url: string, environment: StoreEnvironment): Promise<MigrationReport> {
-  return migratePostgres(postgresOptions(url, environment));
+export async function migrateAt(url: string, environment: StoreEnvironment): Promise<MigrationReport> {
+  const { migratePostgres } = await import('./postgres/migrate.ts');
+  return await migratePostgres(postgresOptions(url, environment));
 }
 
 function postgresOptions(url: string, { localPath, ...environment }: StoreEnvironment): PostgresOptions {

@@ -18,7 +18,6 @@ import type { Gateway } from '../gateway.ts';
 import { inRanges, ipRanges } from '../ip-ranges.ts';
 import type { Metrics } from '../metrics.ts';
 import { createLogger } from '../logs.ts';
-import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { channelReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
 import { answerPrimary, isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
@@ -113,7 +112,9 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
-  const simulator: Simulator = await startSimulator({ docs: options.root, control: false });
+  // Loaded here alone: who has a configuration file has upstreams of their own.
+  const { startSimulator } = await import('../simulator/simulator.ts');
+  const simulator = await startSimulator({ docs: options.root, control: false });
   try {
     const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
       ...options.load,
