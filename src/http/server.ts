@@ -3,7 +3,7 @@
  * turns whatever it throws into the client's own error. Knows no dialect beyond which one writes the error.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Server as Listener, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { answerError } from './answer-error.ts';
@@ -40,6 +40,8 @@ const CONNECTIONS_CHECK_MS = 5_000;
 const KEEP_ALIVE_PROBE_MS = 30_000;
 /** What is still open when the drain is over is told so; then it is cut. */
 const LAST_WORDS_MS = 2_000;
+/** How long a drain leaves a silent connection open: a request may be on its way, and its answer is what says that it is the last. */
+const IDLE_GRACE_MS = 1_000;
 
 const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
@@ -72,11 +74,21 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     response.on('close', () => {
       responses.remove(place);
       if (!response.writableFinished) open.gone.abort(clientGone());
-      // A stream whose headers promised keep-alive leaves an idle connection that nobody needs any more.
-      if (draining) setImmediate(() => server.closeIdleConnections());
+      // Its headers may have promised to keep the connection before the drain began.
+      if (draining) closeIfSilent(request.socket);
     });
     if (draining) response.setHeader('connection', 'close');
     void serve(gateway, handlers, request, open);
+  };
+  const openOn = (socket: Socket): OpenResponse[] => responses.all().filter(({ response }) => response.req.socket === socket);
+  /** Closes a connection on which nothing comes any more and nothing is owed. */
+  const closeIfSilent = (socket: Socket): void => {
+    if (socket.destroyed) return;
+    const { bytesRead } = socket;
+    const timer = gateway.clock.setTimeout(() => {
+      if (socket.bytesRead === bytesRead && openOn(socket).length === 0) socket.destroy();
+    }, IDLE_GRACE_MS);
+    socket.once('close', () => timer.cancel());
   };
   const answerUnread = (socket: Duplex, error: GatewayError): void => {
     answerRaw(socket, { error, requestId: gateway.mint('req_') }, gateway.clock);
@@ -93,7 +105,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     // Answered already: what still comes is read away.
     if (socket.writableEnded && !socket.destroyed) return;
     // In the middle of an answer our words would be read as part of it.
-    const speaking = responses.all().some(({ response }) => response.headersSent && response.req.socket === socket);
+    const speaking = openOn(socket).some(({ response }) => response.headersSent);
     if (speaking || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
     else answerUnread(socket, unreadable(error));
   });
@@ -130,13 +142,15 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
       draining = true;
       sockets.drain();
       for (const { response } of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-      server.closeIdleConnections();
+      // The listener alone: the `close` of Node's HTTP server also destroys connections whose first request is still on its way.
+      const closed = new Promise<void>((resolve) => Listener.prototype.close.call(server, () => resolve()));
+      const idle = gateway.clock.setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
       let timer = gateway.clock.setTimeout(() => {
         timer = gateway.clock.setTimeout(cut, LAST_WORDS_MS);
         tell(shuttingDown());
       }, drainMs);
       await closed;
+      idle.cancel();
       timer.cancel();
     },
     cut,

@@ -337,6 +337,73 @@ test('F39: drain: not ready, no new connections, the open stream finishes', asyn
   await slow.close();
 });
 
+test('F39: drain: what comes on a connection that was there before is answered, and says that it was the last', async () => {
+  const gateway = await testGateway(file);
+  const connections = await Promise.all(
+    ['fresh', 'kept'].map(async () => {
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const [fresh, kept] = connections;
+  assert.ok(fresh && kept);
+  kept.write('GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n');
+  const [first] = await once(kept, 'data');
+  assert.match(String(first), /^HTTP\/1\.1 200 [\s\S]*connection: keep-alive/i);
+  const heard = connections.map((socket) => {
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    return once(socket, 'close').then(() => text);
+  });
+  const stopped = gateway.running.stop();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const socket of connections) socket.write(request('/v1/messages').replace('connection: close\r\n', ''));
+  for (const answer of await Promise.all(heard)) {
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*fine/i);
+  }
+  await stopped;
+});
+
+test('F39: drain: a stream that promised to keep its connection keeps it for the next request', async () => {
+  let finish = (): void => undefined;
+  const slow = await fakeUpstream(({ socket, body: asked }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    const end = (): void => {
+      stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
+      stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
+      stream.event('message_stop', { type: 'message_stop' });
+      stream.end();
+    };
+    if (/first/.test(asked)) finish = end;
+    else end();
+  });
+  const gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let heard = '';
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+  const closed = once(socket, 'close');
+  const stream = (content: string): string =>
+    request('/v1/messages', '', JSON.stringify(ask({ stream: true, messages: [{ role: 'user', content }] }))).replace(
+      'connection: close\r\n',
+      '',
+    );
+  socket.write(stream('first'));
+  await eventually(() => /text_delta/.test(heard), 'the first text');
+  const stopped = gateway.running.stop();
+  finish();
+  await eventually(() => /\r\n0\r\n\r\n$/.test(heard), 'the end of the first stream');
+  heard = '';
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  socket.write(stream('second'));
+  await closed;
+  assert.match(heard, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*message_stop/i);
+  await stopped;
+  await slow.close();
+});
+
 test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
   const silent = await fakeUpstream(({ socket, body: asked }) => {
     if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
