@@ -1,7 +1,7 @@
 /** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
 import { upstreamFault } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
+import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage, wholeOutput } from './canonical/usage.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -66,9 +66,8 @@ function outputOf(value: JsonObject, prompt: number | undefined, reasoning: numb
   const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
   const total = countOf(value['total_tokens']);
   if (completion === undefined || !reasoning) return completion;
-  if (reasoning > completion) return completion + reasoning;
-  if (prompt === undefined || total === undefined) return completion;
-  return total === prompt + completion + reasoning ? completion + reasoning : completion;
+  const isBeside = prompt !== undefined && total === prompt + completion + reasoning;
+  return isBeside ? completion + reasoning : wholeOutput(completion, reasoning);
 }
 
 function metersOf(value: JsonObject): ReadonlyMap<string, number> {

@@ -1,5 +1,5 @@
 /** Canonical usage as what the store prices: disjoint classes (spec rule 9: what is reported on top is added once). */
-import type { Usage } from '../codecs/canonical/usage.ts';
+import { type Usage, wholeOutput } from '../codecs/canonical/usage.ts';
 import type { BillableUsage } from '../store/charge.ts';
 
 export function billableUsage(usage: Usage): BillableUsage {
@@ -8,7 +8,8 @@ export function billableUsage(usage: Usage): BillableUsage {
   let cacheWrite5m = usage.cacheWrite5m ?? 0;
   let cacheWrite1h = usage.cacheWrite1h ?? 0;
   let cacheWriteUnsplit = usage.cacheWrite ?? 0;
-  let output = usage.output ?? 0;
+  const reasoned = usage.reasoning ?? 0;
+  let output = wholeOutput(usage.output ?? 0, reasoned);
   let pictureInput = usage.imageInput ?? 0;
   let pictureOutput = usage.imageOutput ?? 0;
   for (const pass of usage.extra ?? []) {
@@ -21,11 +22,9 @@ export function billableUsage(usage: Usage): BillableUsage {
     pictureInput += pass.imageInput ?? 0;
     pictureOutput += pass.imageOutput ?? 0;
   }
-  // More reasoning than output was counted beside it, not in it (known failure U14).
-  if ((usage.reasoning ?? 0) > output) output += usage.reasoning ?? 0;
   const imageInput = Math.min(pictureInput, input);
   const imageOutput = Math.min(pictureOutput, output);
-  const reasoning = Math.min(usage.reasoning ?? 0, output - imageOutput);
+  const reasoning = Math.min(reasoned, output - imageOutput);
   const classes: [keyof BillableUsage, number][] = [
     ['input', input - imageInput],
     ['cachedInput', cachedInput],

@@ -214,9 +214,9 @@ function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: Asking): s
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);
 }
 
-/** Placeholder zeros are no report; calls of metered tools are one, whatever the tokens say. */
+/** Placeholder zeros are no report. */
 function isReport(usage: Usage | undefined): usage is Usage {
-  return usage !== undefined && (!isPlaceholder(usage) || (usage.meters?.size ?? 0) > 0);
+  return usage !== undefined && !isPlaceholder(usage);
 }
 
 /** The upstream's own words with ours, for the request log only. */

@@ -65,6 +65,13 @@ describe('usage', () => {
     assert.deepEqual([whole?.usage?.output, whole?.usage?.reasoning], [25, 20]);
   });
 
+  test('U14: output includes the thinking of a messages upstream that counts it beside', () => {
+    const end = messageEnd('end_turn', { output_tokens: 5, output_tokens_details: { thinking_tokens: 30 } });
+    const { body, whole } = through('messages', 'chat', [messageStart(), ...text, ...end]);
+    assert.deepEqual([whole?.usage?.output, whole?.usage?.reasoning], [35, 30]);
+    assert.equal(body.usage.completion_tokens, 35);
+  });
+
   test('U15: thinking tokens of a messages upstream are reasoning tokens', () => {
     const end = messageEnd('end_turn', { output_tokens: 50, output_tokens_details: { thinking_tokens: 30 } });
     const { body } = through('messages', 'chat', [messageStart(), ...text, ...end]);

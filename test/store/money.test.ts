@@ -218,3 +218,51 @@ test('a price names the field that is wrong', () => {
   assert.equal(refusal(parsePrice({}, { kind: 'video' })).field, 'video');
   assert.equal(parsePrice({ input: '0' }, { kind: 'embedding' }).ok, true);
 });
+
+test('what has no price is flagged under its own name, and not billed', () => {
+  const pictures = rates({ image: '0.04' });
+  const charge = chargeFor(
+    { cacheWrite5m: 3, reasoning: 4, images: 1, videos: 2, meters: new Map([['web_search', 5]]) },
+    pictures,
+  );
+  assert.equal(charge.total, 40_000_000n);
+  assert.deepEqual(charge.flags, ['unpriced:cache_write_5m', 'unpriced:reasoning', 'unpriced:video', 'unpriced:web_search']);
+  const text = chargeFor({ input: 1, images: 1 }, rates({ input: '1' }));
+  assert.deepEqual(text.flags, [], 'pictures without a price of their own are paid by their tokens');
+});
+
+test('a tier: its rates, its long context above its own threshold, and never less than the long context of all', () => {
+  const tiered = rates({
+    input: '1',
+    output: '4',
+    long_context: { above: 100, input: '3', output: '3' },
+    service_tiers: { flex: { input: '2', output: '5', long_context: { above: 200, input: '7' } }, default: { input: '9' } },
+  });
+  const of = (input: number, serviceTier?: string) => {
+    const { total, flags } = chargeFor({ input, output: 1000, ...(serviceTier === undefined ? {} : { serviceTier }) }, tiered);
+    return [total, ...flags];
+  };
+  assert.deepEqual(of(100), [100_000n + 4_000_000n]);
+  assert.deepEqual(of(101), [303_000n + 3_000_000n, 'long_context']);
+  assert.deepEqual(of(100, 'flex'), [200_000n + 5_000_000n, 'service_tier:flex']);
+  assert.deepEqual(of(101, 'flex'), [303_000n + 5_000_000n, 'long_context', 'service_tier:flex']);
+  assert.deepEqual(of(200, 'flex'), [600_000n + 5_000_000n, 'long_context', 'service_tier:flex']);
+  assert.deepEqual(of(201, 'flex'), [1_407_000n + 5_000_000n, 'long_context', 'service_tier:flex']);
+  assert.deepEqual(
+    of(10, 'default'),
+    [90_000n + 4_000_000n, 'service_tier:default'],
+    'a tier of that name with a price of its own',
+  );
+  assert.deepEqual(of(10, 'odd'), [10_000n + 4_000_000n, 'unknown_service_tier']);
+  const late = rates({ input: '1', service_tiers: { flex: { input: '2', long_context: { above: 200, input: '7' } } } });
+  assert.deepEqual(chargeFor({ input: 201, serviceTier: 'flex' }, late).flags, ['long_context', 'service_tier:flex']);
+});
+
+test('a line names the class that was billed only where it is another; the largest sum is the largest that can be kept', () => {
+  const [line] = chargeFor({ input: 1 }, rates({ input: '1' })).lines;
+  assert.deepEqual(line, { item: 'input', quantity: 1, rate: 1_000_000_000n, per: 'million', amount: 1_000_000_000n });
+  const whole = { ...rates({ input: '1' }), tokens: new Map([['input', MAX_NANOS] as const]) };
+  assert.deepEqual(chargeFor({ input: 1_000_000 }, whole).flags, []);
+  const more = chargeFor({ input: 1_000_001 }, whole);
+  assert.deepEqual([more.total, more.flags], [MAX_NANOS, ['overflow']]);
+});

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from '../../src/streams/clock.ts';
 import { createDeadline } from '../../src/streams/deadline.ts';
 import { createIdleTimers } from '../../src/streams/idle-timers.ts';
 import { createKeepAlive } from '../../src/streams/keep-alive.ts';
+import { StallWatch } from '../../src/streams/stall-watch.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
 test('the system clock fires, cancels, and never goes back', async () => {
@@ -137,5 +138,42 @@ test('keep-alive: after each interval of silence, not while paused, not after st
   keepAlive.touch();
   clock.advance(100_000);
   assert.equal(said.length, 4);
+  assert.equal(clock.pending, 0);
+});
+
+test('a stalled reader: nothing taken for the whole time; any byte, or a wait that is not its own, begins it anew', () => {
+  const clock = createFakeClock();
+  let unsent: number | undefined = 100;
+  let stalled = 0;
+  const watch = new StallWatch(
+    clock,
+    1000,
+    () => unsent,
+    () => stalled++,
+  );
+  watch.start();
+  clock.advance(999);
+  unsent = 99;
+  clock.advance(1);
+  clock.advance(999);
+  assert.equal(stalled, 0, 'one byte');
+  unsent = undefined;
+  clock.advance(1);
+  clock.advance(999);
+  unsent = 99;
+  clock.advance(1);
+  clock.advance(999);
+  assert.equal(stalled, 0, 'it was not up to the reader');
+  clock.advance(1);
+  assert.equal(stalled, 1);
+  clock.advance(5000);
+  assert.equal(stalled, 1, 'once for each start');
+  watch.start();
+  clock.advance(500);
+  watch.clear();
+  clock.advance(5000);
+  assert.equal(stalled, 1, 'everything was taken');
+  watch.start();
+  watch.stop();
   assert.equal(clock.pending, 0);
 });

@@ -45,7 +45,7 @@ export type CanonicalEvent =
   | { readonly type: 'usage.report'; readonly usage: Usage }
   /** What only its own dialect can say: events of no canonical meaning, and chat `annotations` of a text that has ended. */
   | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
-  /** The only terminal. Items still open at `failed`, `cancelled` or `incomplete` are closed by encoders as incomplete. */
+  /** The only terminal. Items still open at `failed` or `cancelled` are closed by encoders as incomplete; at any other they are out of order. */
   | { readonly type: 'response.end'; readonly outcome: Outcome };
 
 /** The event as its own dialect wrote it, for a client of the same dialect (design: "Same dialect on both sides is lossless"). */

@@ -52,6 +52,11 @@ export function countOf(value: JsonValue | undefined): number | undefined {
   return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
 }
 
+/** All output tokens of a report: more reasoning than output was counted beside it, not in it (known failure U14). */
+export function wholeOutput(output: number, reasoning: number): number {
+  return reasoning > output ? output + reasoning : output;
+}
+
 /** The later report wins field by field; an absent field keeps what was known. */
 export function mergeUsage(known: Usage | undefined, report: Usage): Usage {
   return known === undefined ? report : { ...known, ...report };
@@ -68,8 +73,8 @@ export function totalCacheWrite(usage: Pick<Usage, 'cacheWrite' | 'cacheWrite5m'
 
 /** True when the report holds no positive figure: placeholder zeros are not usage. */
 export function isPlaceholder(usage: Usage): boolean {
-  const { output = 0, extra = [], images = 0, meters } = usage;
-  return totalInput(usage) === 0 && output === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
+  const { output = 0, reasoning = 0, extra = [], images = 0, meters } = usage;
+  return totalInput(usage) + output + reasoning === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
 }
 
 /** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */

@@ -3,7 +3,7 @@
  * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration, wholeOutput } from '../canonical/usage.ts';
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
@@ -33,9 +33,11 @@ export class UsageReader {
     };
     set('input', countOf(known.get('input_tokens')));
     set('cacheRead', countOf(known.get('cache_read_input_tokens')));
-    set('output', countOf(known.get('output_tokens')));
     const details = known.get('output_tokens_details');
-    if (isObject(details)) set('reasoning', countOf(details['thinking_tokens']));
+    const reasoning = isObject(details) ? countOf(details['thinking_tokens']) : undefined;
+    const said = countOf(known.get('output_tokens'));
+    set('output', said === undefined ? undefined : wholeOutput(said, reasoning ?? 0));
+    set('reasoning', reasoning);
     Object.assign(
       usage,
       cacheWritesOf(known.get('cache_creation_input_tokens'), known.get('cache_creation'), this.#isSplitOlder),

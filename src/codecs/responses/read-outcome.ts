@@ -2,7 +2,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration, wholeOutput } from '../canonical/usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -68,8 +68,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
   const reasoning = countOf(outputDetails['reasoning_tokens']);
   const said = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
-  // More reasoning than output was counted beside it, not in it.
-  const output = said !== undefined && reasoning !== undefined && reasoning > said ? said + reasoning : said;
+  const output = said === undefined ? undefined : wholeOutput(said, reasoning ?? 0);
   const cacheRead = countOf(inputDetails['cached_tokens']);
   const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));

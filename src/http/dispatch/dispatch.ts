@@ -190,7 +190,7 @@ class AttemptLoop<Answer> {
       this.#attempts.push({
         channelId: channel.id,
         channelType: channel.type,
-        upstreamModel: channel.models.get(this.#plan.model) ?? this.#plan.model,
+        upstreamModel: this.#modelOf(channel),
         startedAtMs,
         durationMs: Math.round(clock.monotonic() - started),
         ...learnt,
@@ -201,7 +201,7 @@ class AttemptLoop<Answer> {
     try {
       const answer = await this.#attempt({
         channel,
-        upstreamModel: channel.models.get(this.#plan.model) ?? this.#plan.model,
+        upstreamModel: this.#modelOf(channel),
         withoutOpaque,
         signal: this.#plan.signal,
         note,
@@ -246,9 +246,12 @@ class AttemptLoop<Answer> {
   }
 
   #taken(answer: Answer, channel: Channel, permit: Permit, release: Release, affinityHit: boolean): Taken<Answer> {
-    const { conversation, model } = this.#plan;
-    const taken = { answer, channel, upstreamModel: channel.models.get(model) ?? model, affinityHit };
-    return new TakenAnswer(taken, permit, release, this.#dispatcher.affinity, conversation);
+    const taken = { answer, channel, upstreamModel: this.#modelOf(channel), affinityHit };
+    return new TakenAnswer(taken, permit, release, this.#dispatcher.affinity, this.#plan.conversation);
+  }
+
+  #modelOf(channel: Channel): string {
+    return channel.models.get(this.#plan.model) ?? this.#plan.model;
   }
 
   #preferred(): string | undefined {

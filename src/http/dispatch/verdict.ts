@@ -30,8 +30,7 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
 /** Tells the circuit what was learnt of the Channel. */
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
-  if (error.blame !== 'upstream' || error.code === 'response_not_representable' || isDeterministic(status)) permit.nothing();
-  else if (blamesContent(error)) permit.nothing();
+  if (error.blame !== 'upstream' || error.code === 'response_not_representable' || blamesContent(error)) permit.nothing();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
-import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
+import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
@@ -150,4 +150,61 @@ test('an error of our own is not blamed on the upstream', () => {
     },
   };
   assert.throws(() => new Order().push({ events: [broken] }, []), TypeError);
+});
+
+test('a delta fits the kinds that it was made for, and no other', () => {
+  const heads: readonly ItemHead[] = [
+    { kind: 'text', role: 'assistant' },
+    { kind: 'refusal' },
+    { kind: 'reasoning' },
+    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } },
+    { kind: 'media' },
+    { kind: 'native', dialect: 'chat' },
+  ];
+  const deltas: readonly ItemDelta[] = [
+    { kind: 'text', text: 'x' },
+    { kind: 'citation', citation: { kind: 'url', url: 'http://x' } },
+    { kind: 'raw', text: 'x' },
+    { kind: 'summary', part: 0, text: 'x' },
+    { kind: 'input', text: 'x' },
+  ];
+  const fitting = heads.flatMap((head) =>
+    deltas.flatMap((delta) => {
+      const order = new Order();
+      const start: CanonicalEvent[] = [{ type: 'response.start' }, { type: 'item.start', index: 0, head }];
+      order.push({ events: start }, []);
+      try {
+        order.push({ events: [{ type: 'item.delta', index: 0, delta }] }, []);
+      } catch (error) {
+        assert.ok(error instanceof GatewayError);
+        assert.equal(error.details.reason, 'illegal_lifecycle');
+        return [];
+      }
+      return [`${head.kind} ${delta.kind}`];
+    }),
+  );
+  assert.deepEqual(fitting, [
+    'text text',
+    'text citation',
+    'refusal text',
+    'reasoning raw',
+    'reasoning summary',
+    'toolCall input',
+  ]);
+});
+
+test('a step passes as it is, and an answer that was cancelled may leave items open', () => {
+  const order = new Order();
+  const out: Step[] = [];
+  const error = upstreamFault('error_event', 'no');
+  const step: Step = {
+    events: [
+      { type: 'response.start' },
+      { type: 'item.start', index: 0, head: { kind: 'refusal' } },
+      { type: 'response.end', outcome: { status: 'cancelled', error } },
+    ],
+  };
+  order.push(step, out);
+  assert.deepEqual(out, [step]);
+  assert.equal(out[0], step);
 });

@@ -1,0 +1,353 @@
+/** The attempt loop by itself: in which order Channels are asked, how long is waited, what is recorded, and what the client is told. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as aTick } from 'node:timers/promises';
+import { type ErrorDetails, GatewayError, notConvertible } from '../../../src/codecs/canonical/error.ts';
+import type { Usage } from '../../../src/codecs/canonical/usage.ts';
+import { Affinity } from '../../../src/http/dispatch/affinity.ts';
+import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
+import { type Attempt, dispatch, type Plan, type Target } from '../../../src/http/dispatch/dispatch.ts';
+import { Health } from '../../../src/http/dispatch/health.ts';
+import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
+import type { Taken } from '../../../src/http/dispatch/taken.ts';
+import type { AttemptEntry } from '../../../src/store/request-log.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { channelsOf } from './channels.ts';
+
+const SETTINGS = { failures: 100, windowMs: 1000, cooldownMs: 500, rateLimitCooldownMs: 200, refusedCooldownMs: 800 };
+
+/** What an attempt comes to; `late`: a failure after the head of an answer was there. */
+type Said = GatewayError | string | { readonly late: GatewayError; readonly usage?: Usage };
+
+/** What the upstreams say, by Channel and in order; the last word of each stands for all later ones. */
+function setUp(
+  script: Readonly<Record<string, readonly Said[]>>,
+  changes: Readonly<Record<string, object>> = {},
+  random = () => 0,
+) {
+  const clock = createFakeClock(0);
+  const dispatcher = {
+    clock,
+    random,
+    health: new Health(clock, () => SETTINGS),
+    affinity: new Affinity(clock, { maxEntries: 10, idleMs: 1e6 }),
+    concurrency: new Concurrency(clock),
+    retries: new RetryBudget(),
+  };
+  const client = new AbortController();
+  const asked: string[] = [];
+  const targets: Target[] = [];
+  const attempts: AttemptEntry[] = [];
+  const left = new Map(Object.entries(script).map(([id, words]) => [id, [...words]]));
+  const attempt: Attempt<string> = async (target) => {
+    const { id } = target.channel;
+    asked.push(`${clock.monotonic()} ${id}`);
+    targets.push(target);
+    const words = left.get(id) ?? [];
+    const said = words.length > 1 ? words.shift() : words[0];
+    clock.advance(1);
+    if (said instanceof GatewayError) throw said;
+    target.note.upstreamStatus = 200;
+    if (typeof said !== 'object') return said ?? 'ok';
+    if (said.usage !== undefined) target.note.usage = said.usage;
+    throw said.late;
+  };
+  const channels = channelsOf(...Object.keys(script).map((id, priority) => ({ id, priority, ...changes[id] })));
+  return {
+    ...dispatcher,
+    client,
+    asked,
+    targets,
+    attempts,
+    /** Time passes by itself until the exchange is over. */
+    async run(plan: Partial<Plan> = {}): Promise<Taken<string> | GatewayError> {
+      const whole: Plan = {
+        ...{ channels, model: 'm', carriesOpaque: false, maxAttempts: 5, maxRetryWaitMs: 1000, signal: client.signal },
+        ...plan,
+      };
+      let ended: Taken<string> | GatewayError | undefined;
+      dispatch(whole, attempt, dispatcher, attempts).then(
+        (taken) => {
+          ended = taken;
+        },
+        (error: GatewayError) => {
+          ended = error;
+        },
+      );
+      for (let ms = 0; ms < 20_000 && ended === undefined; ms++) {
+        await aTick();
+        if (ended === undefined && clock.pending > 0) clock.advance(1);
+      }
+      assert.ok(ended !== undefined, 'it ends');
+      return ended;
+    },
+  };
+}
+
+const fault = (details: ErrorDetails): GatewayError => new GatewayError('upstream_error', 'It failed.', details);
+const said = (status: number, retryAfterMs?: number): GatewayError =>
+  fault({ reason: 'http_status', upstream: { status, text: 'words', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
+const socketClosed = (bytesRead: number): GatewayError =>
+  fault({
+    reason: 'network',
+    cause: Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET', socket: { bytesRead } }),
+  });
+function answerOf(ended: Taken<string> | GatewayError): Taken<string> {
+  if (ended instanceof GatewayError) throw ended;
+  return ended;
+}
+function errorOf(ended: Taken<string> | GatewayError): GatewayError {
+  assert.ok(ended instanceof GatewayError);
+  return ended;
+}
+
+test('the next Channel is asked at once, and every attempt is recorded with what was learnt', async () => {
+  const loop = setUp({ a: [said(500)], b: ['fine'] }, { b: { models: { m: 'their-m' } } });
+  const taken = answerOf(await loop.run());
+  assert.deepEqual(loop.asked, ['0 a', '1 b']);
+  assert.deepEqual([taken.answer, taken.channel.id, taken.upstreamModel, taken.affinityHit], ['fine', 'b', 'their-m', false]);
+  assert.deepEqual(
+    loop.targets.map(({ upstreamModel, withoutOpaque }) => [upstreamModel, withoutOpaque]),
+    [
+      ['m', false],
+      ['their-m', false],
+    ],
+  );
+  const common = { channelType: 'messages', durationMs: 1 };
+  assert.deepEqual(loop.attempts, [
+    { ...common, channelId: 'a', upstreamModel: 'm', startedAtMs: 0, errorCode: 'http_status', errorText: 'words' },
+    { ...common, channelId: 'b', upstreamModel: 'their-m', startedAtMs: 1, upstreamStatus: 200 },
+  ]);
+});
+
+test('no more attempts than allowed, within a round and between rounds', async () => {
+  const within = setUp({ a: [said(500)], b: [said(500)], c: ['never'] });
+  assert.equal(errorOf(await within.run({ maxAttempts: 2 })).code, 'upstream_error');
+  assert.equal(within.attempts.length, 2);
+
+  const between = setUp({ a: [said(500)] }, { a: { options: { retries: 5 } } });
+  errorOf(await between.run({ maxAttempts: 2 }));
+  assert.equal(between.attempts.length, 2);
+  assert.equal(between.retries.spend('a'), true);
+  assert.equal(between.retries.spend('a'), true);
+  assert.equal(between.retries.spend('a'), false, 'one repeat was paid: none for the attempt that was never made');
+});
+
+test('a failure that may pass is repeated where the operator wants it, as often as it says', async () => {
+  for (const [retries, times] of [
+    [0, 1],
+    [1, 2],
+    [2, 3],
+  ] as const) {
+    const loop = setUp({ a: [said(503)] }, { a: { options: { retries } } });
+    errorOf(await loop.run());
+    assert.equal(loop.asked.length, times);
+  }
+  const lasting = setUp({ a: [fault({ reason: 'truncated' })] }, { a: { options: { retries: 2 } } });
+  errorOf(await lasting.run());
+  assert.equal(lasting.asked.length, 1, 'what does not pass is not repeated');
+});
+
+test('the budget of repeats grows with the exchanges, not with the repeats', async () => {
+  const spendable = (loop: ReturnType<typeof setUp>): number => {
+    let count = 0;
+    while (loop.retries.spend('a')) count += 1;
+    return count;
+  };
+  const invited = setUp({ a: [said(429, 1)] });
+  errorOf(await invited.run());
+  assert.equal(invited.asked.length, 5);
+  assert.equal(spendable(invited), 3);
+  const busy = setUp({ a: ['fine'] });
+  for (let count = 0; count < 6; count++) answerOf(await busy.run({ maxAttempts: 99 }));
+  assert.equal(spendable(busy), 4);
+});
+
+test('the wait between rounds doubles, four times', async () => {
+  const loop = setUp({ a: [said(429, 0)] }, {}, () => 1);
+  errorOf(await loop.run({ maxAttempts: 7 }));
+  assert.deepEqual(loop.asked, ['0 a', '251 a', '752 a', '1753 a', '3754 a', '7755 a', '11756 a']);
+});
+
+test('an invited Channel is waited for if its time is short, and needs no budget', async () => {
+  const short = setUp({ a: [said(429, 1000), 'fine'] });
+  assert.equal(answerOf(await short.run()).answer, 'fine');
+  assert.deepEqual(short.asked, ['0 a', '1001 a']);
+
+  const long = setUp({ a: [said(429, 1001), 'never'] });
+  errorOf(await long.run());
+  assert.deepEqual(long.asked, ['0 a']);
+
+  const own = setUp({ a: [fault({ retryAfterMs: 40, upstream: { status: 503, retryAfterMs: 9000 } }), 'fine'] });
+  answerOf(await own.run());
+  assert.deepEqual(own.asked, ['0 a', '41 a'], 'our own figure goes before the upstream’s');
+});
+
+test('each keeps the time that it named; one that named a later one is asked in a later round', async () => {
+  const loop = setUp({ a: [said(503, 600)], b: [said(503, 100), said(500)] });
+  errorOf(await loop.run({ maxAttempts: 4 }));
+  assert.deepEqual(loop.asked, ['0 a', '1 b', '102 b', '601 a']);
+});
+
+test('whoever became ready during the wait is asked in the same round, the earlier first', async () => {
+  const loop = setUp({ a: [said(503, 150)], b: [said(503, 100)] }, {}, () => 1);
+  errorOf(await loop.run({ maxAttempts: 4 }));
+  assert.deepEqual(loop.asked, ['0 a', '1 b', '352 b', '353 a']);
+});
+
+test('a request that is wrong by itself leaves its conversation where it is; a failure does not', async () => {
+  for (const [error, kept] of [
+    [said(400), 'a'],
+    [said(500), undefined],
+  ] as const) {
+    const loop = setUp({ a: [error] });
+    loop.affinity.succeeded('talk', 'a');
+    errorOf(await loop.run({ conversation: 'talk' }));
+    assert.equal(loop.affinity.channelOf('talk'), kept);
+  }
+});
+
+test('the Channel of the conversation is asked first, and that is told', async () => {
+  const loop = setUp({ a: ['from a'], b: ['from b'] });
+  loop.affinity.succeeded('talk', 'b');
+  const taken = answerOf(await loop.run({ conversation: 'talk' }));
+  assert.deepEqual([taken.answer, taken.affinityHit], ['from b', true]);
+  assert.equal(answerOf(await loop.run()).answer, 'from a', 'no conversation, no preference');
+});
+
+test('a refused opaque value is left out once in an exchange, and only where there are some', async () => {
+  const refused = fault({ upstream: { status: 400, text: 'invalid_encrypted_content' } });
+  const once = setUp({ a: [refused, 'fine'] });
+  answerOf(await once.run({ carriesOpaque: true }));
+  assert.deepEqual(
+    once.targets.map(({ withoutOpaque }) => withoutOpaque),
+    [false, true],
+  );
+  const always = setUp({ a: [refused], b: [refused] });
+  errorOf(await always.run({ carriesOpaque: true }));
+  assert.equal(always.asked.length, 3);
+  for (const [error, carriesOpaque] of [
+    [refused, false],
+    [said(500), true],
+  ] as const) {
+    const none = setUp({ a: [error] });
+    errorOf(await none.run({ carriesOpaque }));
+    assert.equal(none.asked.length, 1);
+  }
+});
+
+test('F13: a kept connection that was dead is no failure of the Channel, once', async () => {
+  const stale = setUp({ a: [socketClosed(100), 'fine'] });
+  answerOf(await stale.run());
+  assert.deepEqual(stale.asked, ['0 a', '1 a']);
+  assert.equal(stale.targets[1]?.withoutOpaque, false);
+  const dead = setUp({ a: [socketClosed(100)] });
+  errorOf(await dead.run());
+  assert.equal(dead.asked.length, 2);
+  for (const error of [
+    socketClosed(0),
+    fault({ reason: 'timeout', cause: socketClosed(100).details.cause }),
+    fault({ reason: 'network', cause: Object.assign(new Error('no'), { code: 'ENOTFOUND', socket: { bytesRead: 1 } }) }),
+    fault({ reason: 'network', cause: Object.assign(new Error('closed'), { code: 'ECONNRESET' }) }),
+    fault({ reason: 'network' }),
+    { late: socketClosed(100) },
+  ]) {
+    const fresh = setUp({ a: [error] });
+    errorOf(await fresh.run());
+    assert.equal(fresh.asked.length, 1);
+  }
+});
+
+test('a Channel that cannot say the request is no attempt, and the reason is told where no other can', async () => {
+  const refusal = notConvertible('tools', 'No.');
+  const other = setUp({ a: [refusal], b: ['fine'] });
+  answerOf(await other.run());
+  assert.deepEqual(
+    other.attempts.map(({ channelId }) => channelId),
+    ['b'],
+  );
+  const last = notConvertible('top_k', 'No.');
+  assert.equal(await setUp({ a: [refusal], b: [last] }).run(), refusal, 'the first says why');
+  assert.equal(errorOf(await setUp({ a: [refusal], b: [said(500)] }).run()).code, 'upstream_error');
+});
+
+test('a fault of nobody upstream ends the exchange', async () => {
+  const own = new GatewayError('internal_error', 'Oh.');
+  const loop = setUp({ a: [own], b: ['never'] });
+  assert.equal(await loop.run(), own);
+  assert.equal(loop.attempts.length, 1);
+});
+
+test('open circuits and full Channels are passed over; what the client is told says which', async () => {
+  const open = setUp({ a: ['never'] });
+  open.health.enter('a', 'm')?.rateLimited(7000);
+  const none = errorOf(await open.run());
+  assert.deepEqual([none.code, none.details.retryAfterMs], ['no_healthy_upstream', 7000]);
+  assert.equal(answerOf(await open.run({ circuit: 'm/other' })).answer, 'never', 'an endpoint with a circuit of its own');
+
+  const full = setUp({ a: ['fine'] }, { a: { options: { max_concurrency: 1, max_queue: 0 } } });
+  const first = answerOf(await full.run());
+  const busy = errorOf(await full.run());
+  assert.deepEqual([busy.code, busy.details.retryAfterMs], ['overloaded', 1000]);
+  first.succeeded();
+  answerOf(await full.run());
+
+  const circuits = setUp({ a: ['fine'] }, { a: { options: { max_concurrency: 1, max_queue: 1, queue_ms: 5000 } } });
+  const long = answerOf(await circuits.run());
+  const queued = circuits.run();
+  await aTick();
+  circuits.health.enter('a', 'm')?.rateLimited(7000);
+  assert.equal(errorOf(await circuits.run()).code, 'no_healthy_upstream', 'nobody waits for a Channel that will not be asked');
+  long.succeeded();
+  assert.equal(errorOf(await queued).code, 'no_healthy_upstream', 'the circuit opened during the wait');
+  assert.equal(circuits.concurrency.running('a'), 0);
+  assert.equal(circuits.asked.length, 1);
+
+  const failing = setUp({ a: [said(500)] }, { a: { options: { max_concurrency: 1, max_queue: 0 } } });
+  errorOf(await failing.run());
+  assert.equal(failing.concurrency.running('a'), 0, 'a failure gives its place back');
+});
+
+test('the circuit learns how an attempt failed, and a trial keeps others out only until its first words', async () => {
+  const unknown = setUp({ a: [said(404)] });
+  errorOf(await unknown.run());
+  assert.equal(unknown.health.isFit('a', 'm'), false);
+  const trial = setUp({ a: ['fine'] });
+  trial.health.enter('a', 'm')?.rateLimited(100);
+  trial.clock.advance(100);
+  const long = answerOf(await trial.run());
+  answerOf(await trial.run()).succeeded();
+  long.succeeded();
+});
+
+test('what a failure said that it used stands in its attempt', async () => {
+  const loop = setUp({ a: [{ late: fault({ reason: 'truncated' }), usage: { input: 3, output: 0 } }] });
+  errorOf(await loop.run());
+  assert.deepEqual(loop.attempts[0]?.usage, { input: 3 });
+  assert.equal(loop.attempts[0]?.upstreamStatus, 200);
+});
+
+test('X11: a client that leaves is told nothing else, whatever the upstream says', async () => {
+  const gone = new GatewayError('client_closed_request', 'Gone.');
+  const waiting = setUp({ a: [said(503, 500)] });
+  waiting.clock.setTimeout(() => waiting.client.abort(gone), 100);
+  assert.equal(await waiting.run(), gone);
+  assert.deepEqual(waiting.asked, ['0 a']);
+  assert.equal(waiting.clock.pending, 0, 'no timer is left');
+
+  const during = setUp({ a: [said(500)], b: ['never'] });
+  during.clock.setTimeout(() => during.client.abort(gone), 1);
+  assert.equal(await during.run(), gone);
+  assert.deepEqual(during.asked, ['0 a']);
+
+  const refused = fault({ upstream: { status: 400, text: 'invalid_encrypted_content' } });
+  for (const [script, times] of [
+    [[refused, 'never'], 1],
+    [[refused, said(500)], 2],
+  ] as const) {
+    const opaque = setUp({ a: script });
+    opaque.clock.setTimeout(() => opaque.client.abort(gone), times);
+    assert.equal(await opaque.run({ carriesOpaque: true }), gone);
+    assert.equal(opaque.asked.length, times);
+  }
+});

@@ -1,0 +1,122 @@
+/** What a failed attempt means: the whole table, without a socket. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type ErrorDetails, GatewayError, notConvertible, notRepresentable } from '../../../src/codecs/canonical/error.ts';
+import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
+import { Health, type Permit } from '../../../src/http/dispatch/health.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
+import { channelsOf } from './channels.ts';
+
+const fault = (details: ErrorDetails): GatewayError => new GatewayError('upstream_error', 'It failed.', details);
+const said = (status: number, text = ''): GatewayError => fault({ reason: 'http_status', upstream: { status, text } });
+
+/** What the circuit is told. */
+function findingOf(error: GatewayError): string {
+  const found: string[] = [];
+  const permit: Permit = {
+    answering: () => found.push('answering'),
+    succeeded: () => found.push('succeeded'),
+    failed: () => found.push('failed'),
+    rateLimited: (ms) => found.push(`rateLimited ${ms}`),
+    refused: () => found.push('refused'),
+    unknownModel: () => found.push('unknownModel'),
+    nothing: () => found.push('nothing'),
+  };
+  reportTo(permit, error);
+  return found.join();
+}
+
+const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: string, transient: boolean, finding: string])[] = [
+  ['no type can say it', notConvertible('tools', 'No.'), 'unsuitable', false, 'nothing'],
+  ['the client cannot be told', notRepresentable('No.'), 'stop', false, 'nothing'],
+  ['the client left', new GatewayError('client_closed_request', 'Gone.'), 'stop', false, 'nothing'],
+  ['the gateway’s own fault', new GatewayError('internal_error', 'Oh.'), 'stop', false, 'nothing'],
+  ['400', said(400), 'deterministic', false, 'nothing'],
+  ['401', said(401), 'next', false, 'refused'],
+  ['402', said(402), 'next', false, 'refused'],
+  ['403', said(403), 'next', false, 'refused'],
+  ['403 for what was said', said(403, 'Your Input was flagged.'), 'next', false, 'nothing'],
+  ['404', said(404), 'next', false, 'unknownModel'],
+  ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'next', false, 'nothing'],
+  ['404 of a model beside such a name', said(404, "Model 'm' has no file support"), 'next', false, 'unknownModel'],
+  ['405', said(405), 'next', false, 'nothing'],
+  ['408', said(408), 'next', true, 'failed'],
+  ['409', said(409), 'next', false, 'nothing'],
+  ['413', said(413), 'deterministic', false, 'nothing'],
+  ['422', said(422), 'deterministic', false, 'nothing'],
+  ['429', said(429), 'next', true, 'rateLimited undefined'],
+  ['499', said(499), 'next', false, 'nothing'],
+  ['500', said(500), 'next', true, 'failed'],
+  ['500 that names a file', said(500, 'file_1 could not be read'), 'next', true, 'failed'],
+  ['529', said(529), 'next', true, 'failed'],
+  ['a status below 400 with the wrong body', said(302), 'next', false, 'failed'],
+  ['a broken connection', fault({ reason: 'network' }), 'next', true, 'failed'],
+  ['silence', new GatewayError('upstream_timeout', 'Slow.', { reason: 'timeout' }), 'next', true, 'failed'],
+  ['a stream cut short', fault({ reason: 'truncated' }), 'next', false, 'failed'],
+  ['an answer that breaks its protocol', fault({ reason: 'illegal_lifecycle' }), 'next', false, 'failed'],
+];
+
+for (const [name, error, verdict, transient, finding] of TABLE) {
+  test(`${name}: ${verdict}, the circuit learns ${finding}`, () => {
+    assert.equal(verdictOf(error), verdict);
+    assert.equal(isTransient(error), transient);
+    assert.equal(findingOf(error), finding);
+  });
+}
+
+test('a 429 hands its wait to the circuit; our own figure goes before the upstream’s', () => {
+  const upstream = { status: 429, retryAfterMs: 700 };
+  assert.equal(findingOf(fault({ upstream })), 'rateLimited 700');
+  assert.equal(findingOf(fault({ retryAfterMs: 300, upstream })), 'rateLimited 300');
+});
+
+test('a refused opaque value: a 400 or 422 that names one, wherever it does', () => {
+  const words = 'thinking_signature_invalid';
+  for (const upstream of [{ code: words }, { type: words }, { text: words }]) {
+    assert.equal(refusesOpaque(fault({ upstream: { status: 400, ...upstream } })), true, JSON.stringify(upstream));
+    assert.equal(refusesOpaque(fault({ upstream: { status: 422, ...upstream } })), true, JSON.stringify(upstream));
+    assert.equal(refusesOpaque(fault({ upstream: { status: 500, ...upstream } })), false, JSON.stringify(upstream));
+    assert.equal(refusesOpaque(fault({ upstream })), false, JSON.stringify(upstream));
+  }
+  assert.equal(refusesOpaque(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })), true);
+  assert.equal(refusesOpaque(said(400, 'max_tokens is too large')), false);
+});
+
+test('the error of all: what all refuse alike passes as itself, anything else is a 502 that keeps its cause', () => {
+  const refused = fault({ shownCode: 'context_length_exceeded', upstream: { status: 400 } });
+  const agreed = finalError([said(400), refused]);
+  assert.equal(agreed.status, 400);
+  assert.equal(agreed.shownCode, 'context_length_exceeded');
+
+  for (const errors of [
+    [said(500), refused],
+    [said(422), refused],
+  ]) {
+    const mixed = finalError(errors);
+    assert.equal(mixed.status, 502);
+    assert.equal(mixed.shownCode, 'upstream_error');
+    assert.equal(mixed.details.upstream?.status, 400, 'the log keeps what the last one said');
+    assert.equal(mixed.details.cause, refused);
+  }
+  assert.equal(finalError([said(503), said(503)]).status, 502, 'agreed, but no word on the request');
+  assert.equal(finalError([fault({}), fault({})]).status, 502);
+
+  const slow = new GatewayError('upstream_timeout', 'Slow.', { reason: 'timeout' });
+  assert.equal(finalError([said(400), slow]), slow);
+  const none = finalError([]);
+  assert.equal(none.code, 'no_healthy_upstream');
+  assert.equal(none.details.retryAfterMs, 1000);
+});
+
+test('where no circuit is closed the client is told when the first may be again, and never less than a second', () => {
+  const clock = createFakeClock();
+  const settings = { failures: 1, windowMs: 1, cooldownMs: 1, rateLimitCooldownMs: 1, refusedCooldownMs: 1 };
+  const health = new Health(clock, () => settings);
+  health.enter('one', 'm')?.rateLimited(9000);
+  health.enter('two', 'm')?.rateLimited(5000);
+  const channels = channelsOf({ id: 'one' }, { id: 'two' });
+  assert.equal(noneFit(channels, 'm', health).code, 'no_healthy_upstream');
+  assert.equal(noneFit(channels, 'm', health).details.retryAfterMs, 5000);
+  clock.advance(4900);
+  assert.equal(noneFit(channels, 'm', health).details.retryAfterMs, 1000);
+});

@@ -1,0 +1,105 @@
+/** The hooks of the pump and the calls that it owes its source and its writer, each by itself; the bytes are pump.property.test.ts's. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type PumpOptions, type PumpSource, type PumpWriter, pump } from '../../src/streams/pump.ts';
+import { sealed } from '../../src/streams/seal.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+import { type Reaction, scripted } from '../support/scripted-stage.ts';
+
+interface Given {
+  /** What each read brings; a failure ends the source. */
+  readonly reads?: readonly (readonly string[] | Error)[];
+  readonly script?: readonly Reaction[];
+  readonly options?: PumpOptions<string, string>;
+  /** Writes that leave the reader behind. */
+  readonly full?: boolean;
+}
+
+/** Everything that is called, in order. */
+async function pumped({ reads = [], script = [], options = {}, full = false }: Given): Promise<readonly string[]> {
+  const calls: string[] = [];
+  const left = [...reads];
+  const source: PumpSource<string> = {
+    take(out) {
+      const read = left.shift();
+      if (read instanceof Error) throw read;
+      out.push(...(read ?? []));
+      return true;
+    },
+    ready: () => assert.fail('everything is here'),
+    get ended() {
+      return left.length === 0;
+    },
+    pause: () => calls.push('pause'),
+    resume: () => calls.push('resume'),
+    cancel: (reason) => calls.push(`cancel ${reason instanceof StreamError ? reason.reason : reason}`),
+  };
+  const writer: PumpWriter<string> = {
+    gone: () => undefined,
+    write(words) {
+      calls.push(`write ${words.join()}`);
+      return full ? Promise.resolve() : undefined;
+    },
+    async end(words) {
+      calls.push(`end ${words.join()}`);
+    },
+    destroy: (reason) => calls.push(`destroy ${reason}`),
+  };
+  const step = sealed(scripted('s', script), (reason) => String(reason));
+  await pump(source, step, writer, { ...options, onWords: () => calls.push('words') }).catch((reason: unknown) =>
+    calls.push(`rejected ${reason}`),
+  );
+  return calls;
+}
+
+const say = (words: number, next: Reaction['next'] = 'go on'): Reaction => ({ words, next });
+
+test('words that were held are said first, and are kept by nobody', async () => {
+  const held = ['a'];
+  const calls = await pumped({ reads: [['b']], script: [say(1), say(1), say(0)], options: { held } });
+  assert.deepEqual(calls, ['write s(a)#0', 'words', 'end s(b)#0', 'words']);
+  assert.deepEqual(held, []);
+});
+
+test('a read that says nothing asks nobody; an end without words tells of none', async () => {
+  let asked = 0;
+  const options = {
+    beforeWords: () => {
+      asked += 1;
+      return undefined;
+    },
+  };
+  assert.deepEqual(await pumped({ reads: [['a'], ['b']], script: [say(0), say(0), say(0)], options }), ['end ']);
+  assert.equal(asked, 0);
+});
+
+test('a source that has not ended is let go once everything was said; one that has is not', async () => {
+  const script = [say(1, 'end')];
+  assert.deepEqual(await pumped({ reads: [['a'], ['b']], script }), ['end s(a)#0,s.END', 'words', 'cancel ended']);
+  assert.deepEqual(await pumped({ reads: [['a']], script }), ['end s(a)#0,s.END', 'words']);
+});
+
+test('what must be done before words, and then before the last, is waited for in this order', async () => {
+  const done: string[] = [];
+  const slowly = (name: string) => async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    done.push(name);
+  };
+  const options = { beforeWords: slowly('words'), beforeEnd: slowly('end') };
+  const calls = await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], options });
+  assert.deepEqual(calls, ['write s(a)#0', 'words', 'end s(b)#0', 'words']);
+  assert.deepEqual(done, ['words', 'words', 'end']);
+});
+
+test('while the reader is behind the source is paused', async () => {
+  const calls = await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], full: true });
+  assert.deepEqual(calls, ['write s(a)#0', 'words', 'pause', 'resume', 'end s(b)#0', 'words']);
+});
+
+test('a failure of the source becomes words, except where it says that nobody is there', async () => {
+  const reads = [['a'], new Error('gone')];
+  const script = [say(1)];
+  assert.deepEqual(await pumped({ reads, script }), ['write s(a)#0', 'words', 'end s.FAIL(Error: gone)', 'words']);
+  const calls = await pumped({ reads, script, options: { isGone: () => true } });
+  assert.deepEqual(calls, ['write s(a)#0', 'words', 'cancel Error: gone', 'rejected Error: gone']);
+});
