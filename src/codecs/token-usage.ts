@@ -1,7 +1,7 @@
 /** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
 import { upstreamFault } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage, wholeOutput } from './canonical/usage.ts';
+import { countOf, isPlaceholder, outputWith, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -28,6 +28,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const cacheRead =
     countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
   const written = cacheWrites(input);
+  const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
@@ -35,8 +36,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
     ...given('cacheRead', cacheRead),
     ...written,
-    ...given('output', outputOf(value, prompt, reasoning)),
-    ...given('reasoning', reasoning),
+    ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
     ...given('imageInput', countOf(input['image_tokens'])),
     ...given('audioInput', countOf(input['audio_tokens'])),
     ...given('imageOutput', countOf(output['image_tokens'])),
@@ -59,15 +59,6 @@ function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5
   const known = (short ?? 0) + (long ?? 0);
   if ((short === undefined && long === undefined) || known > (total ?? known)) return given('cacheWrite', total);
   return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
-}
-
-/** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it, or a reasoning that is the greater. */
-function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
-  const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
-  const total = countOf(value['total_tokens']);
-  if (completion === undefined || !reasoning) return completion;
-  const isBeside = prompt !== undefined && total === prompt + completion + reasoning;
-  return isBeside ? completion + reasoning : wholeOutput(completion, reasoning);
 }
 
 function metersOf(value: JsonObject): ReadonlyMap<string, number> {

@@ -57,6 +57,24 @@ export function wholeOutput(output: number, reasoning: number): number {
   return reasoning > output ? output + reasoning : output;
 }
 
+/**
+ * The whole output, and reasoning as a part of it. Some vendors count reasoning beside the completion: their total shows it or, where none
+ * decides, a reasoning that is the greater. A total that is made of prompt and completion says that reasoning was only estimated, and
+ * the completion is all there was.
+ */
+export function outputWith(
+  reasoning: number | undefined,
+  { prompt, completion, total }: Readonly<Record<'prompt' | 'completion' | 'total', number | undefined>>,
+): Pick<Usage, 'output' | 'reasoning'> {
+  if (completion === undefined) return reasoning === undefined ? {} : { reasoning };
+  if (!reasoning) return { output: completion, ...(reasoning === undefined ? {} : { reasoning }) };
+  const sum = completion + reasoning;
+  const beyondPrompt = prompt === undefined || total === undefined ? undefined : total - prompt;
+  if (beyondPrompt === sum) return { output: sum, reasoning };
+  const isEstimate = reasoning > completion && completion > 0 && beyondPrompt === completion;
+  return isEstimate ? { output: completion, reasoning: completion } : { output: wholeOutput(completion, reasoning), reasoning };
+}
+
 /** The later report wins field by field; an absent field keeps what was known. */
 export function mergeUsage(known: Usage | undefined, report: Usage): Usage {
   return known === undefined ? report : { ...known, ...report };

@@ -46,6 +46,10 @@ export class NativeStream {
       this.#usage = native.text;
       return;
     }
+    const usage = usageIn(chunk);
+    if (isObject(usage) && readTokenUsage(usage) !== undefined)
+      this.#usage =
+        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
     const choice = firstChoice(chunk);
     // Candidates beside the first are never part of the answer.
     if (choice === undefined && Array.isArray(choices) && choices.length > 0) return;
@@ -62,10 +66,6 @@ export class NativeStream {
         sealCalls(message, [...path, 'message'], this.#context, edits);
       }
     }
-    const usage = usageIn(chunk);
-    if (isObject(usage) && readTokenUsage(usage) !== undefined)
-      this.#usage =
-        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;

@@ -17,6 +17,7 @@ const ENDS: ReadonlySet<string> = new Set([
 const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
   ['length', 'max_output'],
   ['max_tokens', 'max_output'],
+  ['max_output_tokens', 'max_output'],
   ['content_filter', 'content_filter'],
   ['sensitive', 'content_filter'],
   ['model_length', 'context_window'],
@@ -33,6 +34,11 @@ export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | In
 /** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
 export function outweighs(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
+}
+
+/** The reason of a choice, from its own word and the one of the vendor behind a router: OpenRouter says `tool_calls` of calls that ran into the cap. */
+export function reasonOf(said: string, native: JsonValue | undefined): string {
+  return typeof native === 'string' && CUT.has(native.toLowerCase()) && isEnd(said) ? native : said;
 }
 
 function isEnd(reason: string): boolean {

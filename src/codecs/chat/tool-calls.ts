@@ -74,7 +74,7 @@ export class ToolCalls {
   /** One more piece of the arguments of the latest call; undefined where it says nothing. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined || unsaid(call, piece, false) === '') return undefined;
+    if (call?.index === undefined || isNothing(call, piece) || unsaid(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
@@ -200,7 +200,8 @@ export class ToolCalls {
     return call;
   }
 
-  #extend(call: Call, piece: Piece, out: CanonicalEvent[]): void {
+  #extend(call: Call, said: Piece, out: CanonicalEvent[]): void {
+    const piece = isNothing(call, said.input) ? { ...said, input: '' } : said;
     this.#last = call;
     if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
     if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
@@ -258,6 +259,11 @@ function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
+}
+
+/** `null` where an object begins is how some models call without arguments (Groq). */
+function isNothing({ flavour, input }: Call, piece: string): boolean {
+  return piece === 'null' && input === '' && flavour === 'function';
 }
 
 /** Arguments that are no object yet go on, under whatever id. */

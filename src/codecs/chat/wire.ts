@@ -1,6 +1,7 @@
 /** The wire shapes of chat completions that are read by name, and checked access to upstream JSON. Knows no meaning. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { reasonOf } from './outcome.ts';
 
 export const DONE = '[DONE]';
 
@@ -54,5 +55,5 @@ export function finishReason(choice: JsonObject): string | undefined {
   const reason = choice['finish_reason'];
   if (reason === undefined || reason === null || reason === '') return undefined;
   if (typeof reason !== 'string') throw malformed('finish_reason');
-  return reason;
+  return reasonOf(reason, choice['native_finish_reason']);
 }

@@ -140,14 +140,15 @@ class ConversationBuilder {
     this.#put('assistant', { json, input, cacheControl: item.cacheControl });
   }
 
-  /** Throws for arguments that are no JSON object: dropping the call alone would orphan its result (M8, spec rules 11 and 14). */
+  /** Nothing and null are no arguments (T8). Throws for others that are no JSON object: dropping the call alone would orphan its result (M8, spec rules 11 and 14). */
   inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
     if (item.flavour === 'custom') {
       const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
-    const input = item.input.trim() === '' ? '{}' : item.input;
+    const said = item.input.trim();
+    const input = said === '' || (said === 'null' && item.flavour === 'function') ? '{}' : item.input;
     if (!isObjectText(input)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
     }

@@ -2,7 +2,7 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration, wholeOutput } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, isPrice, outputWith, type Usage, type UsageIteration } from '../canonical/usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -67,8 +67,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const outputDetails = isObject(wire['output_tokens_details']) ? wire['output_tokens_details'] : {};
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
   const reasoning = countOf(outputDetails['reasoning_tokens']);
-  const said = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
-  const output = said === undefined ? undefined : wholeOutput(said, reasoning ?? 0);
+  const completion = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
   const cacheRead = countOf(inputDetails['cached_tokens']);
   const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
@@ -78,7 +77,8 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
-    ...given({ input, cacheRead, cacheWrite, output, reasoning }),
+    ...given({ input, cacheRead, cacheWrite }),
+    ...outputWith(reasoning, { prompt: total, completion, total: countOf(wire['total_tokens']) }),
     ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),

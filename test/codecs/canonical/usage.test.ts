@@ -34,3 +34,25 @@ test('zeros are no report, but calls of a metered tool are one', () => {
   const output = [{ type: 'web_search_call', status: 'completed' }];
   assert.deepEqual(readUsage({ output, usage: { input_tokens: 0, output_tokens: 0 } })?.meters, new Map([['web_search', 1]]));
 });
+
+test('reasoning is a part of the output: a total says where it was counted, a greater reasoning only where no total does', () => {
+  for (const [completion, reasoning, total, output] of [
+    [26, 196, 513, { output: 222, reasoning: 196 }],
+    [0, 196, undefined, { output: 196, reasoning: 196 }],
+    [0, 196, 291, { output: 196, reasoning: 196 }],
+    [26, 20, 317, { output: 26, reasoning: 20 }],
+    // Estimated beside a count that is exact (Doubleword, some routers).
+    [16, 19, 307, { output: 16, reasoning: 16 }],
+    [16, 19, undefined, { output: 35, reasoning: 19 }],
+  ] as const) {
+    const chat = {
+      prompt_tokens: 291,
+      completion_tokens: completion,
+      completion_tokens_details: { reasoning_tokens: reasoning },
+    };
+    const responses = { input_tokens: 291, output_tokens: completion, output_tokens_details: { reasoning_tokens: reasoning } };
+    const sum = total === undefined ? {} : { total_tokens: total };
+    assert.deepEqual(readTokenUsage({ ...chat, ...sum }), { input: 291, ...output });
+    assert.deepEqual(readUsage({ usage: { ...responses, ...sum } }), { input: 291, ...output });
+  }
+});

@@ -296,6 +296,19 @@ describe('chat streams of a chat upstream', () => {
     assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, { content: 'b' }, { finish_reason: 'stop' }]);
   });
 
+  it('keep the usage that came with another candidate (Mistral)', () => {
+    const usage = { prompt_tokens: 20, completion_tokens: 8, total_tokens: 28 };
+    const { steps } = decode([
+      chunk({ content: 'a' }, 'stop'),
+      frame({ choices: [{ index: 1, delta: { content: 'no' } }], usage }),
+    ]);
+    const said = encode(steps, responseContext({ request: asking })).flatMap((data) =>
+      data === '[DONE]' ? [] : [JSON.parse(data)],
+    );
+    assert.deepEqual(deltas(encode(steps)), [{ finish_reason: 'stop' }]);
+    assert.deepEqual([said.at(-1).choices, said.at(-1).usage], [[], usage]);
+  });
+
   it('break off with an error frame', () => {
     const encoder = chatClient.encodeEvents(responseContext());
     const out: Frame[] = [];

@@ -127,8 +127,15 @@ test('call ids that this wire refuses become others, the same on both sides', ()
   assert.equal(messages[2]?.content[0]?.['tool_use_id'], id);
 });
 
+test('T8: nothing and null are no arguments', () => {
+  for (const input of ['', ' ', 'null', ' null\n']) {
+    const { body } = messagesUpstream.encodeRequest(canonical({ items: [...hi, call('a', input), result('a', 'r')] }), target());
+    assert.match(body, /"name":"f","input":\{\}/, input);
+  }
+});
+
 test('arguments that are no JSON object are refused by the path of their call', () => {
-  for (const input of ['{"x', '[]', 'null', '"s"']) refused({ items: [...hi, call('a', input)] }, 'call a');
+  for (const input of ['{"x', '[]', '"s"', 'nullx']) refused({ items: [...hi, call('a', input)] }, 'call a');
 });
 
 test('custom tools: object schema and JSON arguments, else refused or lowered', () => {
