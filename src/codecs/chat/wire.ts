@@ -49,10 +49,3 @@ export function usageIn(chunk: JsonObject): JsonValue | undefined {
   if (isObject(groq) && isObject(groq['usage'])) return groq['usage'];
   return firstChoice(chunk)?.choice['usage'] ?? chunk['usage'];
 }
-
-export function finishReason(choice: JsonObject): string | undefined {
-  const reason = choice['finish_reason'];
-  if (reason === undefined || reason === null || reason === '') return undefined;
-  if (typeof reason !== 'string') throw malformed('finish_reason');
-  return reason;
-}

@@ -128,7 +128,14 @@ test('call ids that this wire refuses become others, the same on both sides', ()
 });
 
 test('arguments that are no JSON object are refused by the path of their call', () => {
-  for (const input of ['{"x', '[]', 'null', '"s"']) refused({ items: [...hi, call('a', input)] }, 'call a');
+  for (const input of ['{"x', '[]', '"s"']) refused({ items: [...hi, call('a', input)] }, 'call a');
+});
+
+test('arguments that say nothing are the empty object: some models answer with null where a function has no parameters', () => {
+  for (const input of ['', ' ', 'null']) {
+    const body = encodeFor({ items: [...hi, call('a', input), result('a', 'r')] });
+    assert.match(JSON.stringify(body), /"type":"tool_use","id":"a","name":"f","input":\{\}/, input);
+  }
 });
 
 test('custom tools: object schema and JSON arguments, else refused or lowered', () => {
