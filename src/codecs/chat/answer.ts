@@ -12,10 +12,11 @@ import { readAnnotation } from './annotations.ts';
 import { callOfBlock, joinText, summaryOf, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
+import { finishReason } from './outcome.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { Texts } from './texts.ts';
 import { ToolCalls } from './tool-calls.ts';
-import { finishReason, list, object, text, word } from './wire.ts';
+import { list, object, text, word } from './wire.ts';
 
 interface Audio {
   readonly id: string | undefined;

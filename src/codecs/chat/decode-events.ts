@@ -16,8 +16,8 @@ import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
 import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
-import { outcomeOf, outweighs } from './outcome.ts';
-import { DONE, finishReason, firstChoice, malformed, object, usageIn, word } from './wire.ts';
+import { finishReason, outcomeOf, outweighs } from './outcome.ts';
+import { DONE, firstChoice, malformed, object, usageIn, word } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
 /** The members of a delta that answers are said in, piece by piece, and where the piece is. */

@@ -12,8 +12,8 @@ import { sealCalls } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
-import { outweighs } from './outcome.ts';
-import { DONE, finishReason, firstChoice, usageIn } from './wire.ts';
+import { finishReason, outweighs } from './outcome.ts';
+import { DONE, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;

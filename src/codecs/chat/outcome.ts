@@ -1,6 +1,7 @@
 /** Finish reasons of chat completions, both ways (semantics: "Finish/stop mapping"). */
-import type { JsonValue } from '../canonical/json.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../canonical/outcome.ts';
+import { malformed } from './wire.ts';
 
 /** Words of a good end; the later ones are those of Together, of TGI, and of gateways that pass the words of messages on. */
 const ENDS: ReadonlySet<string> = new Set([
@@ -26,7 +27,7 @@ const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
 
 /** An unknown reason is a cut answer of unknown cause, never a normal stop. Gemini names the filter after a colon. */
 export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | Incomplete {
-  const [word = ''] = reason.toLowerCase().split(':', 1);
+  const word = wordOf(reason);
   if (ENDS.has(word)) return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native: reason };
   return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
 }
@@ -36,13 +37,22 @@ export function outweighs(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 
-/** The reason of a choice, from its own word and the one of the vendor behind a router: OpenRouter says `tool_calls` of calls that ran into the cap. */
-export function reasonOf(said: string, native: JsonValue | undefined): string {
-  return typeof native === 'string' && CUT.has(native.toLowerCase()) && isEnd(said) ? native : said;
+/** What a choice says of its end. A router may call a cut call `tool_calls` (OpenRouter): the vendor's own word beside it is the truth. */
+export function finishReason(choice: JsonObject): string | undefined {
+  const reason = choice['finish_reason'];
+  if (reason === undefined || reason === null || reason === '') return undefined;
+  if (typeof reason !== 'string') throw malformed('finish_reason');
+  const native = choice['native_finish_reason'];
+  return typeof native === 'string' && isEnd(reason) && CUT.has(wordOf(native)) ? native : reason;
 }
 
 function isEnd(reason: string): boolean {
-  return outcomeOf(reason, false).status === 'completed';
+  return ENDS.has(wordOf(reason));
+}
+
+function wordOf(reason: string): string {
+  const [word = ''] = reason.toLowerCase().split(':', 1);
+  return word;
 }
 
 /** Reasons of an answer that could not be given: Gemini's for a tool call that the model spelled wrong, beside the plain word. */

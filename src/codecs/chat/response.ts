@@ -25,8 +25,8 @@ import {
   wantsLegacyCalls,
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
-import { finishOf, outcomeOf, outweighs } from './outcome.ts';
-import { finishReason, firstChoice, list, object, usageIn, word } from './wire.ts';
+import { finishOf, finishReason, outcomeOf, outweighs } from './outcome.ts';
+import { firstChoice, list, object, usageIn, word } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);

@@ -1,7 +1,6 @@
 /** The wire shapes of chat completions that are read by name, and checked access to upstream JSON. Knows no meaning. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { reasonOf } from './outcome.ts';
 
 export const DONE = '[DONE]';
 
@@ -49,11 +48,4 @@ export function usageIn(chunk: JsonObject): JsonValue | undefined {
   const groq = chunk['x_groq'];
   if (isObject(groq) && isObject(groq['usage'])) return groq['usage'];
   return firstChoice(chunk)?.choice['usage'] ?? chunk['usage'];
-}
-
-export function finishReason(choice: JsonObject): string | undefined {
-  const reason = choice['finish_reason'];
-  if (reason === undefined || reason === null || reason === '') return undefined;
-  if (typeof reason !== 'string') throw malformed('finish_reason');
-  return reasonOf(reason, choice['native_finish_reason']);
 }

@@ -19,7 +19,7 @@ import {
   thinkingText,
   wireInput,
 } from './message-parts.ts';
-import { isObjectText } from './wire.ts';
+import { isObjectText, saysNoArguments } from './wire.ts';
 
 interface Entry {
   readonly head: ItemHead;
@@ -255,7 +255,9 @@ function sayable(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>):
     case 'text':
       return delta.text;
     case 'input':
-      return entry.head.kind === 'toolCall' && entry.head.flavour === 'custom' ? '' : delta.text;
+      if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
+      // No beginning of an object: what it means is said when the call ends.
+      return entry.said === '' && saysNoArguments(delta.text) ? '' : delta.text;
     case 'raw':
       entry.face ??= delta.text === '' ? undefined : 'raw';
       return entry.face === 'raw' ? delta.text : '';

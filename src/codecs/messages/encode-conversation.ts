@@ -16,7 +16,7 @@ import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary } from './message-parts.ts';
-import { isObjectText } from './wire.ts';
+import { isObjectText, saysNoArguments } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 export interface Turn {
@@ -147,8 +147,8 @@ class ConversationBuilder {
       const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
-    const said = item.input.trim();
-    const input = said === '' || (said === 'null' && item.flavour === 'function') ? '{}' : item.input;
+    const isEmpty = item.flavour === 'custom' ? item.input.trim() === '' : saysNoArguments(item.input);
+    const input = isEmpty ? '{}' : item.input;
     if (!isObjectText(input)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
     }

@@ -6,7 +6,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../freeform-tools.ts';
 import { REDACTED } from './blocks.ts';
-import { isObjectText } from './wire.ts';
+import { isObjectText, saysNoArguments } from './wire.ts';
 
 /** Between the parts of a summary (P6). */
 export const PART_BREAK = '\n\n';
@@ -42,7 +42,7 @@ export function attachedSignature(item: OutputItem, context: ResponseContext): s
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */
 export function wireInput(item: ToolCallItem): string {
   if (item.flavour === 'custom') return wrapFreeform(item.input);
-  return item.input === '' ? '{}' : item.input;
+  return saysNoArguments(item.input) ? '{}' : item.input;
 }
 
 /** Throws when finished arguments are not a JSON object (spec rule 11). */

@@ -106,7 +106,9 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
 /** The argument text itself, so that key order and number spelling survive. */
 function wholeInput({ item, status }: WholeItem): string {
   if (item.kind !== 'toolCall') throw unfinishedCall();
-  if (status === 'incomplete' && !isObjectText(wireInput(item))) throw unfinishedCall();
+  // What was cut before its arguments is no call without arguments: nobody may run it.
+  if (status === 'incomplete' && !isObjectText(item.flavour === 'function' ? item.input : wireInput(item)))
+    throw unfinishedCall();
   checkInput(item);
   return wireInput(item);
 }

@@ -47,6 +47,12 @@ export function isObjectText(text: string): boolean {
   return parseObject(text) !== undefined;
 }
 
+/** True where a function is called without arguments: nothing is said, or the `null` of some models (Llama on Groq). */
+export function saysNoArguments(text: string): boolean {
+  const said = text.trim();
+  return said === '' || said === 'null';
+}
+
 /** The object that the text says; undefined for every other JSON and for no JSON at all. */
 export function parseObject(text: string): JsonObject | undefined {
   try {

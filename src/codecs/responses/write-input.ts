@@ -122,6 +122,7 @@ function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonOb
   if (item.content.length === 0) return prefix.trimEnd();
   if (item.content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
   const parts = item.content.flatMap((part) => writePart(part, item, writer));
+  if (parts.length === 0) return prefix.trimEnd();
   return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
 }
 

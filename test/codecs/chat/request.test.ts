@@ -154,6 +154,12 @@ describe('chat requests', () => {
     assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'f' } });
   });
 
+  it("read Mistral's word for a choice that requires a call", () => {
+    const call = { type: 'function', function: { name: 'f' } };
+    const { toolChoice } = requestOf({ model: 'm', messages: [user], tools: [call], tool_choice: 'any' });
+    assert.deepEqual(toolChoice, { mode: 'required' });
+  });
+
   it('rejoin the two ends of one reasoning item, and a signature with its call', () => {
     const opaque: Opaque = { owner, value: 'DATA', itemId: 'rs_1' };
     const signature: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG' };

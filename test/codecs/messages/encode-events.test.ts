@@ -92,6 +92,22 @@ test('arguments are on the wire before their call ends', () => {
   checkClientStream(frames);
 });
 
+test('arguments that say nothing are the empty object, live and whole', () => {
+  for (const said of ['', 'null']) {
+    const events = [
+      start,
+      call(0, 'a'),
+      input(0, said),
+      called(0, 'a', said),
+      { ...done, outcome: { status: 'completed', stop: 'toolUse' } },
+    ];
+    const frames = encode(events as CanonicalEvent[]);
+    assert.deepEqual(outline(frames).slice(1, 4), ['0 start tool_use', '0 input_json_delta {}', '0 stop']);
+    const body = messagesClient.encodeResponse(fold(events as CanonicalEvent[]), undefined, responseContext());
+    assert.deepEqual(JSON.parse(body).content, [{ type: 'tool_use', id: 'a', name: 'f', input: {} }]);
+  }
+});
+
 test('empty deltas open no block, and text gives way to a call', () => {
   const frames = encode([
     start,
@@ -187,6 +203,20 @@ test('stop reasons', () => {
   assert.equal(reason(...refusal, done), 'refusal');
   const other: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: 'other', native: 'end_turn' } };
   assert.equal(reason(other), 'other');
+});
+
+test('a whole answer has no call that was cut, in its arguments or before them; a stream says it as far as it came', () => {
+  for (const cut of ['', '{"x']) {
+    const end = { ...called(0, 'a', cut), status: 'incomplete' } as CanonicalEvent;
+    const events: CanonicalEvent[] = [start, call(0, 'a'), ...(cut === '' ? [] : [input(0, cut)]), end];
+    events.push({ type: 'response.end', outcome: { status: 'incomplete', reason: 'max_output' } });
+    assert.deepEqual(outline(encode(events)).slice(-2), ['max_tokens', 'message_stop']);
+    assert.throws(
+      () => messagesClient.encodeResponse(fold(events), undefined, responseContext()),
+      (error: unknown) => error instanceof GatewayError && error.code === 'response_not_representable',
+      cut,
+    );
+  }
 });
 
 test('whatever cannot be said ends in the error event, never in message_stop', () => {

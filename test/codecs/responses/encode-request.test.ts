@@ -200,6 +200,16 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
   assert.ok(!JSON.stringify(inputOf(encode({ items }, { withoutOpaque: true }))).includes('RAW'));
 });
 
+test('encodeRequest: a result of which nothing can be said is empty text, not an empty list', () => {
+  const body = { type: 'tool_reference', tool_name: 'f' };
+  const result = (isError: boolean): Item[] => [
+    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'search' }, input: '{}' },
+    { kind: 'toolResult', flavour: 'function', callId: 'c', content: [{ kind: 'native', dialect: 'messages', body }], isError },
+  ];
+  const outputOf = (isError: boolean) => inputOf(encode({ items: result(isError) })).at(-1)?.['output'];
+  assert.deepEqual([outputOf(false), outputOf(true)], ['', 'Error:']);
+});
+
 test('encodeRequest: controls have their places, losses have names', () => {
   const request: CanonicalRequest = {
     ...chat,
