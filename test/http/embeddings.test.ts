@@ -102,6 +102,17 @@ test('usage that nobody reported is counted and flagged', async () => {
   assert.ok(place.gateway.store.settled[0]?.charge?.flags.includes('estimated'));
 });
 
+test('a report of no tokens is none: no text has no tokens, and the total may be all that is said', async () => {
+  const reported = (usage: string) => raw(`{"object":"list","data":[{"index":0,"embedding":[1]}],"model":"m","usage":${usage}}`);
+  place.sim.enqueue(reported('{"prompt_tokens":0,"total_tokens":0}'));
+  place.sim.enqueue(reported('{"prompt_tokens":0,"total_tokens":9}'));
+  for (let count = 0; count < 2; count++) assert.equal((await post({ input: 'four characters a token' })).status, 200);
+  await eventually(() => place.gateway.store.settled.length === 2);
+  const [zeros, total] = place.gateway.store.settled;
+  assert.ok(zeros?.charge?.flags.includes('estimated'));
+  assert.deepEqual([zeros?.usage?.input, total?.usage?.input], [6, 9]);
+});
+
 for (const [name, answer] of [
   ['no list', '{"object":"list"}'],
   ['too few vectors', '{"data":[]}'],
