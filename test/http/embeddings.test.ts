@@ -51,6 +51,12 @@ test('the body goes on as it came but for the model, and comes back so', async (
   assert.equal(place.sim.requests[0]?.text, body.replace('"vectors"', '"up-vectors"'));
 });
 
+test('V1: members that choose upstreams or credentials reach no upstream', async () => {
+  const chosen = { api_base: 'http://x.test', base_url: 'http://x.test', models: ['x'], fallbacks: ['x'], user_config: {} };
+  assert.equal((await post({ input: 'x', ...chosen })).status, 200);
+  assert.deepEqual(Object.keys(sentBody(place.sim)), ['model', 'input']);
+});
+
 test('each vector stands at its input and says so, whatever the order that the upstream answered in', async () => {
   const answer = (...data: object[]) => raw(JSON.stringify({ object: 'list', data, model: 'up' }));
   const vector = (index: number, value: number) => ({ object: 'embedding', index, embedding: [value] });
