@@ -5,6 +5,9 @@
 import { type GatewayError, invalid } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
 
+/** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
+export const GATEWAY_MEMBERS: readonly string[] = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
+
 /** `path.key`, or `key` at the top of the body. */
 export function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;

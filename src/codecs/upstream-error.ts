@@ -68,6 +68,7 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   permission_denied: 403,
   not_found_error: 404,
   request_too_large: 413,
+  unprocessable_entity_error: 422,
   timeout_error: 504,
   // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
   ...Object.fromEntries(
@@ -78,13 +79,18 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   ),
 };
 
+/** Ark's words for what its filters refuse, which may have a cause at the end (`InputTextSensitiveContentDetected.PolicyViolation`). */
+const SENSITIVE = /^(input|output)[a-z]+sensitivecontentdetected(\.|$)/;
+
 /** The HTTP status that an error inside a 200 stands for, where its members say one (400 to 599). */
 export function statusOfMembers(members: ErrorMembers): number | undefined {
   const numeric = Number(members.code);
   if (Number.isInteger(numeric) && numeric >= 400 && numeric <= 599) return numeric;
   for (const word of [members.code, members.type]) {
     const name = word?.toLowerCase();
-    if (name !== undefined && Object.hasOwn(STATUS_BY_WORD, name)) return STATUS_BY_WORD[name];
+    if (name === undefined) continue;
+    if (Object.hasOwn(STATUS_BY_WORD, name)) return STATUS_BY_WORD[name];
+    if (SENSITIVE.test(name)) return 400;
   }
   return undefined;
 }

@@ -108,6 +108,13 @@ async function withCounted(reported: Usage, knowsInput: boolean, counting: Promi
   return isNothing ? reported : { ...reported, ...missing, estimated: true };
 }
 
+/** With the pictures of an answer, for a model that has a price for each: few upstreams count them (known failure I8). */
+export function withPictures(usage: Usage, whole: Whole): Usage {
+  if (usage.images !== undefined) return usage;
+  const images = whole.items.filter(({ item }) => item.kind === 'media' && item.media.type === 'image').length;
+  return images === 0 ? usage : { ...usage, images };
+}
+
 /** Usage of an answer that reported none: what was asked and what was said, counted and flagged. */
 export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
   const texts: string[] = [];

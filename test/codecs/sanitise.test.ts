@@ -34,6 +34,10 @@ test('E11: numbers become their spelling, empty strings and null are missing; ro
     assert.equal(statusOfMembers({ code, type: 'image_generation_user_error' }), 400, code);
     assert.equal(statusOfMembers({ code }), 400, code);
   }
+  for (const code of ['OutputImageSensitiveContentDetected', 'InputTextSensitiveContentDetected.PolicyViolation']) {
+    assert.equal(statusOfMembers({ code }), 400, code);
+  }
+  assert.equal(statusOfMembers({ type: 'unprocessable_entity_error' }), 422);
   assert.equal(statusOfMembers(readErrorMembers({ error: { code: '', type: 'overloaded_error', message: null } })), 529);
   assert.equal(readErrorMembers({ code: 'invalid-argument', error: 'text' }).message, 'text');
   assert.equal(readErrorMembers({ detail: 'Invalid API Key' }).message, 'Invalid API Key');

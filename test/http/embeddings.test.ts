@@ -51,6 +51,12 @@ test('the body goes on as it came but for the model, and comes back so', async (
   assert.equal(place.sim.requests[0]?.text, body.replace('"vectors"', '"up-vectors"'));
 });
 
+test('V1: members that choose upstreams or credentials reach no upstream', async () => {
+  const chosen = { api_base: 'http://x.test', base_url: 'http://x.test', models: ['x'], fallbacks: ['x'], user_config: {} };
+  assert.equal((await post({ input: 'x', ...chosen })).status, 200);
+  assert.deepEqual(Object.keys(sentBody(place.sim)), ['model', 'input']);
+});
+
 test('each vector stands at its input and says so, whatever the order that the upstream answered in', async () => {
   const answer = (...data: object[]) => raw(JSON.stringify({ object: 'list', data, model: 'up' }));
   const vector = (index: number, value: number) => ({ object: 'embedding', index, embedding: [value] });
@@ -100,6 +106,17 @@ test('usage that nobody reported is counted and flagged', async () => {
   assert.equal((await post({ input: 'four characters a token' })).status, 200);
   await eventually(() => place.gateway.store.settled.length === 1);
   assert.ok(place.gateway.store.settled[0]?.charge?.flags.includes('estimated'));
+});
+
+test('a report of no tokens is none: no text has no tokens, and the total may be all that is said', async () => {
+  const reported = (usage: string) => raw(`{"object":"list","data":[{"index":0,"embedding":[1]}],"model":"m","usage":${usage}}`);
+  place.sim.enqueue(reported('{"prompt_tokens":0,"total_tokens":0}'));
+  place.sim.enqueue(reported('{"prompt_tokens":0,"total_tokens":9}'));
+  for (let count = 0; count < 2; count++) assert.equal((await post({ input: 'four characters a token' })).status, 200);
+  await eventually(() => place.gateway.store.settled.length === 2);
+  const [zeros, total] = place.gateway.store.settled;
+  assert.ok(zeros?.charge?.flags.includes('estimated'));
+  assert.deepEqual([zeros?.usage?.input, total?.usage?.input], [6, 9]);
 });
 
 for (const [name, answer] of [

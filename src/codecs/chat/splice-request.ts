@@ -8,18 +8,16 @@ import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
+import { GATEWAY_MEMBERS } from '../request-members.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail } from './details.ts';
-
-/** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
-const GATEWAY_ONLY = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'] as const;
 
 const NONE: Effort = 'none';
 
 export function spliceRequest(request: CanonicalRequest, target: Target): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
-  for (const key of GATEWAY_ONLY) if (json[key] !== undefined) edits.push({ path: [key], value: undefined });
+  for (const key of GATEWAY_MEMBERS) if (json[key] !== undefined) edits.push({ path: [key], value: undefined });
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);

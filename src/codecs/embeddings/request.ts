@@ -2,6 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { editJson } from '../json-text.ts';
+import { GATEWAY_MEMBERS } from '../request-members.ts';
 
 export type EncodingFormat = 'float' | 'base64';
 
@@ -56,5 +57,6 @@ export function encodeEmbeddingRequest(request: EmbeddingRequest, upstreamModel:
   return editJson(request.text, [
     { path: ['model'], value: JSON.stringify(upstreamModel) },
     { path: ['stream'], value: undefined },
+    ...GATEWAY_MEMBERS.map((name) => ({ path: [name], value: undefined })),
   ]);
 }

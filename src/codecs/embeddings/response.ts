@@ -4,7 +4,7 @@
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Usage } from '../canonical/usage.ts';
+import { countOf, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
@@ -104,7 +104,9 @@ function floatsOf(data: string): string {
 
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
-  const input = usage['prompt_tokens'] ?? usage['total_tokens'];
-  const usable = typeof input === 'number' && Number.isSafeInteger(input) && input >= 0;
-  return usable ? { input, native: usage } : undefined;
+  // No text has no tokens: a zero stands for a count that nobody made.
+  const input = [usage['prompt_tokens'], usage['total_tokens']]
+    .map(countOf)
+    .find((count) => Number.isSafeInteger(count) && count !== 0);
+  return input === undefined ? undefined : { input, native: usage };
 }

@@ -31,9 +31,13 @@ export interface ImageUsage {
   readonly shown: JsonObject;
 }
 
+/** Some servers of the images API (Huawei ModelArts, relays) write a data URL where the Base64 belongs. */
+const DATA_URL = /^data:[^,]{0,256};\s*base64,/i;
+
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
-export function checkedData(data: JsonValue | undefined): string {
-  if (typeof data !== 'string' || data === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
+export function checkedData(value: JsonValue | undefined): string {
+  const data = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
+  if (data === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
   if (!isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }

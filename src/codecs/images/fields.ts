@@ -4,6 +4,7 @@
  */
 import { invalid } from '../canonical/error.ts';
 import type { JsonValue } from '../canonical/json.ts';
+import { GATEWAY_MEMBERS } from '../request-members.ts';
 import type { ImageOperation, ImageRequest } from './request.ts';
 
 type Check = (value: JsonValue, at: string) => void;
@@ -59,22 +60,19 @@ const NOT_PARAMETERS: ReadonlySet<string> = new Set([
   'images',
   'mask',
   'partial_images',
-  'api_base',
-  'base_url',
-  'models',
-  'fallbacks',
-  'user_config',
+  ...GATEWAY_MEMBERS,
 ]);
 
 /** A form's text as the JSON value that it stands for. Text that is no number of the right kind stays text, and is then refused. */
 export function fromForm(name: string, value: string): JsonValue {
   if (FORM_NUMBERS.has(name) && /^-?\d{1,15}$/.test(value)) return Number(value);
-  if (FORM_BOOLEANS.has(name) && (value === 'true' || value === 'false')) return value === 'true';
+  // `True` is how Python writes it where no SDK does.
+  if (FORM_BOOLEANS.has(name) && /^(true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   return value;
 }
 
 /** The members that no upstream is told, in an encoder that passes the client's text on. */
-export const UNSAID: readonly string[] = ['partial_images', 'api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
+export const UNSAID: readonly string[] = ['partial_images', ...GATEWAY_MEMBERS];
 
 export type Fields = Pick<ImageRequest, 'operation' | 'model' | 'prompt' | 'count' | 'countGiven' | 'stream' | 'parameters'>;
 

@@ -1,6 +1,7 @@
 /**
  * Streams of the images API and of routers, which speak the same events in two spellings. The gateway asks for one picture without
- * previews, so the first completion is the answer; partial pictures are passed over. A stream that ends before it is never a success.
+ * previews, so the first completion is the answer; partial pictures are passed over. Ark and MiniMax tell each picture, or its failure, in an
+ * event of its own, and their completion only counts. A stream that ends before it is never a success.
  */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
@@ -16,8 +17,12 @@ export interface NativeEventOptions {
 }
 
 const COMPLETED = /^(response\.)?image_(generation|edit)\.completed$/;
+const ONE_MADE = /^image_(generation|edit)\.partial_succeeded$/;
+const ONE_REFUSED = /^image_(generation|edit)\.partial_failed$/;
 
 export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAnswer> {
+  const told: MadeImage[] = [];
+  let refused: GatewayError | undefined;
   let ended = false;
   return {
     get ended() {
@@ -27,12 +32,19 @@ export function nativeEvents(options: NativeEventOptions): Stage<Frame, ImageAns
       if (ended) return;
       if (frame.data === '[DONE]') throw cutOff();
       const json = readEvent(frame);
-      const said = saidError(json, frame.data);
-      if (said !== undefined) throw said;
       const type = typeof json['type'] === 'string' ? json['type'] : (frame.event ?? '');
+      const said = saidError(json, frame.data);
+      if (said !== undefined && ONE_REFUSED.test(type)) {
+        refused ??= said;
+        return;
+      }
+      if (said !== undefined) throw said;
       if (type === 'error') throw upstreamFault('error_event', 'The upstream reported an error.', { text: frame.data });
+      if (ONE_MADE.test(type)) told.push(readImage(json));
       if (!COMPLETED.test(type)) return;
-      const answer = readCompletion(json, frame.data, options);
+      const counts = !hasPicture(json);
+      if (counts && told.length === 0 && refused !== undefined) throw refused;
+      const answer = counts && told.length > 0 ? readCount(told, json, options) : readCompletion(json, frame.data, options);
       ended = true;
       out.push(answer);
     },
@@ -59,14 +71,31 @@ export function readEvent(frame: Frame): JsonObject {
 }
 
 function readCompletion(json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {
+  const image = readImage(json);
+  const isSame = image.data === undefined || image.data === json['b64_json'];
+  return {
+    images: [image],
+    ...readTotals(json, options),
+    ...(options.splices && isSame ? { native: { form: 'event', text } } : {}),
+  };
+}
+
+/** The completion of a stream whose pictures came before it. */
+function readCount(images: readonly MadeImage[], json: JsonObject, options: NativeEventOptions): ImageAnswer {
+  return { images, ...readTotals(json, options) };
+}
+
+function readTotals(json: JsonObject, options: NativeEventOptions): Pick<ImageAnswer, 'created' | 'usage'> {
   const created = json['created_at'] ?? json['created'];
   const usage = options.usageOf(json['usage']);
   return {
-    images: [readImage(json)],
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(usage === undefined ? {} : { usage }),
-    ...(options.splices ? { native: { form: 'event', text } } : {}),
   };
+}
+
+function hasPicture({ b64_json: data, result, url }: JsonObject): boolean {
+  return data != null || result != null || url != null;
 }
 
 /** Members of the event that are no fact of the picture. */
@@ -81,6 +110,8 @@ const ENVELOPE: ReadonlySet<string> = new Set([
   'usage',
   'media_type',
   'sequence_number',
+  'image_index',
+  'request_id',
 ]);
 
 function readImage(json: JsonObject): MadeImage {

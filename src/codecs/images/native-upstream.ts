@@ -80,15 +80,34 @@ export function decodeNative(text: string): ImageAnswer {
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
   const { created, data: _data, usage, ...facts } = json;
-  const images = data.map((entry) => readImage(entry, facts));
-  if (images.length === 0) throw upstreamFault('empty', 'The upstream returned no image.');
+  const made = data.filter((entry) => !isRefusal(entry));
+  const images = made.map((entry) => readImage(entry, facts));
+  if (images.length === 0) {
+    const [refused] = data;
+    throw (
+      (isObject(refused) ? saidError(refused, text.slice(0, 4096)) : undefined) ??
+      upstreamFault('empty', 'The upstream returned no image.')
+    );
+  }
   const read = imagesApiUsage(usage);
+  // The text goes on where it is all that a client reads: every picture as it came, and a time.
+  const isSame = images.every((image, index) => image.data === undefined || image.data === dataOf(data[index]));
+  const isNative = isSame && typeof created === 'number' && images.length === data.length;
   return {
     images,
     ...(typeof created === 'number' ? { created } : {}),
     ...(read === undefined ? {} : { usage: read }),
-    native: { form: 'json', text },
+    ...(isNative ? { native: { form: 'json', text } } : {}),
   };
+}
+
+/** Ark's word for a picture that it refused among others of the same answer. */
+function isRefusal(entry: JsonValue): boolean {
+  return isObject(entry) && isObject(entry['error']) && entry['b64_json'] == null && entry['url'] == null;
+}
+
+function dataOf(entry: JsonValue | undefined): JsonValue | undefined {
+  return isObject(entry) ? entry['b64_json'] : undefined;
 }
 
 function readImage(entry: JsonValue, facts: JsonObject): MadeImage {

@@ -20,6 +20,7 @@ export function readImageForm(parts: readonly FormPart[]): ImageRequest {
   const masks: InlineImage[] = [];
   const members = new Map<string, JsonValue>();
   for (const part of parts) {
+    if (isUnchosen(part)) continue;
     if (IMAGE_FIELD.test(part.name)) images.push(readFile(part, 'image'));
     else if (MASK_FIELD.test(part.name)) masks.push(readFile(part, 'mask'));
     else if (members.has(part.name)) throw invalid(part.name, `${part.name} is given more than once.`);
@@ -34,6 +35,11 @@ export function readImageForm(parts: readonly FormPart[]): ImageRequest {
   if (mask === undefined) return { ...fields, images };
   checkMask(mask, images);
   return { ...fields, images, mask };
+}
+
+/** How HTML forms send an input for files where nobody chose one: nothing, under no name. */
+function isUnchosen({ filename = '', mime, size }: FormPart): boolean {
+  return filename === '' && size === 0 && mime === 'application/octet-stream';
 }
 
 function readFile(part: FormPart, at: string): InlineImage {

@@ -57,12 +57,12 @@ const CHAT_NAMES: Names = {
   draws: true,
 };
 
-/** Undefined where neither total is said. A negative or unreadable count is not said. */
+/** Undefined where no total is said. A negative or unreadable count is not said, and zeros alone stand for a count that nobody made. */
 function readTokens(value: JsonValue | undefined, names: Names): Usage | undefined {
   if (!isObject(value)) return undefined;
   const input = count(value[names.input]);
   const output = count(value[names.output]);
-  if (input === undefined && output === undefined) return undefined;
+  if ((input ?? 0) + (output ?? 0) === 0) return undefined;
   const inputDetails = objectOr(value[names.inputDetails]);
   const outputDetails = objectOr(value[names.outputDetails]);
   const cacheRead = Math.min(count(inputDetails['cached_tokens']) ?? 0, input ?? 0);

@@ -7,11 +7,9 @@ import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
+import { GATEWAY_MEMBERS } from '../request-members.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
-
-/** Members that would let a client choose upstreams or credentials. */
-const GATEWAY_MEMBERS = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'] as const;
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];

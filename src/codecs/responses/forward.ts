@@ -17,21 +17,11 @@ import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
+import { GATEWAY_MEMBERS } from '../request-members.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 /** Top-level members that no upstream may see: routing words of gateways, and frames of the WebSocket session. */
-const GATEWAY_MEMBERS = [
-  'api_base',
-  'base_url',
-  'client_metadata',
-  'fallbacks',
-  'generate',
-  'models',
-  'previous_response_id',
-  'stream_id',
-  'type',
-  'user_config',
-];
+const UNSAID = [...GATEWAY_MEMBERS, 'client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
 export interface Forwarded {
   readonly body: string;
@@ -41,7 +31,7 @@ export interface Forwarded {
 export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
-  for (const member of GATEWAY_MEMBERS) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
+  for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
   const losses = new Set<string>();
   edits.push(...inputEdits(request, target, losses));

@@ -1,7 +1,7 @@
 /** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, resultLink, submissionRefusal } from './answers.ts';
+import { bodyOf, failureOf, idText, resultLink, submissionRefusal } from './answers.ts';
 import { contentOf } from './content.ts';
 import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -49,10 +49,8 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
 
 function readSubmission(answer: UpstreamAnswer): Submission {
   if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
-  const id = bodyOf(answer)?.['id'];
-  return typeof id === 'string' && id !== ''
-    ? { said: 'accepted', upstreamId: id }
-    : { said: 'unclear', reason: 'an answer without a task id' };
+  const id = bodyOf(answer) === undefined ? undefined : idText(answer.text, ['id']);
+  return id !== undefined ? { said: 'accepted', upstreamId: id } : { said: 'unclear', reason: 'an answer without a task id' };
 }
 
 function readProgress(answer: UpstreamAnswer): Progress {

@@ -3,6 +3,7 @@
  * answer may still need, since a stream can stay open for very long.
  */
 import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
+import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
@@ -13,7 +14,7 @@ import type { Channel } from '../config/config.ts';
 import { type AttemptNote, dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
 import type { Taken } from '../dispatch/taken.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
-import { completedUsage, countedUsage } from '../estimate.ts';
+import { completedUsage, countedUsage, withPictures } from '../estimate.ts';
 import type { Committed, Reply } from '../exchange.ts';
 import type { Asking } from '../gateway.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
@@ -243,7 +244,11 @@ export class TextExchange {
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
   #usageOf({ whole }: WholeAnswer, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
-    return failure === undefined ? completedUsage(whole.usage, this.#request, () => whole) : whole.usage;
+    if (failure !== undefined) return whole.usage;
+    return this.#withPictures(
+      completedUsage(whole.usage, this.#request, () => whole),
+      () => whole,
+    );
   }
 
   /** The same for a stream; a client that left, and words that we did not say on, are billed as what the upstream had said. */
@@ -253,8 +258,14 @@ export class TextExchange {
     const ours = failure === undefined || isClientGone(failure) || OURS.has(failure.code);
     if (!ours) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
-    if (isFinal) return completedUsage(said.usage, this.#request, whole);
-    return countedUsage(this.#request, whole()).then((counted) => ({ ...counted, ...onlyInput(said.usage) }));
+    if (isFinal) return this.#withPictures(completedUsage(said.usage, this.#request, whole), whole);
+    const counted = countedUsage(this.#request, whole()).then((usage) => ({ ...usage, ...onlyInput(said.usage) }));
+    return this.#withPictures(counted, whole);
+  }
+
+  #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
+    if (!this.#admitted.rates.pieces.has('image')) return usage;
+    return usage instanceof Promise ? usage.then((known) => withPictures(known, whole())) : withPictures(usage, whole());
   }
 }
 

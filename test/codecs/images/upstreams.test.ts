@@ -168,6 +168,71 @@ test('router stream: its spelling becomes the client’s', () => {
   });
 });
 
+test('Ark and MiniMax streams: each picture in an event of its own, then a completion that only counts', () => {
+  const made = (kind: string, changes: object) =>
+    `event: ${kind}\ndata: ${JSON.stringify({ type: kind, model: 'seedream', created: 7, image_index: 0, ...changes })}\n\n`;
+  const completed = (usage: object) => made('image_generation.completed', { image_index: undefined, created: 9, usage });
+  const picture = made('image_generation.partial_succeeded', { url: 'https://x.test/a.png', size: '8x8' });
+  const refused = made('image_generation.partial_failed', {
+    error: { code: 'OutputImageSensitiveContentDetected', message: 'The output may be sensitive.' },
+  });
+  const usage = { generated_images: 1, output_tokens: 20, total_tokens: 20 };
+
+  const answer = decode(native, `${picture}${completed(usage)}data: [DONE]\n\n`);
+  const [frame, ...more] = encodeImageEvents('generation', answer, 1);
+  assert.deepEqual(more, []);
+  assert.deepEqual(JSON.parse(frame?.data ?? ''), {
+    type: 'image_generation.completed',
+    created_at: 9,
+    url: 'https://x.test/a.png',
+    model: 'seedream',
+    size: '8x8',
+    usage,
+  });
+  assert.equal(answer.usage?.billed.imageOutput, 20);
+
+  const edited = decode(native, `${picture}${completed(usage)}`.replaceAll('image_generation', 'image_edit'));
+  assert.equal(edited.images[0]?.url, 'https://x.test/a.png');
+  assert.equal(decode(native, `${picture}${refused}${completed(usage)}`).images.length, 1);
+  for (const text of [`${refused}${completed({ generated_images: 0 })}`, refused, picture, `${picture}data: [DONE]\n\n`]) {
+    assert.throws(() => decode(native, text), isUpstreamFault, text);
+  }
+  assert.throws(() => decode(native, `${refused}${completed(usage)}`), /may be sensitive/);
+});
+
+test('pictures that were refused among others of one answer are left out; only refusals are a refusal', () => {
+  const refused = { error: { code: 'OutputImageSensitiveContentDetected', message: 'The output may be sensitive.' } };
+  const answer = (...data: readonly object[]) => JSON.stringify({ model: 'seedream', created: 7, data });
+  const some = native.decodeWhole(answer({ url: 'https://x.test/a.png', size: '8x8' }, refused));
+  assert.deepEqual(JSON.parse(encodeImageAnswer(some, 1)), {
+    created: 7,
+    model: 'seedream',
+    data: [{ url: 'https://x.test/a.png', size: '8x8' }],
+  });
+  assert.throws(() => native.decodeWhole(answer(refused, refused)), /may be sensitive/);
+});
+
+test('a picture that comes as a data URL where Base64 belongs is Base64 to the client', () => {
+  for (const from of [native, router]) {
+    const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: URL }], error: null }));
+    assert.equal(JSON.parse(encodeImageAnswer(whole, 1)).data[0].b64_json, PNG);
+    const [frame] = encodeImageEvents('generation', decode(from, COMPLETED.replace(PNG, URL)), 1);
+    assert.equal(JSON.parse(frame?.data ?? '').b64_json, PNG);
+  }
+});
+
+test('an answer without a time gets one, since clients read it', () => {
+  const shown = JSON.parse(encodeImageAnswer(native.decodeWhole(JSON.stringify({ data: [{ b64_json: PNG }] })), 7));
+  assert.deepEqual(shown, { created: 7, data: [{ b64_json: PNG }] });
+});
+
+test('usage of nothing but zeros is no report', () => {
+  const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+  for (const from of [native, router]) {
+    assert.equal(from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage: zeros })).usage, undefined);
+  }
+});
+
 test('usage is billed under whichever names an upstream reports it', () => {
   const chat = { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 };
   const images = { input_tokens: 5, output_tokens: 7, total_tokens: 12 };

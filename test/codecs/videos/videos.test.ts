@@ -98,6 +98,11 @@ test('ark: what each answer says', () => {
   assert.equal(arkVideo.readSubmission(answer({ error: { code: 'RateLimitExceeded' } }, 429)).said, 'notTaken');
   assert.equal(arkVideo.readSubmission(answer('<html>', 500)).said, 'unclear');
   assert.equal(arkVideo.readSubmission(answer('{}')).said, 'unclear');
+  // A task that was taken is never lost for the spelling of its id.
+  assert.deepEqual(arkVideo.readSubmission(answer('{"id":9007199254740993}')), {
+    said: 'accepted',
+    upstreamId: '9007199254740993',
+  });
   assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).said, 'pending');
   const done = arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
   assert.equal(done.said === 'succeeded' && done.url, 'https://r.example/v.mp4');

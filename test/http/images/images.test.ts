@@ -111,6 +111,25 @@ test('I1, I3 mask and mask[] are one mask; image and image[] are one list', asyn
   );
 });
 
+test('what browsers and scripts send: a file that nobody chose is none, and True is true', async () => {
+  const response = await place.form([
+    ['model', 'native'],
+    ['prompt', 'x'],
+    ['stream', 'True'],
+    ['image', blob()],
+    ['mask', blob(Buffer.alloc(0), 'application/octet-stream'), ''],
+  ]);
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8', await response.clone().text());
+  assert.deepEqual(
+    readSse(await response.text()).events.map(({ event }) => event),
+    ['image_edit.completed', undefined],
+  );
+  assert.equal(
+    place.sim.requests[0]?.parts.some(({ name }) => name === 'mask'),
+    false,
+  );
+});
+
 test('the SDK streams an edit', async () => {
   const stream = await place.client.images.edit({ model: 'native', prompt: 'x', image: await file(), stream: true });
   const types: string[] = [];

@@ -393,3 +393,24 @@ test('U15: thinking tokens of a messages upstream are reasoning tokens to chat a
     }
   }
 });
+
+test('I8: a picture in a conversation is paid by its piece where the model has a price for each, whatever upstream drew it', async (t) => {
+  const types = ['chat_completion', 'responses', 'gemini'];
+  const { gateway, owner } = await gatewayOf(t, {
+    models: Object.fromEntries(types.map((type) => [type, { price: { ...PRICE, image: '0.04' } }])),
+    channels: types.map((type) => ({ id: type, type, base_url: 'SIMULATOR', api_key: 'k', models: [type] })),
+  });
+  const data = Buffer.from('a picture').toString('base64');
+  const pieces = [...HELLO, { type: 'image', data, mimeType: 'image/png' } as const];
+  const script = { reply: { pieces, usage: { input: 10, output: 100 } } };
+  for (const model of types) {
+    for (const client of ['chat', 'responses'] as const) {
+      for (const stream of [true, false]) {
+        const { row } = await asked(gateway, owner, client, model, stream, script);
+        const what = `${client} over ${model}, ${stream ? 'stream' : 'whole'}`;
+        assert.equal(row.usage?.images, 1, what);
+        assert.equal(dollars(row), 10n * 5_000n + 100n * 25_000n + 40_000_000n, what);
+      }
+    }
+  }
+});
