@@ -1,7 +1,7 @@
 /** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
 import { upstreamFault } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
+import { countOf, isPlaceholder, totalCacheWrite, totalInput, type Usage, type UsageIteration } from './canonical/usage.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -30,6 +30,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const written = cacheWrites(input);
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
+  const orchestration = orchestrationOf(input, output);
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
     ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
@@ -42,6 +43,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...given('imageOutput', countOf(output['image_tokens'])),
     ...given('audioOutput', countOf(output['audio_tokens'])),
     ...(meters.size === 0 ? {} : { meters }),
+    ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
   return isPlaceholder(usage) ? undefined : usage;
@@ -62,13 +64,22 @@ function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5
 }
 
 /** Some vendors count reasoning beside `completion_tokens` instead of in it; their total shows it, or a reasoning that is the greater. */
-function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
+export function outputOf(value: JsonObject, prompt: number | undefined, reasoning: number | undefined): number | undefined {
   const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
   const total = countOf(value['total_tokens']);
   if (completion === undefined || !reasoning) return completion;
   if (reasoning > completion) return completion + reasoning;
   if (prompt === undefined || total === undefined) return completion;
   return total === prompt + completion + reasoning ? completion + reasoning : completion;
+}
+
+/** Work of an orchestrating model (Sakana): told among the details of usage, in none of its totals, and billed like them. */
+export function orchestrationOf(input: JsonObject, output: JsonObject): UsageIteration | undefined {
+  const read = countOf(input['orchestration_input_tokens']) ?? 0;
+  const written = countOf(output['orchestration_output_tokens']) ?? 0;
+  if (read + written === 0) return undefined;
+  const cacheRead = Math.min(countOf(input['orchestration_input_cached_tokens']) ?? 0, read);
+  return { type: 'orchestration', input: read - cacheRead, cacheRead, cacheWrite: 0, output: written };
 }
 
 function metersOf(value: JsonObject): ReadonlyMap<string, number> {

@@ -3,6 +3,7 @@ import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { orchestrationOf, outputOf } from '../token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -67,15 +68,13 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const outputDetails = isObject(wire['output_tokens_details']) ? wire['output_tokens_details'] : {};
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
   const reasoning = countOf(outputDetails['reasoning_tokens']);
-  const said = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
-  // More reasoning than output was counted beside it, not in it.
-  const output = said !== undefined && reasoning !== undefined && reasoning > said ? said + reasoning : said;
+  const output = outputOf(wire, total, reasoning);
   const cacheRead = countOf(inputDetails['cached_tokens']);
   const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
   const meters = readMeters(response);
   const pictures = countPictures(response);
-  const drawing = readDrawing(response);
+  const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
@@ -84,7 +83,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),
     ...(pictures === 0 ? {} : { images: pictures }),
-    ...(drawing === undefined ? {} : { extra: [drawing] }),
+    ...(extra.length === 0 ? {} : { extra }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(native === undefined ? {} : { native }),
   };

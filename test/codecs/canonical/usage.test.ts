@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOf, isPlaceholder } from '../../../src/codecs/canonical/usage.ts';
-import { UsageReader } from '../../../src/codecs/messages/usage.ts';
+import { billableUsage } from '../../../src/http/billable.ts';
+import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
 import { readTokenUsage } from '../../../src/codecs/token-usage.ts';
 
@@ -33,4 +34,42 @@ test('zeros are no report, but calls of a metered tool are one', () => {
   assert.equal(isPlaceholder({ meters: new Map([['web_search', 1]]) }), false);
   const output = [{ type: 'web_search_call', status: 'completed' }];
   assert.deepEqual(readUsage({ output, usage: { input_tokens: 0, output_tokens: 0 } })?.meters, new Map([['web_search', 1]]));
+});
+
+test('reasoning that the total shows beside the output is part of it, on chat and on responses', () => {
+  const details = { reasoning_tokens: 5 };
+  const beside = { input_tokens: 10, output_tokens: 8, output_tokens_details: details, total_tokens: 23 };
+  assert.deepEqual(readUsage({ usage: beside }), { input: 10, output: 13, reasoning: 5 });
+  const chat = { prompt_tokens: 10, completion_tokens: 8, completion_tokens_details: details, total_tokens: 23 };
+  assert.deepEqual(readTokenUsage(chat), { input: 10, output: 13, reasoning: 5 });
+  assert.deepEqual(readUsage({ usage: { ...beside, total_tokens: 18 } }), { input: 10, output: 8, reasoning: 5 });
+});
+
+test('tokens of orchestration stand beside the totals (Sakana): billed in addition, and no pass that messages clients know', () => {
+  const input = { cached_tokens: 20, orchestration_input_tokens: 40, orchestration_input_cached_tokens: 10 };
+  const output = { reasoning_tokens: 0, orchestration_output_tokens: 25 };
+  const extra = [{ type: 'orchestration', input: 30, cacheRead: 10, cacheWrite: 0, output: 25 }];
+  const wanted = { input: 100, cacheRead: 20, output: 80, reasoning: 0, extra };
+  const responses = readUsage({
+    usage: {
+      input_tokens: 120,
+      input_tokens_details: input,
+      output_tokens: 80,
+      output_tokens_details: output,
+      total_tokens: 265,
+    },
+  });
+  assert.deepEqual(responses, wanted);
+  const chat = readTokenUsage({
+    ...{ prompt_tokens: 120, prompt_tokens_details: input, completion_tokens: 80, completion_tokens_details: output },
+    total_tokens: 265,
+  });
+  assert.deepEqual(chat, wanted);
+  assert.deepEqual(billableUsage(wanted), { input: 130, cachedInput: 30, output: 105 });
+  assert.equal('iterations' in encodeUsage(wanted), false);
+  const none = { orchestration_input_tokens: 0, orchestration_input_cached_tokens: 0 };
+  assert.deepEqual(readUsage({ usage: { input_tokens: 1, input_tokens_details: none, output_tokens: 2 } }), {
+    input: 1,
+    output: 2,
+  });
 });
