@@ -95,6 +95,8 @@ export function readToolChoice(json: JsonObject): ToolChoice | undefined {
 
 function mode(word: string, path: string): ToolChoice {
   if (word === 'auto' || word === 'none' || word === 'required') return { mode: word };
+  // Mistral's word.
+  if (word === 'any') return { mode: 'required' };
   throw invalid(path, `'${path}' must be "none", "auto", "required" or an object.`);
 }
 
