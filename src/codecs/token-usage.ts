@@ -1,7 +1,15 @@
 /** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
 import { upstreamFault } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import { countOf, isPlaceholder, outputWith, totalCacheWrite, totalInput, type Usage } from './canonical/usage.ts';
+import {
+  countOf,
+  isPlaceholder,
+  outputWith,
+  totalCacheWrite,
+  totalInput,
+  type Usage,
+  type UsageIteration,
+} from './canonical/usage.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -31,6 +39,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
+  const orchestration = orchestrationOf(input, output);
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
     ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
@@ -42,6 +51,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...given('imageOutput', countOf(output['image_tokens'])),
     ...given('audioOutput', countOf(output['audio_tokens'])),
     ...(meters.size === 0 ? {} : { meters }),
+    ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
   return isPlaceholder(usage) ? undefined : usage;
@@ -59,6 +69,15 @@ function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5
   const known = (short ?? 0) + (long ?? 0);
   if ((short === undefined && long === undefined) || known > (total ?? known)) return given('cacheWrite', total);
   return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
+}
+
+/** Work of an orchestrating model (Sakana): told among the details of usage, in none of its totals, and billed like them. */
+export function orchestrationOf(input: JsonObject, output: JsonObject): UsageIteration | undefined {
+  const read = countOf(input['orchestration_input_tokens']) ?? 0;
+  const written = countOf(output['orchestration_output_tokens']) ?? 0;
+  if (read + written === 0) return undefined;
+  const cacheRead = Math.min(countOf(input['orchestration_input_cached_tokens']) ?? 0, read);
+  return { type: 'orchestration', input: read - cacheRead, cacheRead, cacheWrite: 0, output: written };
 }
 
 function metersOf(value: JsonObject): ReadonlyMap<string, number> {

@@ -110,6 +110,8 @@ export interface CanonicalRequest {
   readonly includeUsage: boolean;
   /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
+  /** The body has members at its top that have no place here. */
+  readonly unknownMembers?: true;
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;
 }

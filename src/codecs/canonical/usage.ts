@@ -20,7 +20,7 @@ export interface Usage {
   readonly audioOutput?: number;
   /** Pictures that were made, where a model is priced by the piece. */
   readonly images?: number;
-  /** Work on top of the main generation (messages compaction and advisor passes, pictures of the image tool): billed in addition (spec rule 9). */
+  /** Work on top of the main generation (messages compaction and advisor passes, pictures of the image tool, orchestration): billed in addition (spec rule 9). */
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
   readonly meters?: ReadonlyMap<string, number>;

@@ -76,6 +76,7 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
+  if (request.unknownMembers === true) losses.add('unknown members');
   return {
     ...given('user', request.user),
     ...given('metadata', request.metadata),

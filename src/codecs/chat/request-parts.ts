@@ -57,7 +57,9 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
     case 'input_audio':
       return readAudio(objectAt(part['input_audio'], `${at}.input_audio`), at);
     case 'file':
-      return readFile(objectAt(part['file'], `${at}.file`), at);
+      // Some vendors (Mistral, DeepSeek) name their files beside the type.
+      if (!present(part['file']) && present(part['file_id'])) return readFile(part, at, at);
+      return readFile(objectAt(part['file'], `${at}.file`), `${at}.file`, at);
     default:
       return undefined;
   }
@@ -91,8 +93,7 @@ function readAudio(audio: JsonObject, at: string): Media {
 }
 
 /** `file_data` is a data URI, bare base64 beside a file name, or on routers a URL. */
-function readFile(file: JsonObject, at: string): Media {
-  const path = `${at}.file`;
+function readFile(file: JsonObject, path: string, at: string): Media {
   const filename = optionalString(file, 'filename', path);
   const named = filename === undefined ? {} : { filename };
   const id = optionalString(file, 'file_id', path);

@@ -16,10 +16,20 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredString,
+  saysMore,
   stringAt,
 } from '../request-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
+
+/** Everything at the top of a body that has a canonical reading. */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'messages', 'stream', 'stream_options', 'n', 'session_id', 'user', 'metadata', 'store', 'service_tier'],
+  ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
+  ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
+  ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort'],
+  ...['prompt_cache_key', 'safety_identifier'],
+]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredString(json, 'model');
@@ -49,6 +59,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     store: optionalBoolean(json, 'store'),
     modalities: readModalities(json),
     sessionId: optionalString(json, 'session_id'),
+    unknownMembers: saysMore(json, READ) || undefined,
   });
   return {
     dialect: 'chat',

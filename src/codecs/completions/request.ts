@@ -13,10 +13,17 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredString,
+  saysMore,
 } from '../request-members.ts';
 
 /** Members that no conversion can honour. */
 const REFUSED = ['suffix', 'echo', 'best_of', 'logprobs'] as const;
+
+/** Everything else that has a canonical reading. */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'prompt', 'stream', 'stream_options', 'n', 'user', 'max_tokens', 'temperature', 'top_p', 'seed'],
+  ...['presence_penalty', 'frequency_penalty', 'logit_bias', 'stop'],
+]);
 
 export function decodeRequest(text: string, json: JsonObject): CanonicalRequest {
   const model = requiredString(json, 'model');
@@ -36,6 +43,7 @@ export function decodeRequest(text: string, json: JsonObject): CanonicalRequest 
     logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
     user: optionalString(json, 'user'),
+    unknownMembers: saysMore(json, READ) || undefined,
   });
   return {
     dialect: 'completions',

@@ -34,6 +34,7 @@ function meetUnsaid(request: CanonicalRequest, log: LossLog): void {
   if (request.safetyIdentifier !== undefined) log.meet('safety identifier');
   if (request.store !== undefined) log.meet('store');
   if (request.include !== undefined && request.include.length > 0) log.meet('include');
+  if (request.unknownMembers === true) log.meet('unknown members');
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);

@@ -98,6 +98,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
+  if (request.unknownMembers === true) losses.add('unknown members');
 }
 
 /** What is said here in another form, whatever holds it. */

@@ -104,7 +104,7 @@ export const responseLosses: ResponseLosses = {
   'native event': drop('only its own dialect can read it'),
   'usage: cache': keep,
   'usage: reasoning': keep,
-  'usage: iterations': keep,
+  'usage: iterations': coerce('the passes of this protocol; others are billed all the same'),
   'usage: unknown members': drop('only its own dialect can read them'),
   'completed: stop sequence': keep,
   'completed: tool use': keep,

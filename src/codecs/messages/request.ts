@@ -3,6 +3,7 @@ import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { saysMore } from '../request-members.ts';
 import { ConversationReader } from './request-content.ts';
 import {
   mayArray,
@@ -18,6 +19,12 @@ import {
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
+
+/** Everything at the top of a body that has a canonical reading. */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
+  ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier'],
+]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = needName(json, 'model', 'model');
@@ -54,6 +61,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     // No answer at all is asked for only to fill the vendor's prompt cache.
     ...optional('boundTo', maxOutputTokens === 0 ? ({ dialect: 'messages', at: 'max_tokens' } as const) : undefined),
     includeUsage: true,
+    ...optional('unknownMembers', saysMore(json, READ) ? (true as const) : undefined),
   };
 }
 

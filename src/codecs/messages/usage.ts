@@ -109,6 +109,8 @@ function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
 /** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
 export function encodeUsage(usage: Usage | undefined): JsonObject {
   const known: Usage = usage ?? {};
+  // Clients know these passes only, and refuse a usage object with any other.
+  const passes = known.extra?.filter(({ type }) => EXTRA_ITERATIONS.has(type)) ?? [];
   return {
     input_tokens: known.input ?? 0,
     cache_creation_input_tokens: totalCacheWrite(known),
@@ -119,7 +121,7 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
     ...(known.meters?.has('web_search') === true
       ? { server_tool_use: { web_search_requests: known.meters.get('web_search') ?? 0 } }
       : {}),
-    ...(known.extra === undefined ? {} : { iterations: known.extra.map(encodeIteration) }),
+    ...(passes.length === 0 ? {} : { iterations: passes.map(encodeIteration) }),
     ...(known.serviceTier === undefined ? {} : { service_tier: known.serviceTier }),
   };
 }

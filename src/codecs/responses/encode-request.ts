@@ -181,6 +181,7 @@ function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
+  if (request.unknownMembers === true) losses.add('unknown members');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');

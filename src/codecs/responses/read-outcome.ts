@@ -3,6 +3,7 @@ import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { countOf, isPlaceholder, isPrice, outputWith, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { orchestrationOf } from '../token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -73,7 +74,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
   const meters = readMeters(response);
   const pictures = countPictures(response);
-  const drawing = readDrawing(response);
+  const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
@@ -83,7 +84,7 @@ export function readUsage(response: JsonObject): Usage | undefined {
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),
     ...(pictures === 0 ? {} : { images: pictures }),
-    ...(drawing === undefined ? {} : { extra: [drawing] }),
+    ...(extra.length === 0 ? {} : { extra }),
     ...(serviceTier === undefined ? {} : { serviceTier }),
     ...(native === undefined ? {} : { native }),
   };

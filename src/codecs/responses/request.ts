@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
+import { saysMore } from '../request-members.ts';
 import {
   optionalBoolean,
   optionalInteger,
@@ -22,6 +23,13 @@ import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts
 
 const LOGPROBS = 'message.output_text.logprobs';
 const ANY = Number.MAX_SAFE_INTEGER;
+
+/** Everything at the top of a body that has a canonical reading, or concerns the client's own stream alone (`stream_options`). */
+const READ: ReadonlySet<string> = new Set([
+  ...['model', 'input', 'instructions', 'prompt', 'previous_response_id', 'conversation', 'background', 'store', 'include'],
+  ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
+  ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
+]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredString(json, 'model');
@@ -60,6 +68,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     ...given('previousResponseId', optionalString(json, 'previous_response_id')),
     ...given('conversation', readConversation(json['conversation'])),
     includeUsage: true,
+    ...given('unknownMembers', saysMore(json, READ) ? (true as const) : undefined),
     ...given(
       'boundTo',
       optionalObject(json, 'prompt') === undefined ? undefined : { dialect: 'responses' as const, at: 'prompt' },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countOf, isPlaceholder } from '../../../src/codecs/canonical/usage.ts';
-import { UsageReader } from '../../../src/codecs/messages/usage.ts';
+import { billableUsage } from '../../../src/http/billable.ts';
+import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
 import { readTokenUsage } from '../../../src/codecs/token-usage.ts';
 
@@ -55,4 +56,33 @@ test('reasoning is a part of the output: a total says where it was counted, a gr
     assert.deepEqual(readTokenUsage({ ...chat, ...sum }), { input: 291, ...output });
     assert.deepEqual(readUsage({ usage: { ...responses, ...sum } }), { input: 291, ...output });
   }
+});
+
+test('tokens of orchestration stand beside the totals (Sakana): billed in addition, and no pass that messages clients know', () => {
+  const input = { cached_tokens: 20, orchestration_input_tokens: 40, orchestration_input_cached_tokens: 10 };
+  const output = { reasoning_tokens: 0, orchestration_output_tokens: 25 };
+  const extra = [{ type: 'orchestration', input: 30, cacheRead: 10, cacheWrite: 0, output: 25 }];
+  const wanted = { input: 100, cacheRead: 20, output: 80, reasoning: 0, extra };
+  const responses = readUsage({
+    usage: {
+      input_tokens: 120,
+      input_tokens_details: input,
+      output_tokens: 80,
+      output_tokens_details: output,
+      total_tokens: 265,
+    },
+  });
+  assert.deepEqual(responses, wanted);
+  const chat = readTokenUsage({
+    ...{ prompt_tokens: 120, prompt_tokens_details: input, completion_tokens: 80, completion_tokens_details: output },
+    total_tokens: 265,
+  });
+  assert.deepEqual(chat, wanted);
+  assert.deepEqual(billableUsage(wanted), { input: 130, cachedInput: 30, output: 105 });
+  assert.equal('iterations' in encodeUsage(wanted), false);
+  const none = { orchestration_input_tokens: 0, orchestration_input_cached_tokens: 0 };
+  assert.deepEqual(readUsage({ usage: { input_tokens: 1, input_tokens_details: none, output_tokens: 2 } }), {
+    input: 1,
+    output: 2,
+  });
 });

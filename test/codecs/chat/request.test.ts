@@ -106,6 +106,19 @@ describe('chat requests', () => {
     ]);
   });
 
+  it('read a file id beside the type of its part (Mistral, DeepSeek): a private file, like any other', () => {
+    const at = 'messages[1].content[0]';
+    const { items } = withMessages({ role: 'user', content: [{ type: 'file', file_id: 'file-1' }] });
+    const media = { type: 'file', source: { from: 'reference', id: 'file-1' }, at };
+    assert.deepEqual(items.at(-1), { kind: 'media', role: 'user', media, at, turn: 1 });
+  });
+
+  it('read the word any (Mistral) as a choice that requires a tool', () => {
+    const tools = [{ type: 'function', function: { name: 'f' } }];
+    const { toolChoice } = requestOf({ model: 'm', messages: [user], tools, tool_choice: 'any' });
+    assert.deepEqual(toolChoice, { mode: 'required' });
+  });
+
   it('read a cache breakpoint on a part, a tool result or a whole message', () => {
     const cache_control = { type: 'ephemeral' };
     const part = { type: 'text', text: 'r', cache_control };

@@ -1,0 +1,84 @@
+/** A member of a client's body that has no canonical reading is named as left out by every upstream of another protocol. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../src/codecs/canonical/json.ts';
+import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
+import { openForTests, ownerOf, targetOf } from '../support/wire.ts';
+
+const openAi = {
+  ...{ model: 'm', stream: true, temperature: 0.5, top_p: 0.5, user: 'u', metadata: { a: 'b' } },
+  ...{ store: true, service_tier: 'auto', prompt_cache_key: 'k', safety_identifier: 's', parallel_tool_calls: true },
+};
+const completions = {
+  ...{ model: 'm', stream: true, stream_options: { include_usage: true }, n: 1, user: 'u', max_tokens: 9, temperature: 0.5 },
+  ...{ top_p: 0.5, seed: 1, presence_penalty: 0.1, frequency_penalty: 0.1, logit_bias: { 1: 1 }, stop: 'x' },
+};
+const tool = { name: 'f', parameters: { type: 'object', properties: {} } };
+
+/** Bodies of everything that is read, and members that are not. */
+const BODIES: Readonly<Record<string, { readonly read: JsonObject; readonly more: JsonObject }>> = {
+  chat: {
+    read: {
+      ...openAi,
+      ...completions,
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ type: 'function', function: tool }],
+      tool_choice: 'auto',
+      ...{ functions: [tool], function_call: 'auto', max_completion_tokens: 9, top_k: 5, logprobs: true, top_logprobs: 2 },
+      ...{ response_format: { type: 'json_object' }, modalities: ['text'], verbosity: 'low', reasoning_effort: 'low' },
+      ...{ reasoning: { effort: 'low' }, session_id: 's' },
+    },
+    more: { web_search_options: {}, prediction: { type: 'content', content: 'x' }, search_parameters: { mode: 'auto' } },
+  },
+  completions: { read: { ...completions, prompt: 'hi' }, more: { min_p: 0.1 } },
+  responses: {
+    read: {
+      ...openAi,
+      input: 'hi',
+      instructions: 'be kind',
+      tools: [{ type: 'function', ...tool }],
+      tool_choice: 'auto',
+      ...{ stream_options: { include_obfuscation: false }, background: false, include: ['reasoning.encrypted_content'] },
+      ...{ max_output_tokens: 9, top_logprobs: 2, text: { verbosity: 'low' }, reasoning: { effort: 'low' } },
+    },
+    more: { max_tool_calls: 2, truncation: 'auto', context_management: [], prompt_cache_retention: '24h' },
+  },
+  messages: {
+    read: {
+      ...{ model: 'm', system: 'be kind', stream: true, max_tokens: 9, temperature: 0.5, top_p: 0.5, top_k: 5 },
+      messages: [{ role: 'user', content: 'hi' }],
+      tools: [{ name: 'f', input_schema: tool.parameters }],
+      tool_choice: { type: 'auto' },
+      ...{ stop_sequences: ['x'], thinking: { type: 'disabled' }, metadata: { user_id: 'u' }, service_tier: 'auto' },
+      output_config: { effort: 'low' },
+      output_format: { type: 'json_schema', schema: { type: 'object' } },
+    },
+    more: { mcp_servers: [], container: 'c', context_management: { edits: [] }, cache_control: { type: 'ephemeral' } },
+  },
+};
+
+function lossesOf(client: (typeof CLIENTS)[number], json: JsonObject): Map<string, boolean> {
+  const request = client.decodeRequest(JSON.stringify(json), json, { open: openForTests });
+  return new Map(
+    UPSTREAMS.map((upstream) => {
+      const { losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
+      return [upstream.dialect, losses.includes('unknown members')];
+    }),
+  );
+}
+
+for (const client of CLIENTS) {
+  const { read, more } = BODIES[client.dialect] ?? assert.fail(`no bodies for ${client.dialect}`);
+
+  test(`${client.dialect}: everything that is read, and a null, is no unknown member`, () => {
+    for (const [dialect, isNamed] of lossesOf(client, { ...read, x_unknown: null })) assert.equal(isNamed, false, dialect);
+  });
+
+  for (const [key, value] of Object.entries(more)) {
+    test(`${client.dialect}: ${key} is named as left out wherever another protocol is spoken`, () => {
+      for (const [dialect, isNamed] of lossesOf(client, { ...read, [key]: value })) {
+        assert.equal(isNamed, dialect !== client.dialect, dialect);
+      }
+    });
+  }
+}
