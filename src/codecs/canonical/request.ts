@@ -73,6 +73,8 @@ export interface CanonicalRequest {
   /** The body exactly as received (after history was expanded), for an upstream of the same dialect. */
   readonly text: string;
   readonly json: JsonObject;
+  /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
+  readonly reads: ReadonlySet<string>;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;
@@ -104,6 +106,8 @@ export interface CanonicalRequest {
   readonly store?: boolean;
   readonly include?: readonly string[];
   readonly modalities?: readonly string[];
+  /** A cache breakpoint of the whole request, which the upstream places by itself. */
+  readonly cacheControl?: JsonObject;
   readonly previousResponseId?: string;
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */

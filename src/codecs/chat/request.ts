@@ -21,6 +21,45 @@ import {
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
 
+/** Every member that is read below, or by the readers that it calls. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'n',
+  'stream',
+  'stream_options',
+  'tools',
+  'tool_choice',
+  'functions',
+  'function_call',
+  'parallel_tool_calls',
+  'max_completion_tokens',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'top_k',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logit_bias',
+  'stop',
+  'logprobs',
+  'top_logprobs',
+  'response_format',
+  'verbosity',
+  'reasoning',
+  'reasoning_effort',
+  'user',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'safety_identifier',
+  'store',
+  'modalities',
+  'cache_control',
+  'session_id',
+]);
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredString(json, 'model');
   if (model === '') throw invalid('model', "'model' must not be empty.");
@@ -48,12 +87,14 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     safetyIdentifier: optionalString(json, 'safety_identifier'),
     store: optionalBoolean(json, 'store'),
     modalities: readModalities(json),
+    cacheControl: optionalObject(json, 'cache_control'),
     sessionId: optionalString(json, 'session_id'),
   });
   return {
     dialect: 'chat',
     text,
     json,
+    reads: READ,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], context),

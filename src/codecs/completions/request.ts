@@ -18,6 +18,24 @@ import {
 /** Members that no conversion can honour. */
 const REFUSED = ['suffix', 'echo', 'best_of', 'logprobs'] as const;
 
+/** Every member that is read below. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'prompt',
+  'n',
+  'stream',
+  'stream_options',
+  'max_tokens',
+  'temperature',
+  'top_p',
+  'seed',
+  'presence_penalty',
+  'frequency_penalty',
+  'logit_bias',
+  'stop',
+  'user',
+]);
+
 export function decodeRequest(text: string, json: JsonObject): CanonicalRequest {
   const model = requiredString(json, 'model');
   if (model === '') throw invalid('model', "'model' must not be empty.");
@@ -41,6 +59,7 @@ export function decodeRequest(text: string, json: JsonObject): CanonicalRequest 
     dialect: 'completions',
     text,
     json,
+    reads: READ,
     model,
     ...readStreaming(json),
     items: [{ kind: 'text', role: 'user', text: prompt, citations: [], turn: 0, at }],

@@ -19,6 +19,27 @@ import {
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
 
+/** Every member that is read below. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'messages',
+  'system',
+  'stream',
+  'max_tokens',
+  'tools',
+  'tool_choice',
+  'temperature',
+  'top_p',
+  'top_k',
+  'stop_sequences',
+  'thinking',
+  'output_config',
+  'output_format',
+  'metadata',
+  'service_tier',
+  'cache_control',
+]);
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = needName(json, 'model', 'model');
   const stream = mayBoolean(json, 'stream', 'stream') ?? false;
@@ -36,6 +57,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'messages',
     text,
     json,
+    reads: READ,
     model,
     stream,
     items,
@@ -50,6 +72,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     ...optional('format', format),
     ...optional('reasoning', reasoning),
     ...optional('user', user),
+    ...optional('cacheControl', mayObject(json, 'cache_control', 'cache_control')),
     ...optional('serviceTier', mayText(json, 'service_tier', 'service_tier')),
     // No answer at all is asked for only to fill the vendor's prompt cache.
     ...optional('boundTo', maxOutputTokens === 0 ? ({ dialect: 'messages', at: 'max_tokens' } as const) : undefined),

@@ -2,7 +2,8 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { countOf, isPlaceholder, isPrice, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { countOf, isPlaceholder, isPrice, totalCacheWrite, type Usage, type UsageIteration } from '../canonical/usage.ts';
+import { cacheWrites } from '../token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -71,15 +72,16 @@ export function readUsage(response: JsonObject): Usage | undefined {
   // More reasoning than output was counted beside it, not in it.
   const output = said !== undefined && reasoning !== undefined && reasoning > said ? said + reasoning : said;
   const cacheRead = countOf(inputDetails['cached_tokens']);
-  const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
-  const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
+  const written = cacheWrites(inputDetails);
+  const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - totalCacheWrite(written));
   const meters = readMeters(response);
   const pictures = countPictures(response);
   const drawing = readDrawing(response);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
-    ...given({ input, cacheRead, cacheWrite, output, reasoning }),
+    ...given({ input, cacheRead, output, reasoning }),
+    ...written,
     ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),

@@ -23,6 +23,35 @@ import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts
 const LOGPROBS = 'message.output_text.logprobs';
 const ANY = Number.MAX_SAFE_INTEGER;
 
+/** Every member that is read below. `stream_options` asks for padding, which only its own protocol has: nothing is lost without. */
+const READ: ReadonlySet<string> = new Set([
+  'model',
+  'input',
+  'instructions',
+  'stream',
+  'stream_options',
+  'background',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'max_output_tokens',
+  'temperature',
+  'top_p',
+  'top_logprobs',
+  'text',
+  'reasoning',
+  'user',
+  'metadata',
+  'service_tier',
+  'prompt_cache_key',
+  'safety_identifier',
+  'store',
+  'include',
+  'previous_response_id',
+  'conversation',
+  'prompt',
+]);
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredString(json, 'model');
   refuseStates(json);
@@ -37,6 +66,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'responses',
     text,
     json,
+    reads: READ,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
