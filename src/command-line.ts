@@ -64,7 +64,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
   ${SPEND_USAGE}
   ${PRICES_USAGE}
   ${LEDGER_USAGE}
-  logs [--follow] [--request ID] [--limit N]
+  logs [--limit N | --follow | --request ID]
   videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]
   store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;

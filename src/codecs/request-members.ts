@@ -94,14 +94,6 @@ export function readStreaming(json: JsonObject): { readonly stream: boolean; rea
   return { stream, includeUsage: stream && includeUsage };
 }
 
-/**
- * True where a member that says something is not among those that the decoder reads: only an upstream of the client's own dialect
- * can honour it, and every other one names it as left out.
- */
-export function saysMore(json: JsonObject, read: ReadonlySet<string>): boolean {
-  return Object.keys(json).some((key) => !read.has(key) && present(json[key]));
-}
-
 /** The members given a value; absent ones are left out, so that the result fits exact optional properties. */
 export function defined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;

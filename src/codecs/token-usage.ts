@@ -58,7 +58,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
 }
 
 /** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
-function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
+export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
   const total =
     countOf(input['cache_write_tokens']) ??
     countOf(input['cache_creation_tokens']) ??

@@ -50,10 +50,11 @@ const BODIES: Readonly<Record<string, { readonly read: JsonObject; readonly more
       tools: [{ name: 'f', input_schema: tool.parameters }],
       tool_choice: { type: 'auto' },
       ...{ stop_sequences: ['x'], thinking: { type: 'disabled' }, metadata: { user_id: 'u' }, service_tier: 'auto' },
+      cache_control: { type: 'ephemeral' },
       output_config: { effort: 'low' },
       output_format: { type: 'json_schema', schema: { type: 'object' } },
     },
-    more: { mcp_servers: [], container: 'c', context_management: { edits: [] }, cache_control: { type: 'ephemeral' } },
+    more: { mcp_servers: [], container: 'c', context_management: { edits: [] } },
   },
 };
 

@@ -50,6 +50,7 @@ export function requestOf(dialect: CanonicalRequest['dialect'], changes: Partial
     dialect,
     text: JSON.stringify(json),
     json,
+    reads: new Set(['model']),
     model: 'logical-model',
     stream: true,
     items: [],

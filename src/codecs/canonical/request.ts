@@ -73,6 +73,8 @@ export interface CanonicalRequest {
   /** The body exactly as received (after history was expanded), for an upstream of the same dialect. */
   readonly text: string;
   readonly json: JsonObject;
+  /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
+  readonly reads: ReadonlySet<string>;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;
@@ -104,14 +106,14 @@ export interface CanonicalRequest {
   readonly store?: boolean;
   readonly include?: readonly string[];
   readonly modalities?: readonly string[];
+  /** A cache breakpoint of the whole request, which the upstream places by itself. */
+  readonly cacheControl?: JsonObject;
   readonly previousResponseId?: string;
   readonly conversation?: JsonValue;
   /** chat and completions: `stream_options.include_usage` was true. Other dialects always carry usage. */
   readonly includeUsage: boolean;
   /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
-  /** The body has members at its top that have no place here. */
-  readonly unknownMembers?: true;
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;
 }

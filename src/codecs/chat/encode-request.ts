@@ -5,6 +5,7 @@ import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/re
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
+import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
 import { chatToolNames, encodeFormat, encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './splice-request.ts';
@@ -76,7 +77,8 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
-  if (request.unknownMembers === true) losses.add('unknown members');
+  if (request.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     ...given('user', request.user),
     ...given('metadata', request.metadata),

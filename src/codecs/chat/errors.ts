@@ -43,7 +43,7 @@ function failureMembers(body: JsonObject, event: string | undefined): JsonObject
   if (event === 'error' || body['object'] === 'error' || body['type'] === 'error') return body;
   const minimax = minimaxError(body['base_resp']);
   if (minimax !== undefined) return minimax;
-  if (!Array.isArray(body['choices'])) return isTruthy(body['detail']) && body['id'] === undefined ? body : undefined;
+  if (!Array.isArray(body['choices'])) return isBareFailure(body) ? body : undefined;
   const choice = firstChoice(body)?.choice;
   if (choice === undefined) return undefined;
   if (isTruthy(choice['error'])) return { error: choice['error'] };
@@ -70,6 +70,13 @@ function minimaxError(base: JsonValue | undefined): JsonObject | undefined {
   const code = base['status_code'];
   if (typeof code !== 'number' || code === 0) return undefined;
   return { error: { message: base['status_msg'] ?? null, code, status: MINIMAX_STATUS.get(code) ?? null } };
+}
+
+/** What stands where a chunk is expected and is none: a `detail`, or a code with its words (Spark; 0 is its word for success). */
+function isBareFailure(body: JsonObject): boolean {
+  if (body['id'] !== undefined) return false;
+  const { code, message, detail } = body;
+  return isTruthy(detail) || (isTruthy(message) && isTruthy(code) && Number(code) !== 0);
 }
 
 function isTruthy(value: JsonValue | undefined): value is JsonValue {

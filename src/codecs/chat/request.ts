@@ -16,7 +16,6 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredString,
-  saysMore,
   stringAt,
 } from '../request-members.ts';
 import { readMessages } from './request-messages.ts';
@@ -28,7 +27,7 @@ const READ: ReadonlySet<string> = new Set([
   ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
   ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
   ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort'],
-  ...['prompt_cache_key', 'safety_identifier'],
+  ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
@@ -58,13 +57,14 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     safetyIdentifier: optionalString(json, 'safety_identifier'),
     store: optionalBoolean(json, 'store'),
     modalities: readModalities(json),
+    cacheControl: optionalObject(json, 'cache_control'),
     sessionId: optionalString(json, 'session_id'),
-    unknownMembers: saysMore(json, READ) || undefined,
   });
   return {
     dialect: 'chat',
     text,
     json,
+    reads: READ,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], context),

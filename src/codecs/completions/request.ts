@@ -13,7 +13,6 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredString,
-  saysMore,
 } from '../request-members.ts';
 
 /** Members that no conversion can honour. */
@@ -43,12 +42,12 @@ export function decodeRequest(text: string, json: JsonObject): CanonicalRequest 
     logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
     user: optionalString(json, 'user'),
-    unknownMembers: saysMore(json, READ) || undefined,
   });
   return {
     dialect: 'completions',
     text,
     json,
+    reads: READ,
     model,
     ...readStreaming(json),
     items: [{ kind: 'text', role: 'user', text: prompt, citations: [], turn: 0, at }],

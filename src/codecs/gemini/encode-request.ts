@@ -2,6 +2,7 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeConversation } from './contents.ts';
 import { encodeGenerationConfig } from './generation-config.ts';
 import { LossLog } from './loss-log.ts';
@@ -34,7 +35,8 @@ function meetUnsaid(request: CanonicalRequest, log: LossLog): void {
   if (request.safetyIdentifier !== undefined) log.meet('safety identifier');
   if (request.store !== undefined) log.meet('store');
   if (request.include !== undefined && request.include.length > 0) log.meet('include');
-  if (request.unknownMembers === true) log.meet('unknown members');
+  if (request.cacheControl !== undefined) log.meet('cache breakpoint');
+  if (hasUnreadMembers(request)) log.meet('unknown members');
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);

@@ -6,6 +6,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { verbatimNames } from '../tool-names.ts';
+import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
 import { encodeToolChoice, encodeTools, namesOf } from './encode-tools.ts';
@@ -38,7 +39,8 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
   const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
   const { system, turns } = withFirstTurn(conversation, request);
-  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], losses);
+  const { cacheControl } = request;
+  limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl === undefined ? 0 : 1, losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
   const thinksOn = thinking?.['type'] !== 'enabled' || mayThink(turns);
@@ -61,6 +63,7 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
   say('output_config', value(outputConfig));
   if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
+  say('cache_control', value(cacheControl));
   if (request.stream) say('stream', 'true');
   return `{${members.join(',')}}`;
 }
@@ -98,7 +101,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
-  if (request.unknownMembers === true) losses.add('unknown members');
+  if (hasUnreadMembers(request)) losses.add('unknown members');
 }
 
 /** What is said here in another form, whatever holds it. */

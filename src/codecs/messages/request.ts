@@ -3,7 +3,6 @@ import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { saysMore } from '../request-members.ts';
 import { ConversationReader } from './request-content.ts';
 import {
   mayArray,
@@ -23,7 +22,7 @@ const SCHEMA_NAME = 'response';
 /** Everything at the top of a body that has a canonical reading. */
 const READ: ReadonlySet<string> = new Set([
   ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
-  ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier'],
+  ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
 ]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
@@ -43,6 +42,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'messages',
     text,
     json,
+    reads: READ,
     model,
     stream,
     items,
@@ -57,11 +57,11 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     ...optional('format', format),
     ...optional('reasoning', reasoning),
     ...optional('user', user),
+    ...optional('cacheControl', mayObject(json, 'cache_control', 'cache_control')),
     ...optional('serviceTier', mayText(json, 'service_tier', 'service_tier')),
     // No answer at all is asked for only to fill the vendor's prompt cache.
     ...optional('boundTo', maxOutputTokens === 0 ? ({ dialect: 'messages', at: 'max_tokens' } as const) : undefined),
     includeUsage: true,
-    ...optional('unknownMembers', saysMore(json, READ) ? (true as const) : undefined),
   };
 }
 

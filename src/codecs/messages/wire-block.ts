@@ -21,10 +21,10 @@ export function renderAll(blocks: readonly WireBlock[]): string {
   return `[${blocks.map(render).join(',')}]`;
 }
 
-/** Keeps the latest breakpoints of a request in its order on the wire (semantics 6.6.1). */
-export function limitBreakpoints(blocks: readonly WireBlock[], losses: Losses): void {
+/** Keeps the latest breakpoints of a request in its order on the wire (semantics 6.6.1), beside those that stand on no block. */
+export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Losses): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
-  const surplus = marked.slice(0, Math.max(0, marked.length - MAX_CACHE_BREAKPOINTS));
+  const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));
   for (const block of surplus) block.cacheControl = undefined;
   if (surplus.length > 0) losses.add('cache breakpoint');
 }

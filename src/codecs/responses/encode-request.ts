@@ -11,6 +11,7 @@ import { refuseForeignBinding } from '../foreign-content.ts';
 import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
 import { objectSchema } from '../tool-schema.ts';
+import { hasUnreadMembers } from '../unread-members.ts';
 import { writeInput } from './write-input.ts';
 
 const PATH = '/responses';
@@ -181,7 +182,8 @@ function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
   if (request.serviceTier !== undefined) losses.add('service tier');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
-  if (request.unknownMembers === true) losses.add('unknown members');
+  if (request.cacheControl !== undefined) losses.add('cache breakpoint');
+  if (hasUnreadMembers(request)) losses.add('unknown members');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
   if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');

@@ -2,8 +2,16 @@
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { countOf, isPlaceholder, isPrice, outputWith, type Usage, type UsageIteration } from '../canonical/usage.ts';
-import { orchestrationOf } from '../token-usage.ts';
+import {
+  countOf,
+  isPlaceholder,
+  isPrice,
+  outputWith,
+  totalCacheWrite,
+  type Usage,
+  type UsageIteration,
+} from '../canonical/usage.ts';
+import { cacheWrites, orchestrationOf } from '../token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -70,15 +78,16 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const reasoning = countOf(outputDetails['reasoning_tokens']);
   const completion = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
   const cacheRead = countOf(inputDetails['cached_tokens']);
-  const cacheWrite = countOf(inputDetails['cache_write_tokens']) ?? countOf(inputDetails['cache_creation_tokens']);
-  const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - (cacheWrite ?? 0));
+  const written = cacheWrites(inputDetails);
+  const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - totalCacheWrite(written));
   const meters = readMeters(response);
   const pictures = countPictures(response);
   const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
-    ...given({ input, cacheRead, cacheWrite }),
+    ...given({ input, cacheRead }),
+    ...written,
     ...outputWith(reasoning, { prompt: total, completion, total: countOf(wire['total_tokens']) }),
     ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
     ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),

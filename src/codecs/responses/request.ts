@@ -8,7 +8,6 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
-import { saysMore } from '../request-members.ts';
 import {
   optionalBoolean,
   optionalInteger,
@@ -45,6 +44,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'responses',
     text,
     json,
+    reads: READ,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
@@ -68,7 +68,6 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     ...given('previousResponseId', optionalString(json, 'previous_response_id')),
     ...given('conversation', readConversation(json['conversation'])),
     includeUsage: true,
-    ...given('unknownMembers', saysMore(json, READ) ? (true as const) : undefined),
     ...given(
       'boundTo',
       optionalObject(json, 'prompt') === undefined ? undefined : { dialect: 'responses' as const, at: 'prompt' },

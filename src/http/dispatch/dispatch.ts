@@ -93,7 +93,8 @@ class AttemptLoop<Answer> {
   readonly #repeats = new Map<string, number>();
   #unsuitable: GatewayError | undefined;
   #crowded = false;
-  #opaqueRetried = false;
+  /** The Channels that refused an opaque value: they are sent none any more. */
+  #refusedOpaque: Set<string> | undefined;
   /** The last attempt failed before the upstream had said anything. */
   #nothingRead = false;
 
@@ -166,16 +167,18 @@ class AttemptLoop<Answer> {
 
   /** One attempt with its two own repeats: without opaque values, and after a kept connection turned out to be dead. */
   async #send(channel: Channel): Promise<Answer> {
+    const withoutOpaque = this.#refusedOpaque?.has(channel.id) === true;
     try {
-      return await this.#once(channel, false);
+      return await this.#once(channel, withoutOpaque);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
-      if (this.#plan.carriesOpaque && !this.#opaqueRetried && refusesOpaque(error)) {
-        this.#opaqueRetried = true;
+      if (this.#plan.carriesOpaque && !withoutOpaque && refusesOpaque(error)) {
+        this.#refusedOpaque ??= new Set();
+        this.#refusedOpaque.add(channel.id);
         return await this.#once(channel, true);
       }
-      if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, false);
+      if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, withoutOpaque);
       throw error;
     }
   }

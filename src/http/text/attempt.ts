@@ -73,7 +73,7 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
   });
 }
 
-/** Resolves with the whole answer. An outcome `failed` is thrown, so that the next Channel may be tried. */
+/** Resolves with the whole answer. One that failed or was cancelled before it said anything is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
@@ -87,10 +87,7 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
     }
     timers.stop();
     const whole = fold(steps.flatMap(({ events }) => events));
-    if (whole.outcome.status === 'failed' && whole.items.length === 0) {
-      for (const { events } of steps) noteUsage(events, target.note);
-      throw whole.outcome.error;
-    }
+    throwEarlyFailure(steps, target.note);
     const [only] = steps;
     const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
     return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };

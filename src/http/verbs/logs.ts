@@ -1,4 +1,4 @@
-/** `mizu logs [--follow] [--request ID] [--limit N]`: the request log, newest first; followed, oldest first. */
+/** `mizu logs [--limit N | --follow | --request ID]`: the request log, newest first; followed, oldest first. */
 import { formatUsd } from '../../store/money.ts';
 import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
@@ -10,6 +10,9 @@ const MAX_LIMIT = 1_000_000;
 
 export const logs: Verb = async (context) => {
   takes(context, 'logs', 0, 'follow', 'request', 'limit');
+  const given = ['request', 'follow', 'limit'].filter((name) => context.options[name] !== undefined);
+  // One request has its rows, and who follows reads until it is enough.
+  if (given.length > 1) throw new UsageError(`logs: --${given[0]} and --${given[1]} do not go together`);
   const store = await context.store();
   const id = textOption(context, 'request');
   if (id !== undefined) {

@@ -36,6 +36,7 @@ function frameOf(line: string): Frame {
   }
   if (json['choices'] !== undefined || json['error'] !== undefined)
     return frame({ id: 'up-1', created: 1, model: 'up', ...json });
+  if (json['code'] !== undefined) return frame(json);
   const { finish, ...delta } = json;
   return chunk(delta, typeof finish === 'string' ? finish : null);
 }

@@ -18,6 +18,7 @@ export function requestOf(members: Partial<CanonicalRequest> = {}): CanonicalReq
     dialect: 'chat',
     text: '{}',
     json: {},
+    reads: new Set(),
     model: 'logical',
     stream: false,
     items: [{ kind: 'text', role: 'user', text: 'Hi', citations: [], at: 'messages[0].content' }],

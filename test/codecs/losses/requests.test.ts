@@ -4,9 +4,10 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { REQUEST_FEATURES, type RequestFeature } from '../../../src/codecs/canonical/features.ts';
 import type { Item, Media, MediaSource, Part, Role } from '../../../src/codecs/canonical/item.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/request.ts';
 import type { CodecOptions, UpstreamCodec } from '../../../src/codecs/codec.ts';
-import { UPSTREAMS } from '../../../src/codecs/registry.ts';
+import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { ownerOf, requestOf, targetOf } from '../../support/wire.ts';
 import { DATA, judge, Matrix, PROBE, type Sign } from './verdict.ts';
 
@@ -190,7 +191,6 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
   'unknown members': {
     json: { model: 'logical-model', x_unknown: PROBE },
     text: `{"model":"logical-model","x_unknown":"${PROBE}"}`,
-    unknownMembers: true,
   },
 };
 
@@ -225,4 +225,81 @@ for (const upstream of UPSTREAMS) {
 test('requests: the matrix of features and upstreams has no hole', (t) => {
   const encoders = UPSTREAMS.map(({ dialect }) => dialect);
   for (const line of matrix.lines(REQUEST_FEATURES, encoders)) t.diagnostic(line);
+});
+
+/** Members of each client's protocol, and of its vendors, that stand at the top of a body and no other protocol has. */
+const OWN_MEMBERS: Readonly<Record<string, readonly [JsonObject, JsonObject]>> = {
+  chat: [
+    { model: 'm', messages: [{ role: 'user', content: 'hi' }] },
+    {
+      web_search_options: { search_context_size: 'low' },
+      prediction: { type: 'content', content: 'x' },
+      audio: { voice: 'alloy', format: 'wav' },
+      prompt_cache_retention: '24h',
+      repetition_penalty: 1.1,
+      provider: { order: ['x'] },
+      enable_thinking: false,
+      vendor_extra: 1,
+    },
+  ],
+  completions: [
+    { model: 'm', prompt: 'hi' },
+    { top_k: 3, vendor_extra: 1 },
+  ],
+  responses: [
+    { model: 'm', input: 'hi' },
+    {
+      truncation: 'auto',
+      max_tool_calls: 3,
+      context_management: [{ type: 'compaction' }],
+      prompt_cache_retention: '24h',
+      moderation: { model: 'x' },
+      vendor_extra: 1,
+    },
+  ],
+  messages: [
+    { model: 'm', max_tokens: 9, messages: [{ role: 'user', content: 'hi' }] },
+    {
+      container: 'c',
+      mcp_servers: [{ type: 'url', url: 'https://mcp.example', name: 'x' }],
+      context_management: { edits: [] },
+      inference_geo: 'us',
+      speed: 'fast',
+      vendor_extra: 1,
+    },
+  ],
+};
+
+for (const client of CLIENTS) {
+  test(`requests of ${client.dialect} clients: members that only their own protocol has are named wherever another one is spoken`, () => {
+    const [body, members] = OWN_MEMBERS[client.dialect] ?? [];
+    assert.ok(body && members);
+    const lossesOf = (json: JsonObject, upstream: UpstreamCodec) => {
+      const request = client.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
+      return upstream.encodeRequest(request, targetOf(ownerOf(upstream))).losses;
+    };
+    for (const upstream of UPSTREAMS.filter(({ dialect }) => dialect !== client.dialect)) {
+      assert.ok(!lossesOf({ ...body, vendor_extra: null }, upstream).includes('unknown members'), 'nothing is lost');
+      for (const [key, value] of Object.entries(members))
+        assert.ok(lossesOf({ ...body, [key]: value }, upstream).includes('unknown members'), `${upstream.dialect}: ${key}`);
+    }
+  });
+}
+
+test('a cache breakpoint of a whole chat request is one of the four that a messages upstream takes', () => {
+  const part = (text: string) => ({ type: 'text', text, cache_control: { type: 'ephemeral' } });
+  const json = {
+    model: 'm',
+    cache_control: { type: 'ephemeral', ttl: '1h' },
+    messages: [{ role: 'user', content: [...'abcd'].map(part) }],
+  };
+  for (const [index, upstream] of UPSTREAMS.entries()) {
+    if (upstream.dialect === 'chat') continue;
+    const request = CLIENTS[0]?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
+    assert.ok(request, String(index));
+    const { body, losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
+    assert.ok(losses.includes('cache breakpoint'));
+    assert.equal(body.match(/"cache_control"/g)?.length ?? 0, upstream.dialect === 'messages' ? 4 : 0);
+    if (upstream.dialect === 'messages') assert.match(body, /"cache_control":\{"type":"ephemeral","ttl":"1h"\}[,}](?!.*\])/);
+  }
 });

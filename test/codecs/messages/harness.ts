@@ -39,6 +39,7 @@ export function canonical(parts: Partial<CanonicalRequest>): CanonicalRequest {
     dialect: 'chat',
     text: '{}',
     json: {},
+    reads: new Set(),
     model: 'logical',
     stream: false,
     items: [],

@@ -11,6 +11,7 @@ const chat: CanonicalRequest = {
   dialect: 'chat',
   text: '{}',
   json: {},
+  reads: new Set(),
   model: 'logical',
   stream: false,
   items: [],

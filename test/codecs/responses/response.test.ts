@@ -51,6 +51,22 @@ test("decodeResponse: a custom call that the vendor ran itself is nobody else's 
     assert.equal(read(tools).items[0]?.item.kind, 'toolCall', tools);
 });
 
+test('decodeResponse: cache writes inside the input, by lifetime where the vendor says it', () => {
+  const read = (details: string) =>
+    fold(
+      decodeBody(
+        `{"output":[],"usage":{"input_tokens":1000,"output_tokens":5,"total_tokens":1005,"input_tokens_details":{${details}}}}`,
+      ).events,
+    ).usage;
+  const plain = { input: 600, cacheRead: 100, output: 5 };
+  for (const key of ['cache_write_tokens', 'cache_creation_tokens', 'cache_creation_input_tokens'])
+    assert.deepEqual(read(`"cached_tokens":100,"${key}":300`), { ...plain, cacheWrite: 300 }, key);
+  assert.deepEqual(
+    read('"cached_tokens":100,"cache_creation_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":300}'),
+    { ...plain, cacheWrite: 0, cacheWrite5m: 300, cacheWrite1h: 0 },
+  );
+});
+
 test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
   const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2,"cost":0.1}}`;
   const step = decodeBody(text);

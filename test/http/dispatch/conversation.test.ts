@@ -89,6 +89,39 @@ test('an opaque value leaves sealed, comes back opened, and is left out once whe
   await upstream.close();
 });
 
+test('each channel that refuses an opaque value is asked once more without it', async () => {
+  let refuse = false;
+  const refusing = (then: ReturnType<typeof jsonAnswer>) =>
+    fakeUpstream((request) => {
+      if (!refuse) return jsonAnswer(200, THINKING)(request);
+      if (!request.body.includes('vendor-signature')) return then(request);
+      const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
+      return jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } })(request);
+    });
+  const sick = await refusing(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
+  const well = await refusing(jsonAnswer(200, THINKING));
+  await using gateway = await testGateway({
+    channels: [
+      channel(sick.url, { opaque_scope: 'one vendor' }),
+      channel(well.url, { id: 'two', priority: 1, opaque_scope: 'one vendor' }),
+    ],
+    models: MODELS,
+  });
+  const { content }: { content: object[] } = JSON.parse(await (await gateway.post('/v1/messages', ask())).text());
+  refuse = true;
+  const messages = [
+    { role: 'user', content: 'hi' },
+    { role: 'assistant', content },
+    { role: 'user', content: 'more' },
+  ];
+  const response = await gateway.post('/v1/messages', ask({ messages }));
+  assert.equal(response.status, 200, await response.text());
+  const withValue = well.requests.map(({ body }) => body.includes('vendor-signature'));
+  assert.deepEqual(withValue, [true, false]);
+  await sick.close();
+  await well.close();
+});
+
 test('a channel’s concurrency limit queues, and a full queue goes to the next channel', async (t) => {
   let running = 0;
   let most = 0;

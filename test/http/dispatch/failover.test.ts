@@ -147,6 +147,42 @@ test('F2: after the commit point there is no other channel: the failure is words
   await Promise.all([sick.close(), well.close()]);
 });
 
+for (const status of ['failed', 'cancelled']) {
+  for (const stream of [true, false]) {
+    test(`E7: a responses answer that is ${status} before it said anything: the next channel answers (${stream ? 'stream' : 'whole'})`, async () => {
+      const ended = {
+        id: 'resp_1',
+        object: 'response',
+        status,
+        model: 'up',
+        output: [],
+        error: { code: 'server_error', message: 'no' },
+      };
+      const sick = await fakeUpstream(({ socket, body }) => {
+        if (!/"stream":\s*true/.test(body)) return jsonAnswer(200, ended)({ socket, body } as never);
+        const events = openStream(socket);
+        events.event('response.created', {
+          type: 'response.created',
+          response: { ...ended, status: 'in_progress', error: null },
+        });
+        events.event(`response.${status}`, { type: `response.${status}`, response: ended });
+        events.end();
+        return undefined;
+      });
+      const well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
+      await using gateway = await testGateway({
+        channels: [channel(sick.url, { type: 'responses' }), channel(well.url, { id: 'two', priority: 1 })],
+        models: MODELS,
+      });
+      const response = await gateway.post('/v1/responses', { model: 'm', input: 'hi', stream });
+      assert.equal(response.status, 200);
+      assert.match(await response.text(), /fine/);
+      await sick.close();
+      await well.close();
+    });
+  }
+}
+
 test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
   const sick = await fakeUpstream(({ socket }) => {
     openStream(socket);
