@@ -141,7 +141,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
 }
 
 /** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
-export function partialItem(open: OpenItem): OutputItem | undefined {
+function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
   const id = 'id' in head && head.id !== undefined ? { id: head.id } : {};
   switch (head.kind) {

@@ -6,7 +6,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
 /** closed: everything passes. open: nothing until the cooldown is over. trying: one trial is under way. */
-export const CIRCUIT = {
+const CIRCUIT = {
   closed: { open: 'open', try: no, close: 'closed', release: 'closed' },
   open: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
   trying: { open: 'open', try: no, close: 'closed', release: 'open' },
