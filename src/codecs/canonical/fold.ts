@@ -4,7 +4,7 @@
  */
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
 import { grown } from './grown.ts';
-import type { Citation, ItemStatus, Logprobs, OutputItem, TokenLogprob } from './item.ts';
+import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
 import type { Outcome } from './outcome.ts';
 import { mergeUsage, type Usage } from './usage.ts';
 
@@ -151,7 +151,7 @@ function partialItem(open: OpenItem): OutputItem | undefined {
         role: head.role,
         text: open.text,
         citations: open.citations,
-        ...(open.logprobs === undefined ? {} : { logprobs: open.logprobs as Logprobs }),
+        ...(open.logprobs === undefined ? {} : { logprobs: open.logprobs }),
         ...(head.phase === undefined ? {} : { phase: head.phase }),
         ...id,
       };
