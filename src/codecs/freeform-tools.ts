@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from './canonica
 import type { Tool } from './canonical/request.ts';
 
 /** The one parameter of the function that stands for a freeform tool. */
-export const FREEFORM_INPUT = 'input';
+const FREEFORM_INPUT = 'input';
 
 export type CustomTool = Extract<Tool, { kind: 'custom' }>;
 

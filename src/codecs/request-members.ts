@@ -4,12 +4,13 @@
  */
 import { type GatewayError, invalid } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
+import type { Format } from './canonical/request.ts';
 
 /** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
 export const GATEWAY_MEMBERS: readonly string[] = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
 
 /** `path.key`, or `key` at the top of the body. */
-export function memberPath(path: string, key: string): string {
+function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
@@ -97,6 +98,20 @@ export function readStreaming(json: JsonObject): { readonly stream: boolean; rea
 /** The members given a value; absent ones are left out, so that the result fits exact optional properties. */
 export function defined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): Partial<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+}
+
+/** What names a JSON schema, in every dialect that has one. */
+export function schemaMembers(body: JsonObject, path: string): Omit<Extract<Format, { type: 'json_schema' }>, 'type'> {
+  const name = optionalString(body, 'name', path);
+  const description = optionalString(body, 'description', path);
+  const schema = optionalObject(body, 'schema', path);
+  const strict = optionalBoolean(body, 'strict', path);
+  return {
+    ...(name === undefined ? {} : { name }),
+    ...(description === undefined ? {} : { description }),
+    ...(schema === undefined ? {} : { schema }),
+    ...(strict === undefined ? {} : { strict }),
+  };
 }
 
 export function wrongType(path: string, wanted: string): GatewayError {

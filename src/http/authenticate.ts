@@ -39,7 +39,7 @@ function unauthorized(): GatewayError {
  * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. A header without a word is none:
  * agents that are told to use a token send an empty key beside it.
  */
-export function tokenOf(request: IncomingMessage): string | undefined {
+function tokenOf(request: IncomingMessage): string | undefined {
   const tokens = new Set<string>();
   for (const value of headerValues(request, 'authorization')) {
     const scheme = value.trim();

@@ -5,7 +5,7 @@
 import { USD } from '../store/money.ts';
 import type { Store } from '../store/store.ts';
 
-export const DEMO_KEY = 'sk-mizu-demo';
+const DEMO_KEY = 'sk-mizu-demo';
 export const DEMO_STORE = '.mizu-demo';
 
 const PRICE = { input: '1.00', cached_input: '0.10', output: '4.00' };

@@ -22,6 +22,7 @@ export interface PricedModel {
   readonly id: string;
   readonly kind: ModelKind;
   readonly prices: PricesByKey;
+  /** Prices of a request whose input is longer than `above` tokens; keys that are absent stay as in `prices`. */
   readonly longContext?: LongContextPrices;
   readonly serviceTiers?: Readonly<Record<string, PricesByKey>>;
   /** Long-context prices of the tiers that have some. */
@@ -29,7 +30,7 @@ export interface PricedModel {
 }
 
 export interface PriceList {
-  /** ISO 8601, UTC: since when these prices are in force. */
+  /** ISO 8601, UTC: since when these prices are in force. Never goes back while the process runs. */
   readonly updatedAt: string;
   /** By name. */
   readonly models: readonly PricedModel[];

@@ -1,5 +1,5 @@
 /** The checks of an account's fields. Pure; shared by every engine. */
-import type { AccountChanges, Cause, NewAccount } from './accounts.ts';
+import { type AccountChanges, type AccountRecord, type Cause, DEFAULT_CLASS, type NewAccount } from './accounts.ts';
 import { checkName } from './key-rules.ts';
 import { inRange } from './money.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
@@ -15,6 +15,11 @@ export function checkNewAccount(account: NewAccount): Result<true, Invalid> {
   const { creditNanos = 0n } = account;
   if (creditNanos < 0n || !inRange(creditNanos)) return invalid('credit', 'must not be negative and must be in range');
   return done(true);
+}
+
+/** The record of an account that has passed {@link checkNewAccount}. */
+export function newAccountRecord({ name, class: of, unlimited }: NewAccount, id: string, createdAtMs: number): AccountRecord {
+  return { id, name, class: of ?? DEFAULT_CLASS, unlimited: unlimited ?? false, disabled: false, createdAtMs };
 }
 
 export function checkClass(name: string | undefined): Result<true, Invalid> {

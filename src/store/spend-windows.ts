@@ -47,7 +47,7 @@ export interface SpendWindows {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-export const hourOf = (nowMs: number): number => Math.floor(nowMs / HOUR_MS);
+const hourOf = (nowMs: number): number => Math.floor(nowMs / HOUR_MS);
 export const dayOf = (nowMs: number): number => Math.floor(nowMs / DAY_MS);
 
 /** `2026-03-01`, from days since the epoch. */

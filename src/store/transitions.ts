@@ -10,18 +10,3 @@ export const illegal = null;
 export type Transitions<State extends string, Event extends string> = {
   readonly [S in State]: { readonly [E in Event]: State | typeof illegal };
 };
-
-/** The states from which `Event` is legal, read off the table so that the two cannot disagree. */
-export type From<Table, Event extends PropertyKey> = {
-  [S in keyof Table]: Table[S] extends { readonly [K in Event]: null } ? never : S;
-}[keyof Table];
-
-/** The events that are legal in `state`, for messages and for tests that walk a table. */
-export function legalEvents<State extends string, Event extends string>(
-  table: Transitions<State, Event>,
-  state: NoInfer<State>,
-): string[] {
-  return Object.entries(table[state])
-    .filter(([, next]) => next !== illegal)
-    .map(([event]) => event);
-}

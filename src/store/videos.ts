@@ -5,7 +5,7 @@
 import type { HoldEvent, HoldState } from './ledger.ts';
 import type { Principal } from './keys.ts';
 import type { Invalid, Result } from './result.ts';
-import { type From, illegal as no, type Transitions } from './transitions.ts';
+import { illegal as no, type Transitions } from './transitions.ts';
 
 export type VideoState = 'queued' | 'submitting' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'unknown';
 /**
@@ -136,7 +136,6 @@ export type VideoTask = TaskCore &
     | { readonly state: 'cancelled'; readonly endedAtMs: number }
   );
 export type VideoTaskIn<State extends VideoState> = Extract<VideoTask, { readonly state: State }>;
-export type VideoTaskBefore<Event extends VideoEvent> = VideoTaskIn<From<typeof VIDEO, Event>>;
 
 export interface NewVideo {
   readonly id: string;

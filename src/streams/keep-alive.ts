@@ -2,7 +2,7 @@
 import type { Clock } from './clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 
-export const KEEP_ALIVE_INTERVAL_MS = 15_000;
+const KEEP_ALIVE_INTERVAL_MS = 15_000;
 
 export interface KeepAlive {
   /** Something was said: the silence starts anew. Also ends a pause. */

@@ -3,9 +3,6 @@
  * event with its blank line, or one comment.
  */
 
-/** What chat-style dialects say last. */
-export const SSE_DONE = 'data: [DONE]\n\n';
-
 /** Keeps a connection open and is no event. */
 export const SSE_KEEP_ALIVE = ': keep-alive\n\n';
 

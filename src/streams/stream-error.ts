@@ -3,7 +3,7 @@
  * to words, the codecs may read `text`.
  */
 
-export const STREAM_ERROR_REASONS = [
+const STREAM_ERROR_REASONS = [
   /** The input ended inside an event. */
   'truncated_event',
   /** The body holds text that is no event stream; `text` has its beginning. */

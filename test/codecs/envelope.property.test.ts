@@ -89,3 +89,24 @@ test('a long value is deflated', () => {
   const opaque: Opaque = { owner: { channelType: 'messages', scope: 's', model: 'm' }, value: 'abc'.repeat(10_000) };
   assert.ok(envelopes.seal(opaque, 'a').length < 1000);
 });
+
+test('what earlier versions sealed still opens: clients keep it for as long as they keep a conversation', () => {
+  const kept = createEnvelopes({
+    current: () => secret(1),
+    byId: (id) => (id === 7 ? { id, bytes: new Uint8Array(32).fill(5) } : undefined),
+  });
+  const short =
+    'mz2.AQeugldjrsjUSQW3wl_uR78vXgIrQphYkz6gYL5HSSrGyp9RYtLdJwaW9V6tFTYCMPWY_PTp8_wfrzeJYwVyr2fPNM-2Opz2KB9PdNRKCoAHDUAiF9TtjqE1VUlX2ZA';
+  const deflated = 'mz2.AQd3rjLD4d0oA26IeVNiOsWq5hgxXTnMoGZdBuXzI7WVxlyEZBvIJQIQLXAxn_K3bhGUt2bw_9A84nPK7kliK9oFV9-i';
+  const owner = { channelType: 'responses', scope: 'https://up.example', model: 'm' } as const;
+  assert.deepEqual(kept.open(short, 'acct_1'), { owner, value: 'short', itemId: 'rs_1', form: 'empty', sealed: short });
+  const long = { owner: { client: 'chat' }, value: 'long '.repeat(300), sealed: deflated };
+  assert.deepEqual(kept.open(deflated, 'acct_1'), long);
+  const sealing = createEnvelopes({ current: () => ({ id: 7, bytes: new Uint8Array(32).fill(5) }), byId: () => undefined });
+  assert.equal(
+    sealing.seal({ owner, value: 'short', itemId: 'rs_1', form: 'empty' }, 'acct_1'),
+    short,
+    'prompt caches outlive an update',
+  );
+  assert.equal(sealing.open(short, 'acct_1'), undefined, 'a secret that is gone is no exception');
+});

@@ -16,8 +16,10 @@ interface Given {
 }
 
 /** Everything that is called, in order. */
-async function pumped({ reads = [], script = [], options = {}, full = false }: Given): Promise<readonly string[]> {
-  const calls: string[] = [];
+async function pumped(
+  { reads = [], script = [], options = {}, full = false }: Given,
+  calls: string[] = [],
+): Promise<readonly string[]> {
   const left = [...reads];
   const source: PumpSource<string> = {
     take(out) {
@@ -80,15 +82,16 @@ test('a source that has not ended is let go once everything was said; one that h
 });
 
 test('what must be done before words, and then before the last, is waited for in this order', async () => {
-  const done: string[] = [];
+  const calls: string[] = [];
   const slowly = (name: string) => async () => {
+    calls.push(`${name}?`);
     await new Promise((resolve) => setImmediate(resolve));
-    done.push(name);
+    calls.push(`${name}.`);
   };
   const options = { beforeWords: slowly('words'), beforeEnd: slowly('end') };
-  const calls = await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], options });
-  assert.deepEqual(calls, ['write s(a)#0', 'words', 'end s(b)#0', 'words']);
-  assert.deepEqual(done, ['words', 'words', 'end']);
+  await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], options }, calls);
+  const first = ['words?', 'words.', 'write s(a)#0', 'words'];
+  assert.deepEqual(calls, [...first, 'words?', 'words.', 'end?', 'end.', 'end s(b)#0', 'words']);
 });
 
 test('while the reader is behind the source is paused', async () => {

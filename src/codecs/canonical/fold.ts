@@ -4,7 +4,7 @@
  */
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
 import { grown } from './grown.ts';
-import type { Citation, ItemStatus, Logprobs, OutputItem, TokenLogprob } from './item.ts';
+import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
 import type { Outcome } from './outcome.ts';
 import { mergeUsage, type Usage } from './usage.ts';
 
@@ -141,7 +141,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
 }
 
 /** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
-export function partialItem(open: OpenItem): OutputItem | undefined {
+function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
   const id = 'id' in head && head.id !== undefined ? { id: head.id } : {};
   switch (head.kind) {
@@ -151,7 +151,7 @@ export function partialItem(open: OpenItem): OutputItem | undefined {
         role: head.role,
         text: open.text,
         citations: open.citations,
-        ...(open.logprobs === undefined ? {} : { logprobs: open.logprobs as Logprobs }),
+        ...(open.logprobs === undefined ? {} : { logprobs: open.logprobs }),
         ...(head.phase === undefined ? {} : { phase: head.phase }),
         ...id,
       };

@@ -69,7 +69,7 @@ function encodeTool(
 }
 
 /** A schema without a type is an object's: strict servers insist on it. */
-export function withType(schema: JsonObject): JsonObject {
+function withType(schema: JsonObject): JsonObject {
   return schema['type'] === undefined ? { type: 'object', ...schema } : schema;
 }
 

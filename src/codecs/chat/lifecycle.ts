@@ -50,7 +50,7 @@ const CONTENT_MEMBERS = [
 export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
 /** What a chunk that we sent does to the order. `data` is the frame's text. */
-export function clientVerbOf(data: string): ClientVerb {
+function clientVerbOf(data: string): ClientVerb {
   if (data === '[DONE]') return 'done';
   const chunk: JsonValue = JSON.parse(data);
   if (!isObject(chunk)) return 'content';

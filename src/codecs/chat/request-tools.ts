@@ -10,6 +10,7 @@ import {
   optionalString,
   present,
   requiredString,
+  schemaMembers,
 } from '../request-members.ts';
 
 export function readTools(json: JsonObject): Tool[] {
@@ -131,18 +132,7 @@ export function readFormat(json: JsonObject): Format | undefined {
   // A grammar or another vendor's format stays in the body for its own dialect.
   if (type !== 'json_schema') return undefined;
   const path = 'response_format.json_schema';
-  const body = objectAt(format['json_schema'], path);
-  const name = optionalString(body, 'name', path);
-  const description = optionalString(body, 'description', path);
-  const schema = optionalObject(body, 'schema', path);
-  const strict = optionalBoolean(body, 'strict', path);
-  return {
-    type,
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
-  };
+  return { type, ...schemaMembers(objectAt(format['json_schema'], path), path) };
 }
 
 /** `logprobs` and `top_logprobs`; alternatives without logprobs are refused, as the vendor does. */

@@ -31,7 +31,7 @@ export function formOf(kind: 'text' | 'thought', span: Span, length: number): st
 }
 
 /** The kind of part that a form names; a thought where a form is missing. */
-export function kindOfForm(form: string | undefined): string {
+function kindOfForm(form: string | undefined): string {
   return form?.split(':')[0] ?? 'thought';
 }
 

@@ -28,7 +28,7 @@ const boolean: Check = (value, at) => {
   if (typeof value !== 'boolean') throw invalid(at, `${at} must be a boolean.`);
 };
 
-export const MAX_COUNT = 10;
+const MAX_COUNT = 10;
 
 const CHECKS: ReadonlyMap<string, Check> = new Map([
   ['n', integer(1, MAX_COUNT)],

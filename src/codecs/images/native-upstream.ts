@@ -72,7 +72,7 @@ function fileOf(image: InlineImage, stem: string): FormEntry[1] {
 }
 
 /** `{created, data: [{b64_json | url, revised_prompt?}], quality?, …, usage?}`. */
-export function decodeNative(text: string): ImageAnswer {
+function decodeNative(text: string): ImageAnswer {
   const json = readJsonAnswer(text);
   const said = saidError(json, text);
   if (said !== undefined) throw said;

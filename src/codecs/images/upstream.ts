@@ -10,7 +10,7 @@ import type { ImageAnswer } from './answer.ts';
 import type { ImageRequest } from './request.ts';
 
 /** What a Channel may say for a client that does not. */
-export const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
+const IMAGE_DEFAULTS = ['size', 'quality', 'background', 'output_format', 'moderation'] as const;
 export type ImageDefaults = { readonly [Name in (typeof IMAGE_DEFAULTS)[number]]?: string };
 
 /** Facts of the Channel that an image route reads. */

@@ -145,7 +145,7 @@ export class NativeSplicer {
   }
 }
 
-export function signatureDelta(index: number, signature: string): string {
+function signatureDelta(index: number, signature: string): string {
   return JSON.stringify({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } });
 }
 

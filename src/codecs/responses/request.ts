@@ -8,6 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
+import { schemaMembers } from '../request-members.ts';
 import {
   optionalBoolean,
   optionalInteger,
@@ -170,19 +171,8 @@ function readFormat(text: JsonObject): Format | undefined {
     case 'text':
     case 'json_object':
       return { type };
-    case 'json_schema': {
-      const name = optionalString(format, 'name', at);
-      const description = optionalString(format, 'description', at);
-      const schema = optionalObject(format, 'schema', at);
-      const strict = optionalBoolean(format, 'strict', at);
-      return {
-        type,
-        ...(name === undefined ? {} : { name }),
-        ...(description === undefined ? {} : { description }),
-        ...(schema === undefined ? {} : { schema }),
-        ...(strict === undefined ? {} : { strict }),
-      };
-    }
+    case 'json_schema':
+      return { type, ...schemaMembers(format, at) };
     default:
       throw invalid(`${at}.type`, `${at}.type must be "text", "json_object" or "json_schema".`);
   }

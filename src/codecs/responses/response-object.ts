@@ -103,7 +103,7 @@ function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonVal
   return asked === 'auto' || asked === undefined ? 'default' : asked;
 }
 
-export function writeUsage(usage: Usage): JsonObject {
+function writeUsage(usage: Usage): JsonObject {
   const input = totalInput(usage);
   const output = usage.output ?? 0;
   const writes = totalCacheWrite(usage);

@@ -55,7 +55,7 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
  * Edits for an output item at `path`. An announced item (`isEarly`) loses its opaque value: the finished one brings it, whole,
  * in an envelope. Compaction items pass unchanged (design: "Opaque").
  */
-export function itemEdits(path: JsonPath, item: JsonValue | undefined, context: ResponseContext, isEarly: boolean): JsonEdit[] {
+function itemEdits(path: JsonPath, item: JsonValue | undefined, context: ResponseContext, isEarly: boolean): JsonEdit[] {
   if (!isObject(item)) return [];
   const edits: JsonEdit[] = [];
   if (item['response_id'] !== undefined)

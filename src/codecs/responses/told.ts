@@ -59,11 +59,11 @@ export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   };
 }
 
-export function tellPart(type: PartType): ToldPart {
+function tellPart(type: PartType): ToldPart {
   return { type, text: '', annotations: [], logprobs: [], isSaid: false, isClosed: false };
 }
 
-export function partObject(part: ToldPart): JsonObject {
+function partObject(part: ToldPart): JsonObject {
   switch (part.type) {
     case 'output_text':
       return { type: part.type, annotations: part.annotations, logprobs: part.logprobs, text: part.text };

@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
-export const VIDEO_ROLES = {
+const VIDEO_ROLES = {
   first_frame: 'image',
   last_frame: 'image',
   reference_image: 'image',

@@ -3,7 +3,7 @@
  * and TypeScript are files of `static/examples/`, since they show the vendors' own SDKs. `__BASE_URL__` and `__MODEL__` stand where the
  * pages put the reader's values.
  */
-import type { ModelKind } from '../pages/price-list.ts';
+import type { ModelKind } from '../../store/prices.ts';
 
 export const BASE_URL = '__BASE_URL__';
 export const MODEL = '__MODEL__';

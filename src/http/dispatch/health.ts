@@ -6,7 +6,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
 /** closed: everything passes. open: nothing until the cooldown is over. trying: one trial is under way. */
-export const CIRCUIT = {
+const CIRCUIT = {
   closed: { open: 'open', try: no, close: 'closed', release: 'closed' },
   open: { open: 'open', try: 'trying', close: 'closed', release: 'open' },
   trying: { open: 'open', try: no, close: 'closed', release: 'open' },
@@ -196,15 +196,16 @@ export class Health {
     this.#open(this.#circuit(channelId, undefined), this.#clock.monotonic() + this.#settings().cooldownMs, []);
   }
 
-  /** Everything that is not in order, for operators. */
+  /** Every circuit that something was learnt of, for operators. */
   report(): CircuitReport[] {
     const now = this.#clock.monotonic();
+    const { windowMs } = this.#settings();
     return [...this.#circuits.values()].map((circuit) => ({
       channelId: circuit.channelId,
       ...(circuit.model === undefined ? {} : { model: circuit.model }),
       state: circuit.state,
       openForMs: circuit.state === 'open' ? Math.max(0, Math.round(circuit.openUntil - now)) : 0,
-      recentFailures: circuit.results.filter(({ good }) => !good).length,
+      recentFailures: circuit.results.filter(({ at, good }) => !good && at > now - windowMs).length,
     }));
   }
 

@@ -6,7 +6,7 @@ import { StreamError } from '../../streams/stream-error.ts';
 import { headerOf, type UpstreamHead } from './upstream-call.ts';
 
 /** An error body is read no further than this: the rest says nothing new. */
-export const MAX_ERROR_BYTES = 256 * 1024;
+const MAX_ERROR_BYTES = 256 * 1024;
 /** Nor for longer: whoever asked waits for the next Channel. */
 const ERROR_BODY_MS = 5_000;
 

@@ -21,7 +21,7 @@ export function previousIdOf(json: JsonObject): string | undefined {
   return previous;
 }
 
-export function previousResponseNotFound(id: string): GatewayError {
+function previousResponseNotFound(id: string): GatewayError {
   const shown = id.length > 100 ? `${id.slice(0, 100)}…` : id;
   return new GatewayError('previous_response_not_found', `Previous response with id ${JSON.stringify(shown)} not found.`, {
     param: 'previous_response_id',

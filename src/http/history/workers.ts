@@ -28,7 +28,7 @@ export interface WorkersMemoryOptions {
 const ANSWER_MS = 2_000;
 const WORKER_DIGITS = 4;
 /** Tells these messages from others on the same channel. */
-export const HISTORY_TOPIC = 'mizu.history';
+const HISTORY_TOPIC = 'mizu.history';
 
 export function workersMemory(options: WorkersMemoryOptions): Memory {
   const { history, mint, worker, post, clock } = options;

@@ -10,7 +10,8 @@ import { createApiDocs } from './api-docs.ts';
 import { loadAssets } from './assets.ts';
 import { checkedBaseUrl } from './base-url.ts';
 import { createHomePage } from './home-page.ts';
-import { type PriceList, priceListJson } from './price-list.ts';
+import type { PriceList } from '../price-list.ts';
+import { priceListJson } from './price-list.ts';
 import { answer, type PageRequestHeaders, type PageResponse, type Representation, represent } from './representation.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 

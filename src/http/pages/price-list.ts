@@ -2,34 +2,8 @@
  * The price list as the pages and `/prices.json` show it: what a key of a price counts, how it is called, how a decimal is set.
  * Prices are decimal strings from the configuration to the screen; no float touches them. It does not know how a price is applied.
  */
+import type { PriceList } from '../price-list.ts';
 import { digestOf } from './representation.ts';
-
-export type ModelKind = 'text' | 'embedding' | 'image' | 'video';
-
-/** Price key of the configuration (`input`, `cached_input`, `image`, a tool meter …) to a decimal string of US dollars. */
-export type PriceRecord = Readonly<Record<string, string>>;
-
-export interface LongContextPrices {
-  readonly above: number;
-  readonly prices: PriceRecord;
-}
-
-export interface PricedModel {
-  readonly id: string;
-  readonly kind: ModelKind;
-  readonly prices: PriceRecord;
-  /** Prices of a request whose input is longer than `above` tokens; keys that are absent stay as in `prices`. */
-  readonly longContext?: LongContextPrices;
-  readonly serviceTiers?: Readonly<Record<string, PriceRecord>>;
-  /** As `longContext`, of the tiers that have one. */
-  readonly serviceTierLongContext?: Readonly<Record<string, LongContextPrices>>;
-}
-
-export interface PriceList {
-  /** ISO 8601, UTC: when these prices came into force. Never goes back while the process runs. */
-  readonly updatedAt: string;
-  readonly models: readonly PricedModel[];
-}
 
 export type PriceUnit = 'per_million_tokens' | 'per_image' | 'per_video' | 'per_thousand_calls';
 

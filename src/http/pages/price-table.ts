@@ -3,7 +3,8 @@
  * refresh; a browser test holds the two against each other.
  */
 import { type Fragment, html, type Markup } from './html.ts';
-import { depthOf, labelOf, type PricedModel, type PriceRecord, setPrice, unitOf } from './price-list.ts';
+import type { PricedModel, PricesByKey } from '../price-list.ts';
+import { depthOf, labelOf, setPrice, unitOf } from './price-list.ts';
 
 const MAIN_COLUMNS = ['input', 'cached_input', 'output'] as const;
 const HEADINGS = { input: 'Input', cached_input: 'Cached input', output: 'Output' } as const;
@@ -53,7 +54,7 @@ function cell(price: string | undefined, places: number): Markup {
 }
 
 /** The figure itself: whole dollars, and the fraction set lower. `places` > 0 pads it so that the points of a column stand in line. */
-export function sounding(price: string, places = 0): Markup {
+function sounding(price: string, places = 0): Markup {
   const set = setPrice(price);
   if (set === undefined) return html`<span class="w">${price}</span>`;
   const missing = places - (set.fraction.length - 1);
@@ -87,7 +88,7 @@ function isMain(key: string): boolean {
 }
 
 /** Never a member of Object.prototype: keys come from a file. */
-function own(prices: PriceRecord, key: string): string | undefined {
+function own(prices: PricesByKey, key: string): string | undefined {
   return Object.hasOwn(prices, key) ? prices[key] : undefined;
 }
 

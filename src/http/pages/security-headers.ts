@@ -1,7 +1,7 @@
 /** The headers of every page and asset: nothing runs, loads or frames but our own files. */
 
 /** `'none'` everywhere but for files of our own origin; no inline script or style, no sink for strings as script. */
-export const CONTENT_SECURITY_POLICY = [
+const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",

@@ -74,14 +74,11 @@ function textItem(piece: Extract<Piece, { type: 'text' }>, turn: Turn, status: s
   });
   events.push({ type: 'response.output_text.done', members: { ...at, text, logprobs: entries } });
   events.push({ type: 'response.content_part.done', members: { ...at, part: part(text, annotations, entries) } });
-  const item = (state: string, content: readonly JsonObject[]) => ({
-    id,
-    type: 'message',
-    status: state,
-    content,
-    role: 'assistant',
-  });
-  return same(item('in_progress', []), events, item(status, [part(text, annotations, entries)]));
+  return same(messageItem(id, 'in_progress', []), events, messageItem(id, status, [part(text, annotations, entries)]));
+}
+
+function messageItem(id: string, status: string, content: readonly JsonObject[]): JsonObject {
+  return { id, type: 'message', status, content, role: 'assistant' };
 }
 
 /** Random padding that hides lengths, unless the caller switched it off. */
@@ -102,22 +99,15 @@ function refusalItem(piece: Extract<Piece, { type: 'refusal' }>, turn: Turn, sta
   const at = { item_id: id, content_index: 0 };
   const refusal = wholeOf(piece.text);
   const part = { type: 'refusal', refusal };
-  const item = (state: string, content: readonly JsonObject[]) => ({
-    id,
-    type: 'message',
-    status: state,
-    content,
-    role: 'assistant',
-  });
   return same(
-    item('in_progress', []),
+    messageItem(id, 'in_progress', []),
     [
       { type: 'response.content_part.added', members: { ...at, part: { type: 'refusal', refusal: '' } } },
       ...wordsOf(piece.text).map((delta) => ({ type: 'response.refusal.delta', members: { ...at, delta } })),
       { type: 'response.refusal.done', members: { ...at, refusal } },
       { type: 'response.content_part.done', members: { ...at, part } },
     ],
-    item(status, [part]),
+    messageItem(id, status, [part]),
   );
 }
 

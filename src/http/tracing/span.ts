@@ -4,7 +4,7 @@ export type AttributeValue = string | number | boolean | readonly string[];
 export type Attributes = Readonly<Record<string, AttributeValue | undefined>>;
 
 /** OTLP's numbers. */
-export const SPAN_KIND = { server: 2, client: 3 } as const;
+const SPAN_KIND = { server: 2, client: 3 } as const;
 
 export interface Span {
   readonly traceId: string;

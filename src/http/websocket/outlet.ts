@@ -10,9 +10,9 @@ import { bytesUnderWay, StallWatch } from '../../streams/stall-watch.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 
 /** A turn reads no further while this much waits for the client. */
-export const HIGH_WATER_BYTES = 1024 * 1024;
+const HIGH_WATER_BYTES = 1024 * 1024;
 /** Answers that nobody paces (refusals, pongs): a client that lets this much lie is let go. */
-export const MAX_BACKLOG_BYTES = 4 * HIGH_WATER_BYTES;
+const MAX_BACKLOG_BYTES = 4 * HIGH_WATER_BYTES;
 
 export class Outlet {
   readonly #ws: WebSocket;

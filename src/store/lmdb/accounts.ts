@@ -1,15 +1,7 @@
 /** Accounts on LMDB. */
 import { randomHex } from '../random-hex.ts';
-import {
-  type Account,
-  type AccountChanges,
-  type AccountRecord,
-  type Accounts,
-  type Cause,
-  type NewAccount,
-  DEFAULT_CLASS,
-} from '../accounts.ts';
-import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
+import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
+import { checkClass, checkNewAccount, describeAccountChanges, newAccountRecord, who } from '../account-rules.ts';
 import { inRange } from '../money.ts';
 import { done, invalid, refused } from '../result.ts';
 import { walletOf } from '../payer.ts';
@@ -33,14 +25,7 @@ export function createAccounts(environment: Environment): Accounts {
           return refused({ reason: 'cause_reused', cause: cause.id } as const);
         }
         if (tables.accountNames.doesExist(name)) return refused({ reason: 'name_taken' } as const);
-        const record: AccountRecord = {
-          id: `acct_${randomHex(randomBytes)}`,
-          name,
-          class: account.class ?? DEFAULT_CLASS,
-          unlimited: account.unlimited ?? false,
-          disabled: false,
-          createdAtMs: clock.now(),
-        };
+        const record = newAccountRecord(account, `acct_${randomHex(randomBytes)}`, clock.now());
         work.putPrincipal(tables.accounts, record.id, record);
         work.put(tables.accountNames, name, record.id);
         const common = { ref: cause.id, accountId: record.id, atMs: record.createdAtMs, ...who(cause) };

@@ -21,7 +21,7 @@ const PAGE = { branch: 0x01, leaf: 0x02, overflow: 0x04, fixed: 0x20 } as const;
 const NODE = { header: 8, big: 0x01, tree: 0x02, duplicates: 0x04, root: 40, tree_bytes: 48 } as const;
 
 /** A hundred megabytes, in a fraction of a second; what lies deeper is found by whoever reads it. */
-export const MAX_PAGES = 25_000;
+const MAX_PAGES = 25_000;
 
 /** What is wrong with the first page that is, or undefined. Reads at most `most` pages, those near the roots first. */
 export function damageOf(file: number, { pageSize, lastPage, trees }: Roots, most = MAX_PAGES): string | undefined {

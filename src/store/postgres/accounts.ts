@@ -1,6 +1,6 @@
 /** Accounts on PostgreSQL. */
-import { checkClass, checkNewAccount, describeAccountChanges, who } from '../account-rules.ts';
-import { type AccountRecord, type Accounts, type Cause, DEFAULT_CLASS } from '../accounts.ts';
+import { checkClass, checkNewAccount, describeAccountChanges, newAccountRecord, who } from '../account-rules.ts';
+import type { AccountRecord, Accounts, Cause } from '../accounts.ts';
 import { inRange } from '../money.ts';
 import { walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
@@ -36,14 +36,7 @@ export function createAccounts(database: Database): Accounts {
       const checked = checkNewAccount(account);
       if (!checked.ok) return checked;
       const { name, creditNanos = 0n } = account;
-      const record: AccountRecord = {
-        id: `acct_${randomHex(randomBytes)}`,
-        name,
-        class: account.class ?? DEFAULT_CLASS,
-        unlimited: account.unlimited ?? false,
-        disabled: false,
-        createdAtMs: clock.now(),
-      };
+      const record = newAccountRecord(account, `acct_${randomHex(randomBytes)}`, clock.now());
       return database.transact(async (work) => {
         const reused = async (kind: 'account_created' | 'credit') => (await work.journaled(cause.id, kind)) !== undefined;
         if ((await reused('account_created')) || (creditNanos > 0n && (await reused('credit'))))

@@ -11,7 +11,7 @@ import { StoreError } from '../store-error.ts';
 export type FailureKind = 'again' | 'lost' | 'away' | 'store' | 'row';
 
 /** The server's code. Each has a digit in it, which `EPIPE` has not. */
-export function sqlStateOf(error: unknown): string | undefined {
+function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code) ? code : undefined;
 }

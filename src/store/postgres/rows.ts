@@ -36,7 +36,7 @@ export function int(row: Row, column: string): number {
   return value;
 }
 
-export function maybeInt(row: Row, column: string): number | undefined {
+function maybeInt(row: Row, column: string): number | undefined {
   return row[column] === null || row[column] === undefined ? undefined : int(row, column);
 }
 
@@ -161,7 +161,7 @@ function kindOf(name: string): JournalKind {
   return kind;
 }
 
-export function ledgerAccountOf(name: string): LedgerAccount {
+function ledgerAccountOf(name: string): LedgerAccount {
   if (isLedgerAccount(name)) return name;
   throw new StoreError('corrupt', `there is no ledger account ${name}`);
 }

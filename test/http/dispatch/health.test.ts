@@ -167,3 +167,47 @@ test('a trial that has begun to answer lets the next one try, and each end count
   assert.ok(health.enter('a', 'm'));
   assert.ok(health.enter('a', 'm'), 'closed');
 });
+
+test('429 without a time counts as a failure, with a cooldown of its own; no time is longer than ten minutes', () => {
+  const { health, at } = setUp();
+  for (let count = 0; count < 2; count++) health.enter('a', 'm')?.rateLimited(undefined);
+  assert.ok(health.isFit('a', 'm'));
+  health.enter('a', 'm')?.rateLimited(undefined);
+  assert.equal(health.closedForMs('a', 'm'), settings.rateLimitCooldownMs);
+  health.enter('a', 'other')?.rateLimited(3_600_000);
+  assert.equal(health.closedForMs('a', 'other'), 600_000);
+  at(600_000);
+  assert.equal(health.closedForMs('a', 'other'), 0);
+});
+
+test('operators are told of each circuit: its state, for how long, and how many failures are recent', () => {
+  const { health, at } = setUp();
+  health.enter('a', 'm')?.failed();
+  at(100);
+  const late = health.enter('a', 'm');
+  health.enter('b', 'm')?.refused();
+  late?.failed();
+  assert.deepEqual(health.report(), [
+    { channelId: 'a', model: 'm', state: 'closed', openForMs: 0, recentFailures: 2 },
+    { channelId: 'b', state: 'open', openForMs: 800, recentFailures: 0 },
+  ]);
+  at(1000);
+  assert.deepEqual(health.report(), [
+    { channelId: 'a', model: 'm', state: 'closed', openForMs: 0, recentFailures: 1 },
+    { channelId: 'b', state: 'open', openForMs: 0, recentFailures: 0 },
+  ]);
+  health.enter('b', 'm');
+  assert.equal(health.report()[1]?.state, 'trying');
+  assert.equal(health.closedForMs('b', 'm'), 0, 'that is up to the trial');
+});
+
+test('a trial that is under way decides for itself, whatever older attempts find', () => {
+  const { health, at } = setUp();
+  const old = health.enter('a', 'm');
+  fail(health, 3);
+  at(500);
+  const trial = health.enter('a', 'm');
+  old?.rateLimited(9000);
+  trial?.succeeded();
+  assert.ok(health.isFit('a', 'm'));
+});

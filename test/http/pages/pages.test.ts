@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { test } from 'node:test';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { createPages, type Pages } from '../../../src/http/pages/create-pages.ts';
-import type { PriceList } from '../../../src/http/pages/price-list.ts';
+import type { PriceList } from '../../../src/http/price-list.ts';
 import type { PageRequestHeaders } from '../../../src/http/pages/representation.ts';
 import { EMPTY, HOSTILE, HOSTILE_NAME, many, SAMPLE } from '../../support/pages/sample-prices.ts';
 
