@@ -106,7 +106,11 @@ function keepReasoning(
   losses: Set<string>,
 ): (readonly [string, string | undefined])[] | undefined {
   const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
-  if (member === undefined) return withoutValue(item, target);
+  if (member === undefined) {
+    const kept = withoutValue(item, target);
+    if (kept === undefined) losses.add(hasSummary(item) ? 'reasoning: summary in history' : 'reasoning: opaque of another owner');
+    return kept;
+  }
   const opaque = decoded?.opaque;
   if (opaque === undefined || target.withoutOpaque || !mayReceive(opaque, { ...target.owner, dialect: 'responses' })) {
     losses.add('reasoning: opaque of another owner');
@@ -130,6 +134,10 @@ function withoutValue(item: JsonObject, target: Target): (readonly [string, stri
   if (id !== undefined && target.stored?.(id) === true) return [];
   if (!Array.isArray(item['content']) || item['content'].length === 0) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];
+}
+
+function hasSummary({ summary }: JsonObject): boolean {
+  return Array.isArray(summary) && summary.length > 0;
 }
 
 const MINTED = /^rs_[0-9a-f]{32}$/;

@@ -94,7 +94,7 @@ export function uniqueTools(tools: readonly Tool[]): Tool[] {
 
 /**
  * Completes names that leave their namespace out: a plain tool of that name wins, else the only namespaced one. Two
- * namespaces with one such tool each leave it as it is.
+ * namespaces with one such tool each leave it as it is. A tool search calls a plain tool by a namespace of the tool's own name.
  */
 export function namesIn(tools: readonly Tool[]): (name: string, namespace: string | undefined) => ToolName {
   const byName = new Map<string, ToolName[]>();
@@ -105,8 +105,12 @@ export function namesIn(tools: readonly Tool[]): (name: string, namespace: strin
     else list.push(tool.tool);
   }
   return (name, namespace) => {
-    if (namespace !== undefined) return { name, namespace };
-    const [first, ...others] = byName.get(name) ?? [];
+    const declared = byName.get(name) ?? [];
+    if (namespace !== undefined) {
+      const isOwn = namespace === name && !declared.some((tool) => tool.namespace === namespace);
+      return (isOwn ? declared.find((tool) => tool.namespace === undefined) : undefined) ?? { name, namespace };
+    }
+    const [first, ...others] = declared;
     return first !== undefined && others.length === 0 ? first : { name };
   };
 }

@@ -66,6 +66,16 @@ test('encodeRequest: reasoning of another owner, tampered, stored elsewhere or f
   );
 });
 
+test('encodeRequest: reasoning that goes for want of a value is named in the losses', () => {
+  const lossesOf = (summary: string) =>
+    responsesUpstream.encodeRequest(
+      decode(`{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":${summary}},{"role":"user","content":"y"}]}`),
+      target(),
+    ).losses;
+  assert.deepEqual(lossesOf('[{"type":"summary_text","text":"s"}]'), ['reasoning: summary in history']);
+  assert.deepEqual(lossesOf('[]'), ['reasoning: opaque of another owner']);
+});
+
 test('encodeRequest: what the vendor ran behind dropped reasoning goes with it, results end the group', () => {
   const text =
     '{"model":"m","input":[{"type":"reasoning","id":"rs_1","summary":[]},{"type":"web_search_call","id":"ws_1","status":"completed"},{"type":"message","id":"msg_1","role":"assistant","content":"x"},{"role":"user","content":"y"},{"type":"web_search_call","id":"ws_2"},{"type":"message","id":"msg_2","role":"assistant","content":"z"}]}';

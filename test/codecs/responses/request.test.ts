@@ -173,6 +173,16 @@ test('decodeRequest: tools, namespaces, tools that items bring; names complete t
   );
 });
 
+test('decodeRequest: a namespace that is the name of a plain tool is that tool (tool search)', () => {
+  const plain = { type: 'function', name: 'a', defer_loading: true };
+  const call = { type: 'function_call', call_id: '1', name: 'a', arguments: '{}', namespace: 'a' };
+  const called = (tools: JsonValue) =>
+    decode({ model: 'm', tools, input: [call] }).items.map((item) => item.kind === 'toolCall' && item.tool);
+  assert.deepEqual(called([{ type: 'tool_search' }, plain]), [{ name: 'a' }]);
+  assert.deepEqual(called([plain, { type: 'namespace', name: 'a', tools: [plain] }]), [{ name: 'a', namespace: 'a' }]);
+  assert.deepEqual(called([]), [{ name: 'a', namespace: 'a' }]);
+});
+
 test('decodeRequest: tool choices', () => {
   const choice = (value: JsonValue) => decode({ model: 'm', input: 'x', tool_choice: value }).toolChoice;
   assert.deepEqual(choice('required'), { mode: 'required' });
