@@ -42,11 +42,11 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     const choices = chunk['choices'];
     if (Array.isArray(choices)) this.#own(edits);
-    if (Array.isArray(choices) && choices.length === 0 && isObject(chunk['usage'])) {
+    const choice = firstChoice(chunk);
+    if (Array.isArray(choices) && choice === undefined && isObject(chunk['usage'])) {
       this.#usage = native.text;
       return;
     }
-    const choice = firstChoice(chunk);
     // Candidates beside the first are never part of the answer.
     if (choice === undefined && Array.isArray(choices) && choices.length > 0) return;
     if (Array.isArray(choices)) dropOtherChoices(choices, choice?.at, edits);
