@@ -58,7 +58,7 @@ function clientVerbOf(data: string): ClientVerb {
   const choices = Array.isArray(chunk['choices']) ? chunk['choices'] : [];
   const choice: JsonValue | undefined = choices[0];
   if (!isObject(choice)) return isObject(chunk['usage']) ? 'usage' : 'note';
-  if (typeof choice['finish_reason'] === 'string') return 'finish';
+  if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') return 'finish';
   return isObject(choice['delta']) && saysSomething(choice['delta']) ? 'content' : 'note';
 }
 

@@ -42,10 +42,6 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     const choices = chunk['choices'];
     if (Array.isArray(choices)) this.#own(edits);
-    if (Array.isArray(choices) && choices.length === 0 && isObject(chunk['usage'])) {
-      this.#usage = native.text;
-      return;
-    }
     const usage = usageIn(chunk);
     if (isObject(usage) && readTokenUsage(usage) !== undefined)
       this.#usage =

@@ -20,7 +20,13 @@ export function word(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
+/** The entries of a list that say something: a server may leave one null as it does a member (MiniMax). */
 export function list(value: JsonValue | undefined, what: string): readonly JsonValue[] {
+  const entries = entriesOf(value, what);
+  return entries.includes(null) ? entries.filter((entry) => entry !== null) : entries;
+}
+
+function entriesOf(value: JsonValue | undefined, what: string): readonly JsonValue[] {
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw malformed(what);
   return value;
@@ -33,8 +39,9 @@ export function object(value: JsonValue | undefined, what: string): JsonObject {
 
 /** The choice with index 0, else one without an index; other candidates are never merged into the answer. */
 export function firstChoice(chunk: JsonObject): { readonly choice: JsonObject; readonly at: number } | undefined {
-  const choices = list(chunk['choices'], 'choices');
+  const choices = entriesOf(chunk['choices'], 'choices');
   for (let at = 0; at < choices.length; at += 1) {
+    if (choices[at] === null) continue;
     const choice = object(choices[at], 'choices');
     const index = choice['index'];
     if (index === 0 || index === undefined || index === null) return { choice, at };

@@ -217,6 +217,15 @@ describe('chat streams of a chat upstream', () => {
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
 
+  it('give the usage beside what is no choice of the answer a chunk of its own, too', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 };
+    for (const other of [null, { index: 1, delta: {}, finish_reason: 'stop' }]) {
+      const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame({ created: 1, choices: [other], usage })]);
+      const counted = encode(steps, responseContext({ request: asking })).at(-2);
+      assert.deepEqual(JSON.parse(counted ?? ''), { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' });
+    }
+  });
+
   it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
     const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
     const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
