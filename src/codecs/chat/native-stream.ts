@@ -42,11 +42,11 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     const choices = chunk['choices'];
     if (Array.isArray(choices)) this.#own(edits);
-    const usage = usageIn(chunk);
-    if (isObject(usage) && readTokenUsage(usage) !== undefined)
-      this.#usage =
-        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
     const choice = firstChoice(chunk);
+    if (Array.isArray(choices) && choice === undefined && isObject(chunk['usage'])) {
+      this.#usage = native.text;
+      return;
+    }
     // Candidates beside the first are never part of the answer.
     if (choice === undefined && Array.isArray(choices) && choices.length > 0) return;
     if (Array.isArray(choices)) dropOtherChoices(choices, choice?.at, edits);
@@ -62,6 +62,10 @@ export class NativeStream {
         sealCalls(message, [...path, 'message'], this.#context, edits);
       }
     }
+    const usage = usageIn(chunk);
+    if (isObject(usage) && readTokenUsage(usage) !== undefined)
+      this.#usage =
+        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
