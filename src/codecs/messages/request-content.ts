@@ -3,7 +3,7 @@
  * are kept for errors and grouping. Knows nothing of tools, sampling and upstreams.
  */
 import { invalid } from '../canonical/error.ts';
-import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role } from '../canonical/item.ts';
+import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role, TextItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
@@ -28,6 +28,8 @@ interface Place {
 export class ConversationReader {
   readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
+  /** The last compaction that could be read. */
+  #summary: TextItem | undefined;
 
   /** `text` is the exact body. */
   constructor(text: string, context: RequestContext) {
@@ -87,7 +89,11 @@ export class ConversationReader {
       case 'text': {
         const text = needText(block, 'text', `${at}.text`);
         const citations = citationsOf(mayArray(block, 'citations', `${at}.citations`));
-        if (text !== '') items.push({ kind: 'text', role, text, citations, ...facts });
+        if (text === '') return;
+        // A summary ends in a paragraph of its own: other protocols may join the texts of a message as one.
+        if (this.#summary !== undefined && items.at(-1) === this.#summary)
+          items[items.length - 1] = { ...this.#summary, text: `${this.#summary.text}\n\n` };
+        items.push({ kind: 'text', role, text, citations, ...facts });
         return;
       }
       case 'image':
@@ -131,9 +137,10 @@ export class ConversationReader {
       case 'compaction': {
         // A readable summary of what was said before: as good as said. Without one the pass failed, or only its own vendor can read it.
         const summary = block['content'];
-        const readable = typeof summary === 'string' && summary !== '';
-        if (readable) items.push({ kind: 'text', role, text: summary, citations: [], ...facts });
-        else items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
+        if (typeof summary === 'string' && summary !== '') {
+          this.#summary = { kind: 'text', role, text: summary, citations: [], ...facts };
+          items.push(this.#summary);
+        } else items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
         return;
       }
       case 'container_upload':
