@@ -63,6 +63,18 @@ describe('gemini, the rest', () => {
     assert.deepEqual(back('chat', { messages: asked(foreign) }), [signed]);
   });
 
+  test('the signature of a text over the compatible endpoint is sealed for its owner, stream and whole, and comes back to it alone', () => {
+    const mark = (thought_signature: string): object => ({ extra_content: { google: { thought_signature } } });
+    const sealed = sealedFor('chat', 'SIG', { form: 'extra_content' });
+    const { events, body } = through('chat', 'chat', [delta({ content: 'x', ...mark('SIG') }), finish('stop'), DONE]);
+    assert.deepEqual(events[0].choices[0].delta, { content: 'x', ...mark(sealed) });
+    assert.equal(body.choices[0].message.content, 'x');
+    const back = (value: string): Json =>
+      convert('chat', 'chat', { messages: [hi, { ...assistant, ...mark(value) }, hi] }).messages[1];
+    assert.deepEqual(back(sealed), { ...assistant, ...mark('SIG') });
+    assert.deepEqual(back(sealedFor('gemini', 'SIG', { form: 'functionCall' })), assistant);
+  });
+
   test('G5: a part of a megabyte arrives whole, and no byte of the source reaches the client', () => {
     const signature = 'A'.repeat(1_200_000);
     const { text, body } = through('gemini', 'chat', [

@@ -1,6 +1,6 @@
 /**
  * Signatures that Gemini's compatible endpoint puts on tool calls (`extra_content.google.thought_signature`) and insists on
- * getting back with them. Knows where they stand in an entry of `tool_calls`; does not know calls.
+ * getting back with them, and on messages. Knows where they stand; does not know calls.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
@@ -13,7 +13,7 @@ export const CALL_FORM = 'extra_content';
 
 export const SIGNATURE_PATH = ['extra_content', 'google', 'thought_signature'] as const;
 
-/** The signature of one entry of `tool_calls`. */
+/** The signature of one entry of `tool_calls`, of a message or of its delta. */
 export function signatureOf(entry: JsonValue): string | undefined {
   let value: JsonValue | undefined = entry;
   for (const key of SIGNATURE_PATH) value = isObject(value) ? value[key] : undefined;
@@ -30,13 +30,15 @@ export function signedCall(call: JsonObject, signature: string | undefined): Jso
 }
 
 /** Edits that seal the signatures of a native delta or message at `path`. */
-export function sealCalls(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+export function sealSignatures(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
+  const seal = (signed: JsonValue, at: JsonPath): void => {
+    const value = signatureOf(signed);
+    if (value === undefined) return;
+    const sealed = context.seal(callOpaque(value, context.owner));
+    edits.push({ path: [...at, ...SIGNATURE_PATH], value: JSON.stringify(sealed) });
+  };
+  seal(message, path);
   const calls = message['tool_calls'];
   if (!Array.isArray(calls)) return;
-  for (const [at, entry] of calls.entries()) {
-    const value = signatureOf(entry);
-    if (value === undefined) continue;
-    const sealed = context.seal(callOpaque(value, context.owner));
-    edits.push({ path: [...path, 'tool_calls', at, ...SIGNATURE_PATH], value: JSON.stringify(sealed) });
-  }
+  for (const [at, entry] of calls.entries()) seal(entry, [...path, 'tool_calls', at]);
 }

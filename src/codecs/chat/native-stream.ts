@@ -8,7 +8,7 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { sealCalls } from './call-signatures.ts';
+import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
@@ -54,12 +54,12 @@ export class NativeStream {
     if (choice !== undefined) {
       const path = ['choices', choice.at];
       sealDetails(delta, [...path, 'delta'], this.#context, edits);
-      sealCalls(delta, [...path, 'delta'], this.#context, edits);
+      sealSignatures(delta, [...path, 'delta'], this.#context, edits);
       this.#takeScalar(delta, [...path, 'delta'], edits);
       const { message } = choice.choice;
       if (isObject(message)) {
         sealDetails(message, [...path, 'message'], this.#context, edits);
-        sealCalls(message, [...path, 'message'], this.#context, edits);
+        sealSignatures(message, [...path, 'message'], this.#context, edits);
       }
     }
     const usage = usageIn(chunk);
@@ -154,7 +154,7 @@ export function ownBody(body: JsonObject, context: ResponseContext): JsonEdit[] 
   if (first === undefined || !isObject(message)) return edits;
   const path = ['choices', first.at, 'message'];
   sealDetails(message, path, context, edits);
-  sealCalls(message, path, context, edits);
+  sealSignatures(message, path, context, edits);
   const opaque = message['reasoning_opaque'];
   if (typeof opaque === 'string' && opaque !== '') {
     const sealed = context.seal({ owner: context.owner, value: opaque, form: SCALAR_FORM });

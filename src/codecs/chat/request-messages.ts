@@ -102,7 +102,9 @@ class MessageReader {
     this.items.push(...reasoning.items());
     if (present(message['content'])) {
       const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
-      const signature = reasoning.signatureOf(TEXT_SIGNATURE_ID);
+      const signature =
+        reasoning.signatureOf(TEXT_SIGNATURE_ID) ??
+        readOpaque(signatureOf(message), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
       const signed = signature === undefined ? -1 : content.findLastIndex((item) => item.kind === 'text');
       this.items.push(...content.map((item, index) => (index === signed ? { ...item, opaque: signature } : item) as Item));
     }

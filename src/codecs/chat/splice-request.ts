@@ -64,19 +64,19 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
     }
     const details = message['reasoning_details'];
     if (Array.isArray(details)) openDetails(details, path, values, edits);
+    openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
-    if (Array.isArray(calls)) openCalls(calls, [...path, 'tool_calls'], values, edits);
+    if (!Array.isArray(calls)) continue;
+    for (const [at, entry] of calls.entries()) openSignature(entry, [...path, 'tool_calls', at], values, edits);
   }
 }
 
-function openCalls(calls: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
-  for (const [at, entry] of calls.entries()) {
-    const signature = signatureOf(entry);
-    const value = signature === undefined ? undefined : values.of(signature);
-    if (value === signature) continue;
-    if (value === undefined) edits.push({ path: [...path, at, 'extra_content'], value: undefined });
-    else edits.push({ path: [...path, at, ...SIGNATURE_PATH], value: JSON.stringify(value) });
-  }
+function openSignature(signed: JsonValue, path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
+  const signature = signatureOf(signed);
+  const value = signature === undefined ? undefined : values.of(signature);
+  if (value === signature) return;
+  if (value === undefined) edits.push({ path: [...path, 'extra_content'], value: undefined });
+  else edits.push({ path: [...path, ...SIGNATURE_PATH], value: JSON.stringify(value) });
 }
 
 function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[]): void {

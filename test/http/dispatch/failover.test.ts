@@ -184,9 +184,10 @@ for (const status of ['failed', 'cancelled']) {
 }
 
 test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failover is still possible', async () => {
+  let breakOff = (): void => assert.fail('nobody was asked');
   const sick = await fakeUpstream(({ socket }) => {
     openStream(socket);
-    setTimeout(() => void socket.destroy(), 150);
+    breakOff = () => void socket.destroy();
   });
   const well = await fakeUpstream(sayMessages('fine'));
   await using gateway = await testGateway({
@@ -195,10 +196,10 @@ test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failove
     commit_after_ms: 30,
     keep_alive_ms: 30,
   });
-  const started = performance.now();
+  // The headers do not wait for the answer: what would end the wait happens behind them.
   const response = await gateway.post('/v1/messages', ask({ stream: true }));
   assert.equal(response.status, 200);
-  assert.ok(performance.now() - started < 140, 'the headers did not wait for the answer');
+  setTimeout(breakOff, 60);
   const text = await response.text();
   assert.match(text, /^: keep-alive\n/);
   assert.match(text, /fine/);
