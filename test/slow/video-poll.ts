@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -84,28 +84,19 @@ async function side(name: string, tasks: number): Promise<Side> {
   );
   await store.leases.release(VIDEO_WORKER, token);
   await store.close();
-  const config = join(home, 'mizu.config.json');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      listen: { host: '127.0.0.1', port: 0 },
-      operations: null,
-      store: { path: './data' },
-      log: { level: 'error' },
-      channels: [
-        {
-          id: 'ark',
-          type: 'ark_video',
-          base_url: `${upstreamUrl}/api/v3`,
-          api_key: 'k',
-          models: ['film'],
-          options: { poll_interval_ms: POLL_MS },
-        },
-      ],
-      models: { film: { kind: 'video', price: { video: '0.000001' } } },
-    }),
-  );
-  const gateway = new GatewayProcess(config);
+  const gateway = GatewayProcess.on(home, {
+    channels: [
+      {
+        id: 'ark',
+        type: 'ark_video',
+        base_url: `${upstreamUrl}/api/v3`,
+        api_key: 'k',
+        models: ['film'],
+        options: { poll_interval_ms: POLL_MS },
+      },
+    ],
+    models: { film: { kind: 'video', price: { video: '0.000001' } } },
+  });
   return { gateway, url: await gateway.listening(), secret };
 }
 

@@ -1,7 +1,8 @@
 /** The gateway as a process of its own (`mizu serve` on a configuration file), started and killed. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
@@ -27,6 +28,23 @@ export class GatewayProcess {
     this.#child.stderr.setEncoding('utf8').on('data', (text: string) => {
       this.#errors += text;
     });
+  }
+
+  /** On a configuration of its own in `folder`, whose store is `folder/data`. */
+  static on(
+    folder: string,
+    parts: { channels: readonly object[]; models: object },
+    wrapper: readonly string[] = [],
+  ): GatewayProcess {
+    const config = join(folder, 'mizu.config.json');
+    const common = {
+      listen: { host: '127.0.0.1', port: 0 },
+      operations: null,
+      store: { path: './data' },
+      log: { level: 'error' },
+    };
+    writeFileSync(config, JSON.stringify({ ...common, ...parts }));
+    return new GatewayProcess(config, wrapper);
   }
 
   /** Its URL, once it listens. */

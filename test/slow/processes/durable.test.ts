@@ -1,7 +1,7 @@
 /** That "on disk" is meant: the kernel's own record of what was written and synced before anything was acknowledged. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -50,20 +50,12 @@ test('the data of a video task is synced before its 202 is written', { skip, tim
   const { folder, secret } = await prepared(t);
   const simulator = await startSimulator();
   t.after(() => simulator.close());
-  const config = join(folder, 'mizu.config.json');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      listen: { host: '127.0.0.1', port: 0 },
-      operations: null,
-      store: { path: './data' },
-      log: { level: 'error' },
-      channels: [{ id: 'ark', type: 'ark_video', base_url: `${simulator.url}/api/v3`, api_key: 'k', models: ['film'] }],
-      models: { film: { kind: 'video', price: { video: '0.5' } } },
-    }),
-  );
   const file = join(folder, 'gateway.trace');
-  const gateway = new GatewayProcess(config, traced(file));
+  const parts = {
+    channels: [{ id: 'ark', type: 'ark_video', base_url: `${simulator.url}/api/v3`, api_key: 'k', models: ['film'] }],
+    models: { film: { kind: 'video', price: { video: '0.5' } } },
+  };
+  const gateway = GatewayProcess.on(folder, parts, traced(file));
   t.after(() => gateway.kill());
   const response = await fetch(`${await gateway.listening()}/v1/videos`, {
     method: 'POST',

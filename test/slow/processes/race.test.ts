@@ -1,6 +1,6 @@
 /** Two gateways on one store, which do not see each other's reservations: how far 64 clients can take one balance below zero. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
@@ -28,19 +28,11 @@ async function setting(t: TestContext): Promise<Setting> {
   const simulator = await startSimulator();
   t.after(() => simulator.close());
   const store = await openStore(t, { path: join(folder, 'data') });
-  const config = join(folder, 'mizu.config.json');
-  writeFileSync(
-    config,
-    JSON.stringify({
-      listen: { host: '127.0.0.1', port: 0 },
-      operations: null,
-      store: { path: './data' },
-      log: { level: 'error' },
-      channels: [{ id: 'one', type: 'messages', base_url: simulator.url, api_key: 'k', models: ['m'] }],
-      models: { m: { price: PRICE } },
-    }),
-  );
-  const gateways = Array.from({ length: Number(PROCESSES) }, () => new GatewayProcess(config));
+  const parts = {
+    channels: [{ id: 'one', type: 'messages', base_url: simulator.url, api_key: 'k', models: ['m'] }],
+    models: { m: { price: PRICE } },
+  };
+  const gateways = Array.from({ length: Number(PROCESSES) }, () => GatewayProcess.on(folder, parts));
   t.after(() => Promise.all(gateways.map((gateway) => gateway.kill('SIGTERM'))));
   return { simulator, store, urls: await Promise.all(gateways.map((gateway) => gateway.listening())) };
 }

@@ -28,6 +28,13 @@ const post = (serving: Serving, { key }: Installation, body: object = {}): Promi
     body: JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...body }),
   });
 
+/** Resolves once so many processes have said that they listen. */
+const listeners = (serving: Serving, count: number): Promise<true> =>
+  waitFor(
+    () => (serving.text().split('Mizu listens').length > count ? true : undefined),
+    () => serving.text(),
+  );
+
 test('a reload by file and by SIGHUP; a bad file keeps the old one; open streams go on', async () => {
   simulator.reset();
   simulator.enqueue(say('words that take their time to come', { pace: { ms: 40 }, times: 1 }), say('quick'));
@@ -94,10 +101,7 @@ test('F39: workers: one port, summed metrics, circuits of each, a reload for all
     async () => ((await fetch(`${operations}/healthz`)).status === 200 ? true : undefined),
     () => `two workers never were ready: ${serving.text()}`,
   );
-  await waitFor(
-    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
-    () => serving.text(),
-  );
+  await listeners(serving, 2);
   const answers = await Promise.all(Array.from({ length: 20 }, () => post(serving, place).then((response) => response.status)));
   assert.deepEqual(new Set(answers), new Set([200]));
   const metrics = await (await fetch(`${operations}/metrics`)).text();
@@ -128,20 +132,26 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   const port = await freePort();
   await using place = await install(file(simulator, { operations: { port } }));
   const serving = await place.serve('--workers', '2');
-  await waitFor(
-    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
-    () => serving.text(),
-  );
+  await listeners(serving, 2);
   const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
   const [victim] = report.workers;
   assert.ok(victim);
+  const open = await Promise.all(Array.from({ length: 12 }, () => post(serving, place, { stream: true })));
   process.kill(victim.pid, 'SIGKILL');
-  await waitFor(
-    () => (serving.text().split('Mizu listens').length === 4 ? true : undefined),
-    () => serving.text(),
-  );
+  const ends = await Promise.allSettled(open.map((response) => response.text()));
+  const cut = ends.filter(({ status }) => status === 'rejected').length;
+  assert.ok(cut > 0 && cut < open.length, `${cut} of ${open.length} were the victim's`);
+  await listeners(serving, 3);
   assert.equal((await post(serving, place, { stream: true })).status, 200);
   assert.equal(await serving.stop('SIGTERM'), 0);
+  const { out } = await place.run('logs', '--json');
+  const rows: { status: string; charge?: object }[] = out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const interrupted = rows.filter(({ status }) => status === 'interrupted');
+  assert.equal(interrupted.length, cut);
+  for (const { status, charge } of rows) assert.equal(charge !== undefined, status === 'success', status);
 });
 
 test('the primary is killed -9: workers finish what is open, end, and leave the store to others', async () => {
@@ -150,10 +160,7 @@ test('the primary is killed -9: workers finish what is open, end, and leave the 
   const port = await freePort();
   await using place = await install(file(simulator, { operations: { port } }));
   const serving = await place.serve('--workers', '2');
-  await waitFor(
-    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
-    () => serving.text(),
-  );
+  await listeners(serving, 2);
   const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
   // Under load a worker is in the middle of a write most of the time.
   const open = await Promise.all(Array.from({ length: 12 }, () => post(serving, place, { stream: true })));
@@ -187,10 +194,7 @@ test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to t
   const port = await freePort();
   await using place = await install(file(simulator, { operations: { port } }));
   const serving = await place.serve('--workers', '2');
-  await waitFor(
-    () => (serving.text().split('Mizu listens').length === 3 ? true : undefined),
-    () => serving.text(),
-  );
+  await listeners(serving, 2);
   const pids = async (): Promise<Set<number>> => {
     const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
     return new Set(report.workers.map(({ pid }) => pid));
