@@ -112,7 +112,6 @@ export class Meter {
     this.#settled = true;
     const { gateway, config } = this.#call;
     const entry = this.#entry(ending);
-    this.#admitted.reservation.adjust(entry.charge?.total ?? 0n);
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
     return config.durability === 'strict' ? written : undefined;

@@ -14,18 +14,13 @@ import type { SpendWindow } from './spend-windows.ts';
 
 /** A one-shot handle. It is handed over to the settlement, or released when the request ends without one. */
 export interface Reservation {
-  readonly keyId: string;
-  readonly nanos: bigint;
-  readonly released: boolean;
-  /** Replaces the estimate when the charge is known and not yet on disk. */
-  adjust(nanos: bigint): void;
   /** Does nothing once it is released or handed over. */
   release(): void;
   /**
-   * The store takes it with the settlement: from now on only the returned function releases it, when the charge is on disk. Released
-   * any earlier, the money would be neither reserved nor gone, and others would be admitted on it.
+   * The store takes it with the settlement: the charge replaces the estimate, and from now on only the returned function releases it,
+   * when the charge is on disk. Released any earlier, the money would be neither reserved nor gone, and others would be admitted on it.
    */
-  handOver(): () => void;
+  handOver(charge: bigint): () => void;
 }
 
 export type NotAdmitted =
@@ -41,98 +36,61 @@ export interface Admission {
 
 /** Sums of what is in flight, per ledger account that will pay and per key. Reservations change it and nothing else does. */
 export class Reservations {
-  readonly #byPayer = new Map<string, Sum>();
-  readonly #byKey = new Map<string, Sum>();
+  readonly #byPayer = new Map<string, bigint>();
+  readonly #byKey = new Map<string, bigint>();
 
   ofPayer(payer: LedgerAccount): bigint {
-    return this.#byPayer.get(payer)?.nanos ?? 0n;
+    return this.#byPayer.get(payer) ?? 0n;
   }
 
   ofKey(keyId: string): bigint {
-    return this.#byKey.get(keyId)?.nanos ?? 0n;
+    return this.#byKey.get(keyId) ?? 0n;
   }
 
   reserve(payer: LedgerAccount, keyId: string, estimate: bigint): Reservation {
-    return new HeldReservation(keyId, sumOf(this.#byPayer, payer), sumOf(this.#byKey, keyId), estimate < 0n ? 0n : estimate);
+    return new HeldReservation(estimate, (more) => {
+      addTo(this.#byPayer, payer, more);
+      addTo(this.#byKey, keyId, more);
+    });
   }
 }
 
-/** Stands in its map as long as a reservation is in it. */
-class Sum {
-  nanos = 0n;
-  #holders = 0;
-  readonly #leave: () => void;
-
-  constructor(leave: () => void) {
-    this.#leave = leave;
-  }
-
-  enter(nanos: bigint): void {
-    this.nanos += nanos;
-    this.#holders += 1;
-  }
-
-  leave(nanos: bigint): void {
-    this.nanos -= nanos;
-    this.#holders -= 1;
-    if (this.#holders === 0) this.#leave();
-  }
-}
-
-function sumOf(sums: Map<string, Sum>, name: string): Sum {
-  const known = sums.get(name);
-  if (known !== undefined) return known;
-  const sum = new Sum(() => sums.delete(name));
-  sums.set(name, sum);
-  return sum;
+/** Nothing is kept of whom nothing is in flight for. */
+function addTo(sums: Map<string, bigint>, name: string, more: bigint): void {
+  const sum = (sums.get(name) ?? 0n) + more;
+  if (sum === 0n) sums.delete(name);
+  else sums.set(name, sum);
 }
 
 class HeldReservation implements Reservation {
-  readonly keyId: string;
-  #nanos: bigint;
+  #nanos = 0n;
   #released = false;
   #handedOver = false;
-  readonly #ofPayer: Sum;
-  readonly #ofKey: Sum;
+  readonly #add: (more: bigint) => void;
 
-  constructor(keyId: string, ofPayer: Sum, ofKey: Sum, nanos: bigint) {
-    this.keyId = keyId;
-    this.#nanos = nanos;
-    this.#ofPayer = ofPayer;
-    this.#ofKey = ofKey;
-    ofPayer.enter(nanos);
-    ofKey.enter(nanos);
-  }
-
-  get nanos(): bigint {
-    return this.#nanos;
-  }
-
-  get released(): boolean {
-    return this.#released;
-  }
-
-  adjust(nanos: bigint): void {
-    if (this.#released || nanos === this.#nanos) return;
-    const more = nanos - this.#nanos;
-    this.#ofPayer.nanos += more;
-    this.#ofKey.nanos += more;
-    this.#nanos = nanos;
+  constructor(nanos: bigint, add: (more: bigint) => void) {
+    this.#add = add;
+    this.#change(nanos);
   }
 
   release(): void {
     if (!this.#handedOver) this.#end();
   }
 
-  handOver(): () => void {
+  handOver(charge: bigint): () => void {
     this.#handedOver = true;
+    this.#change(charge);
     return () => this.#end();
   }
 
   #end(): void {
-    if (this.#released) return;
+    this.#change(0n);
     this.#released = true;
-    this.#ofPayer.leave(this.#nanos);
-    this.#ofKey.leave(this.#nanos);
+  }
+
+  #change(nanos: bigint): void {
+    if (this.#released) return;
+    this.#add(nanos - this.#nanos);
+    this.#nanos = nanos;
   }
 }

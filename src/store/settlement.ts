@@ -31,7 +31,7 @@ export interface OpenExchange {
 export interface Settlement {
   /** `entry.charge.total` is what is charged; without `charge` the exchange is free. */
   readonly entry: RequestLogEntry;
-  /** Released when the settlement is on disk (or has failed for good). */
+  /** Becomes the charge at once, and is released when the settlement is on disk (or has failed for good). */
   readonly reservation?: Reservation;
 }
 

@@ -55,10 +55,11 @@ export function dayName(day: number): string {
   return new Date(day * DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Days since the epoch, or undefined when `name` is not a day. */
+/** Days since the epoch, or undefined when `name` is no day of the calendar as {@link dayName} writes it. */
 export function dayNumber(name: string): number | undefined {
-  const ms = /^\d{4}-\d{2}-\d{2}$/.test(name) ? Date.parse(`${name}T00:00:00Z`) : Number.NaN;
-  return Number.isNaN(ms) ? undefined : ms / DAY_MS;
+  const day = Date.parse(`${name}T00:00:00Z`) / DAY_MS;
+  // `Date` reads more than days, and makes the 2nd of March of a 30th of February.
+  return Number.isNaN(day) || dayName(day) !== name ? undefined : day;
 }
 
 export const NOTHING_SPENT: SpendRow = { total: 0n, hour: 0, hourly: 0n, day: 0, daily: 0n, held: 0n };

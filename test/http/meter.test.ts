@@ -10,6 +10,7 @@ import type { Asking } from '../../src/http/gateway.ts';
 import { Meter } from '../../src/http/meter.ts';
 import { chargeFor } from '../../src/store/charge.ts';
 import type { AttemptEntry } from '../../src/store/request-log.ts';
+import { Reservations } from '../../src/store/reservations.ts';
 import type { Settlement } from '../../src/store/settlement.ts';
 import type { ExchangeTrace } from '../../src/http/tracing/tracer.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
@@ -78,31 +79,19 @@ function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' =
     trace,
     ...changes,
   };
-  const reserved = { nanos: 1000n };
   const admitted: Admitted = {
     principal: principal.ok ? principal.value : assert.fail(),
     model: model ?? assert.fail(),
     rates,
-    reservation: {
-      keyId: 'key',
-      released: false,
-      get nanos() {
-        return reserved.nanos;
-      },
-      adjust(nanos) {
-        reserved.nanos = nanos;
-      },
-      release: () => undefined,
-      handOver: () => () => undefined,
-    },
+    reservation: new Reservations().reserve('wallet:a', 'key', 1000n),
   };
   const meter = new Meter(asking, admitted, { stream: true, effort: 'high' });
   const row = () => settlements[0]?.entry ?? assert.fail('no row');
-  return { clock, told, lines, settlements, asking, admitted, meter, reserved, row };
+  return { clock, told, lines, settlements, asking, admitted, meter, row };
 }
 
 test('an answer that ended well: everything that is known of it, in the row and in the line', () => {
-  const { clock, meter, row, lines, told, settlements, admitted, reserved, asking } = setUp({ clientRequestId: 'mine' });
+  const { clock, meter, row, lines, told, settlements, admitted, asking } = setUp({ clientRequestId: 'mine' });
   assert.ok(theirs);
   meter.took(theirs, 'their-m', true);
   meter.attempts.push({ channelId: 'one', channelType: 'messages', upstreamModel: 'their-m', startedAtMs: 5, durationMs: 1 });
@@ -145,7 +134,6 @@ test('an answer that ended well: everything that is known of it, in the row and 
     affinity: { hit: true, target: 'one' },
   });
   assert.ok(charge.total > 0n);
-  assert.equal(reserved.nanos, charge.total, 'the estimate gives way to the charge while that is not on disk');
   assert.equal(settlements[0]?.reservation, admitted.reservation);
   assert.deepEqual(told, [
     'first messages 0.25',
@@ -193,13 +181,12 @@ test('an exchange is settled once, and what comes after that is not counted', ()
   assert.equal(lines.length, 1);
 });
 
-test('nothing was reported, or zeros: the exchange is free, and its money is let go', () => {
+test('nothing was reported, or zeros: the exchange is free', () => {
   for (const usage of [undefined, {}, { input: 0, output: 0 }]) {
-    const { meter, row, reserved, lines } = setUp();
+    const { meter, row, lines } = setUp();
     meter.settle({ status: 200, ...(usage === undefined ? {} : { usage }) });
     for (const member of ['usage', 'charge', 'usageJson', 'affinity', 'channelId', 'firstByteMs', 'errorCode', 'clientGone'])
       assert.equal(member in row(), false, member);
-    assert.equal(reserved.nanos, 0n);
     assert.equal(lines[0]?.['charge_nanos'], undefined);
   }
 });

@@ -1,6 +1,7 @@
 /** The store, part by part, as its callers see it; the same for every engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Principal } from '../../src/store/keys.ts';
 import { cause, entry, FakeClock, funded, ok, refusal, T0 } from './support/store.ts';
 import { eachStore } from './support/stores.ts';
 
@@ -292,9 +293,47 @@ eachStore(({ openStore, place }) => {
     assert.equal(refusal(await store.admission.admit(owner, 1n, Date.now())).reason, 'insufficient_balance');
     first.release();
     first.release();
-    first.adjust(50n);
+    first.handOver(50n);
     assert.equal(store.admission.reserved(owner.key.id), 0n);
     ok(await store.admission.admit(owner, 1n, Date.now()));
+  });
+
+  test('what is in flight is all that has not ended: each ending gives back its own, and a charge counts until it is on disk', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 101n);
+    const other = {
+      ...owner,
+      key: ok(await store.keys.create({ accountId: owner.account.id, name: 'other', limits: { hourly: 61n } }, cause())).key,
+    };
+    const admit = (who: Principal, nanos: bigint) => store.admission.admit(who, nanos, Date.now());
+    const first = ok(await admit(owner, 40n));
+    const second = ok(await admit(other, 30n));
+    const third = ok(await admit(other, 30n));
+    // One nano-dollar is left of the wallet and of the limit, and lets one more in.
+    const last = ok(await admit(other, 1n));
+    assert.equal(refusal(await admit(owner, 0n)).reason, 'insufficient_balance');
+    first.release();
+    assert.equal(refusal(await admit(other, 0n)).reason, 'spend_limit_reached');
+    last.release();
+    const settled = store.settlements.settle({ entry: entry(other, 's', 31n), reservation: second });
+    third.release();
+    assert.equal(store.admission.reserved(owner.key.id), 0n);
+    assert.equal(store.admission.reserved(other.key.id), 31n, 'the charge, and no estimate');
+    await settled;
+    assert.equal(store.admission.reserved(other.key.id), 0n);
+    for (const rest of [69n, 1n]) ok(await admit(owner, rest));
+    assert.equal(refusal(await admit(owner, 0n)).reason, 'insufficient_balance');
+  });
+
+  test('each limit of a key holds alone', async (t) => {
+    const store = await openStore(t);
+    for (const window of ['total', 'hourly', 'daily'] as const) {
+      const owner = await funded(store, 100n, { limits: { [window]: 10n } });
+      const first = ok(await store.admission.admit(owner, 10n, Date.now()));
+      assert.deepEqual(refusal(await store.admission.admit(owner, 0n, Date.now())), { reason: 'spend_limit_reached', window });
+      first.release();
+      ok(await store.admission.admit(owner, 0n, Date.now()));
+    }
   });
 
   test('F32: a lease has one holder; its token rises and fences', async (t) => {

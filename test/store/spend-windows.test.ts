@@ -42,5 +42,6 @@ test('a window is reached at its limit, with what is held and what is in flight;
 test('days have names and numbers, and what is no day has none', () => {
   assert.equal(dayName(dayNumber('2026-03-01') ?? 0), '2026-03-01');
   assert.equal(dayNumber('1970-01-02'), 1);
-  for (const name of ['2026-3-1', '2026-13-01', '2026-03-01T00:00:00Z', '', 'today']) assert.equal(dayNumber(name), undefined);
+  for (const name of ['2026-3-1', '2026-03', '2026-13-01', '2026-02-30', '2026-03-01T00:00:00Z', '', 'today'])
+    assert.equal(dayNumber(name), undefined, name);
 });

@@ -5,7 +5,6 @@ import type { BillableUsage, Charge } from '../../src/store/charge.ts';
 import type { KeyRecord } from '../../src/store/keys.ts';
 import type { Rates } from '../../src/store/prices.ts';
 import type { RequestLogEntry } from '../../src/store/request-log.ts';
-import type { Reservation } from '../../src/store/reservations.ts';
 import type { OpenExchange } from '../../src/store/settlement.ts';
 import type { Store, StoreHealth } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store-error.ts';
@@ -14,7 +13,7 @@ export interface MemoryStore extends Store {
   readonly settled: RequestLogEntry[];
   readonly opened: OpenExchange[];
   /** Reservations that nobody released. */
-  readonly held: Set<Reservation>;
+  readonly held: ReadonlySet<{ readonly nanos: bigint }>;
   /** A settlement's promise resolves after this one. */
   disk: Promise<void>;
   walletNanos: bigint;
@@ -30,7 +29,7 @@ export function memoryStore(): MemoryStore {
   const keys = new Map<string, KeyRecord>();
   const settled: RequestLogEntry[] = [];
   const opened: OpenExchange[] = [];
-  const held = new Set<Reservation>();
+  const held = new Set<{ readonly nanos: bigint }>();
   const missing = (name: string) =>
     new Proxy(Object.create(null), {
       get: (_target, property) => () => {
@@ -101,18 +100,12 @@ export function memoryStore(): MemoryStore {
       },
     },
     admission: {
-      async admit(principal, estimateNanos) {
+      async admit(_principal, estimateNanos) {
         if (store.limitReached) return { ok: false, refusal: { reason: 'spend_limit_reached', window: 'daily' } };
         if (store.walletNanos <= 0n) return { ok: false, refusal: { reason: 'insufficient_balance', source: 'wallet' } };
         const reservation = {
-          keyId: principal.key.id,
           nanos: estimateNanos,
-          released: false,
-          adjust(nanos: bigint) {
-            reservation.nanos = nanos;
-          },
           release() {
-            reservation.released = true;
             held.delete(reservation);
           },
           handOver: () => () => reservation.release(),

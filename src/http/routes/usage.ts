@@ -1,5 +1,6 @@
 /** `GET /v1/usage?from=YYYY-MM-DD&to=YYYY-MM-DD`: what the calling key used, by UTC day (an addition of ours). */
 import { invalid } from '../../codecs/canonical/error.ts';
+import { dayNumber } from '../../store/spend-windows.ts';
 import { authenticate } from '../authenticate.ts';
 import { Waiting } from '../exchange.ts';
 import type { Handler } from '../gateway.ts';
@@ -23,9 +24,6 @@ export const usage: Handler = async (call) => {
 function dayOf(query: URLSearchParams, name: 'from' | 'to'): string | undefined {
   const day = query.get(name);
   if (day === null) return undefined;
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(day) ? Date.parse(`${day}T00:00:00Z`) : Number.NaN;
-  // Some engines roll a 30th of February over into March: the day must come back as it was written.
-  const valid = !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === day;
-  if (!valid) throw invalid(name, `${name} must be a day such as 2026-03-01.`);
+  if (dayNumber(day) === undefined) throw invalid(name, `${name} must be a day such as 2026-03-01.`);
   return day;
 }

@@ -5,6 +5,7 @@
 import type { Cause } from '../../store/accounts.ts';
 import { parseUsd } from '../../store/money.ts';
 import type { Account } from '../../store/accounts.ts';
+import { dayNumber } from '../../store/spend-windows.ts';
 import { RefusedError, textOption, UsageError, type VerbContext } from './verb.ts';
 
 /** Nano-dollars. Throws UsageError naming `field`. */
@@ -27,7 +28,7 @@ export function instant(text: string, field: string, nowMs: number): number {
   const span = /^([1-9][0-9]{0,5})([smhd])$/.exec(text);
   if (span !== null) return nowMs + Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0);
   const day = ISO_TIME.exec(text)?.[1];
-  const at = day !== undefined && isDay(day) ? Date.parse(text) : Number.NaN;
+  const at = day !== undefined && dayNumber(day) !== undefined ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw new UsageError(`${field} must be a time such as 2027-01-31T00:00:00Z, or 12h, or 30d`);
   return at;
 }
@@ -36,14 +37,8 @@ export function instant(text: string, field: string, nowMs: number): number {
 export function dayOption(context: VerbContext, name: string): string | undefined {
   const text = textOption(context, name);
   if (text === undefined) return undefined;
-  if (!isDay(text)) throw new UsageError(`--${name} must be a day such as 2026-03-01`);
+  if (dayNumber(text) === undefined) throw new UsageError(`--${name} must be a day such as 2026-03-01`);
   return text;
-}
-
-/** `YYYY-MM-DD`, and in the calendar: `Date` would make the 2nd of March of a 30th of February. */
-function isDay(text: string): boolean {
-  const at = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
-  return !Number.isNaN(at) && new Date(at).toISOString().slice(0, 10) === text;
 }
 
 /** Entries between commas; undefined where the option is absent. An empty entry is refused, since a forgotten one is no permission. */

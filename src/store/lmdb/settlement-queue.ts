@@ -71,12 +71,11 @@ export class SettlementQueue implements Settlements {
   }
 
   settle({ entry, reservation }: Settlement): Outcome<Settled> {
-    reservation?.adjust(entry.charge?.total ?? 0n);
     const opening = this.#openWaiting.get(entry.exchangeId);
     const row = opening ?? new Row(entry.exchangeId);
     const settled = new Outcome<Settled>();
     row.entry = entry;
-    row.release = reservation?.handOver();
+    row.release = reservation?.handOver(entry.charge?.total ?? 0n);
     row.settled = settled;
     if (opening === undefined) this.#add(row);
     else this.#openWaiting.delete(entry.exchangeId);

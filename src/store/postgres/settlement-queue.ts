@@ -74,14 +74,14 @@ export class SettlementQueue implements Settlements {
   }
 
   settle({ entry, reservation }: Settlement): Promise<Settled> {
-    reservation?.adjust(entry.charge?.total ?? 0n);
     const opening = this.#openWaiting.get(entry.exchangeId);
     // Both are written by this row alone. One that is in the spool already stays: its successor may need it.
     if (opening !== undefined && !opening.spooling) {
       this.#waiting.delete(opening);
       this.#openWaiting.delete(entry.exchangeId);
     }
-    const row = settleRow({ kind: 'settle', entry }, this.#now(), reservation?.handOver(), opening);
+    const release = reservation?.handOver(entry.charge?.total ?? 0n);
+    const row = settleRow({ kind: 'settle', entry }, this.#now(), release, opening);
     this.#add(row);
     return quiet(row.kept);
   }
