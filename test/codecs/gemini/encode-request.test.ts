@@ -368,6 +368,8 @@ test('tool_choice', () => {
   assert.throws(() => config({ mode: 'native', dialect: 'responses', body: { type: 'web_search' } }), refused);
   const native: Tool[] = [{ kind: 'native', dialect: 'responses', type: 'web_search', body: {}, at: 'tools[0]' }];
   assert.throws(() => bodyOf({ tools: native, toolChoice: { mode: 'required' } }), refused);
+  assert.throws(() => bodyOf({ toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'gone' } } }), refused);
+  assert.throws(() => bodyOf({ toolChoice: { mode: 'allowed', require: true, tools: [{ name: 'gone' }] } }), refused);
   assert.deepEqual(losses({ tools: native }), ['native tool']);
   assert.equal(bodyOf({ tools: native })['tools'], undefined);
 });
