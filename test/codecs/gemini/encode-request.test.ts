@@ -412,6 +412,16 @@ test('G15: sampling, limits, stop, logprobs and formats', () => {
   assert.throws(() => bodyOf({ logprobs: { top: 21 } }), gatewayError('invalid_request', { param: 'top_logprobs' }));
 });
 
+test('a seed is cut to the 32 bits that the protocol takes, always alike', () => {
+  for (const [seed, sent] of [
+    [-5, -5],
+    [2 ** 31 - 1, 2 ** 31 - 1],
+    [2 ** 32 + 7, 7],
+  ] as const) {
+    assert.deepEqual(bodyOf({ seed })['generationConfig'], { seed: sent });
+  }
+});
+
 test('thinking: none is a budget of 0, efforts by what the model takes, thoughts only when asked for', () => {
   const thinking = (reasoning: CanonicalRequest['reasoning'], facts: Target['facts'] = {}): unknown => {
     const config = bodyOf(reasoning === undefined ? {} : { reasoning }, { facts })['generationConfig'];
