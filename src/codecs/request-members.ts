@@ -56,6 +56,13 @@ export function optionalInteger(json: JsonObject, key: string, path = '', least 
   return value;
 }
 
+/** `seed`: the vendor takes 64 bits, which is more than a number holds exactly. */
+export function readSeed(json: JsonObject): number | undefined {
+  const seed = optionalNumber(json, 'seed');
+  if (seed !== undefined && !Number.isInteger(seed)) throw wrongType('seed', 'an integer');
+  return seed;
+}
+
 export function optionalObject(json: JsonObject, key: string, path = ''): JsonObject | undefined {
   const value = json[key];
   if (!present(value)) return undefined;

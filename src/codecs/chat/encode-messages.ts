@@ -70,7 +70,8 @@ class MessageWriter {
         return;
       case 'media':
         if (item.role === 'assistant') this.#turn().media.push(item);
-        else this.#said(item.role, item.turn, this.#media(item.media, item.at));
+        // System messages hold text only: a picture or file of one is the user's, in its place.
+        else this.#said('user', item.turn, this.#media(item.media, item.at));
         return;
       case 'refusal':
         this.#turn().refusal += item.text;

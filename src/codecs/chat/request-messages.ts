@@ -147,16 +147,17 @@ class MessageReader {
 
   #calls(message: JsonObject, turn: number, at: string): ToolCallItem[] {
     const legacy = message['function_call'];
-    if (!present(message['tool_calls'])) {
+    const modern = present(message['tool_calls']) ? arrayAt(message['tool_calls'], `${at}.tool_calls`) : [];
+    if (modern.length === 0) {
       if (!present(legacy)) return [];
       const body = objectAt(legacy, `${at}.function_call`);
       const name = requiredString(body, 'name', `${at}.function_call`);
-      const input = requiredString(body, 'arguments', `${at}.function_call`);
+      const input = readArguments(body, `${at}.function_call`);
       this.#legacyCalls.set(name, (this.#legacyCalls.get(name) ?? 0) + 1);
       const callId = this.#legacyId(name);
       return [{ kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
     }
-    return arrayAt(message['tool_calls'], `${at}.tool_calls`).map((value, index) => {
+    return modern.map((value, index) => {
       const path = `${at}.tool_calls[${index}]`;
       const call = readCall(objectAt(value, path), path, turn);
       this.#flavours.set(call.callId, call.flavour);
@@ -192,12 +193,20 @@ function readCall(call: JsonObject, at: string, turn: number): ToolCallItem {
   }
   const body = objectAt(call['function'], `${at}.function`);
   const name = requiredString(body, 'name', `${at}.function`);
-  return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: readArguments(body, at), at, turn };
+  return {
+    kind: 'toolCall',
+    flavour: 'function',
+    callId,
+    tool: { name },
+    input: readArguments(body, `${at}.function`),
+    at,
+    turn,
+  };
 }
 
 /** Absent and "" are a call without arguments. The text is never re-spelled. */
 function readArguments(body: JsonObject, at: string): string {
-  const input = optionalString(body, 'arguments', `${at}.function`) ?? '';
+  const input = optionalString(body, 'arguments', at) ?? '';
   return input === '' ? '{}' : input;
 }
 

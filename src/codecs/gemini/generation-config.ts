@@ -21,7 +21,8 @@ export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFa
     stopSequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
-    seed: request.seed,
+    // 32 bits are all that the protocol takes; which seed it is matters to nobody, that it is the same one does.
+    seed: request.seed === undefined ? undefined : request.seed | 0,
     ...logprobMembers(request),
     ...formatMembers(request.format),
     responseModalities: modalitiesOf(request.modalities),

@@ -99,7 +99,7 @@ function callingConfig(
   declared: ReadonlySet<string>,
   log: LossLog,
 ): CallingConfig | undefined {
-  const offered = (tools: readonly ToolName[]) => tools.map(names.toWire).filter((name) => declared.has(name));
+  const offered = (tools: readonly ToolName[]) => tools.map((tool) => names.toWire(tool)).filter((name) => declared.has(name));
   switch (choice?.mode) {
     case 'auto':
       return { mode: 'AUTO' };
@@ -120,6 +120,6 @@ function callingConfig(
 }
 
 function onlyAllowed(declarations: readonly Declaration[], allowed: readonly ToolName[], names: ToolNames): Declaration[] {
-  const wanted = new Set(allowed.map(names.toWire));
+  const wanted = new Set(allowed.map((tool) => names.toWire(tool)));
   return declarations.filter((declaration) => wanted.has(declaration.name));
 }

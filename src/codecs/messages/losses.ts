@@ -115,5 +115,5 @@ export const responseLosses: ResponseLosses = {
   'incomplete: compaction': keep,
   'failed with partial output': coerce('what was said, then the error event'),
   cancelled: coerce('the error event'),
-  'service tier': keep,
+  'service tier': coerce('words of this protocol; default is standard, others are left out'),
 };

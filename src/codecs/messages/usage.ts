@@ -118,12 +118,31 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
     ...encodeSplit(known),
     output_tokens: known.output ?? 0,
     ...(known.reasoning === undefined ? {} : { output_tokens_details: { thinking_tokens: known.reasoning } }),
-    ...(known.meters?.has('web_search') === true
-      ? { server_tool_use: { web_search_requests: known.meters.get('web_search') ?? 0 } }
-      : {}),
+    ...encodeServerTools(known.meters),
     ...(passes.length === 0 ? {} : { iterations: passes.map(encodeIteration) }),
-    ...(known.serviceTier === undefined ? {} : { service_tier: known.serviceTier }),
+    ...encodeTier(known.serviceTier),
   };
+}
+
+/** Tiers by their word here: typed clients refuse any other. */
+const TIERS: ReadonlyMap<string, string> = new Map([
+  ['standard', 'standard'],
+  ['priority', 'priority'],
+  ['batch', 'batch'],
+  ['default', 'standard'],
+]);
+
+function encodeTier(tier: string | undefined): JsonObject {
+  const word = tier === undefined ? undefined : TIERS.get(tier);
+  return word === undefined ? {} : { service_tier: word };
+}
+
+/** Both counters or none: typed clients need the other one, too. */
+function encodeServerTools(meters: Usage['meters']): JsonObject {
+  const searches = meters?.get('web_search');
+  const fetches = meters?.get('web_fetch');
+  if (searches === undefined && fetches === undefined) return {};
+  return { server_tool_use: { web_search_requests: searches ?? 0, web_fetch_requests: fetches ?? 0 } };
 }
 
 function encodeSplit({ cacheWrite5m, cacheWrite1h }: CacheWrites): JsonObject {

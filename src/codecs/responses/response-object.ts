@@ -106,10 +106,9 @@ function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonVal
 function writeUsage(usage: Usage): JsonObject {
   const input = totalInput(usage);
   const output = usage.output ?? 0;
-  const writes = totalCacheWrite(usage);
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, ...(writes === 0 ? {} : { cache_write_tokens: writes }) },
+    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, cache_write_tokens: totalCacheWrite(usage) },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
     total_tokens: input + output,

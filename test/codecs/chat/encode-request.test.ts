@@ -73,6 +73,17 @@ describe('requests of other dialects for a chat upstream', () => {
     ]);
   });
 
+  it('put media of system messages, which hold text only, into a user message in their place', () => {
+    const media: Item = { kind: 'media', role: 'developer', media: { ...image, at: 'input[0]' }, turn: 0 };
+    const said = (value: string): Item => ({ kind: 'text', role: 'developer', text: value, citations: [], turn: 0 });
+    assert.deepEqual(messagesOf([said('look'), media, said('more'), text('user', 'hi', 1)]), [
+      { role: 'developer', content: 'look' },
+      { role: 'user', content: [imagePart] },
+      { role: 'developer', content: 'more' },
+      { role: 'user', content: 'hi' },
+    ]);
+  });
+
   it('name what a tool message cannot hold of a result', () => {
     const answer: Item = {
       kind: 'toolResult',

@@ -167,6 +167,22 @@ describe('chat requests', () => {
     assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'f' } });
   });
 
+  it('read a deprecated call beside an empty list of calls, and one without arguments', () => {
+    const turns = [
+      { function_call: { name: 'f', arguments: '{"a":1}' }, tool_calls: [] },
+      { function_call: { name: 'f', arguments: '' }, tool_calls: null },
+    ];
+    const messages = turns.map((turn) => ({ role: 'assistant', content: 'x', ...turn }));
+    const inputs = requestOf({ model: 'm', messages }).items.flatMap((item) => (item.kind === 'toolCall' ? [item.input] : []));
+    assert.deepEqual(inputs, ['{"a":1}', '{}']);
+  });
+
+  it('take a seed of 64 bits, which the vendor allows', () => {
+    const seeded = (seed: number) => requestOf({ model: 'm', messages: [user], seed }).seed;
+    assert.equal(seeded(2 ** 62), 2 ** 62);
+    assert.throws(() => seeded(1.5), { param: 'seed' });
+  });
+
   it("read Mistral's word for a choice that requires a call", () => {
     const call = { type: 'function', function: { name: 'f' } };
     const { toolChoice } = requestOf({ model: 'm', messages: [user], tools: [call], tool_choice: 'any' });

@@ -368,6 +368,8 @@ test('tool_choice', () => {
   assert.throws(() => config({ mode: 'native', dialect: 'responses', body: { type: 'web_search' } }), refused);
   const native: Tool[] = [{ kind: 'native', dialect: 'responses', type: 'web_search', body: {}, at: 'tools[0]' }];
   assert.throws(() => bodyOf({ tools: native, toolChoice: { mode: 'required' } }), refused);
+  assert.throws(() => bodyOf({ toolChoice: { mode: 'tool', flavour: 'function', tool: { name: 'gone' } } }), refused);
+  assert.throws(() => bodyOf({ toolChoice: { mode: 'allowed', require: true, tools: [{ name: 'gone' }] } }), refused);
   assert.deepEqual(losses({ tools: native }), ['native tool']);
   assert.equal(bodyOf({ tools: native })['tools'], undefined);
 });
@@ -408,6 +410,16 @@ test('G15: sampling, limits, stop, logprobs and formats', () => {
     responseMimeType: 'application/json',
   });
   assert.throws(() => bodyOf({ logprobs: { top: 21 } }), gatewayError('invalid_request', { param: 'top_logprobs' }));
+});
+
+test('a seed is cut to the 32 bits that the protocol takes, always alike', () => {
+  for (const [seed, sent] of [
+    [-5, -5],
+    [2 ** 31 - 1, 2 ** 31 - 1],
+    [2 ** 32 + 7, 7],
+  ] as const) {
+    assert.deepEqual(bodyOf({ seed })['generationConfig'], { seed: sent });
+  }
 });
 
 test('thinking: none is a budget of 0, efforts by what the model takes, thoughts only when asked for', () => {

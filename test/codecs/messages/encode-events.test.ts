@@ -4,6 +4,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
+import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
@@ -345,6 +346,17 @@ test('native: members that official clients cannot do without are added where a 
     type: 'message',
     role: 'assistant',
   });
+});
+
+test('usage: tiers by their word here, and both counters of server tools, as typed clients need them', () => {
+  const said = (usage: Usage): Record<string, unknown> => {
+    const frames = encode([start, ...textItem(0, 'x'), { type: 'usage.report', usage }, done]);
+    return JSON.parse(frames.at(-2)?.data ?? '').usage;
+  };
+  const tiers = ['standard', 'priority', 'default', 'flex'].map((serviceTier) => said({ serviceTier })['service_tier']);
+  assert.deepEqual(tiers, ['standard', 'priority', 'standard', undefined]);
+  const searched = said({ meters: new Map([['web_search', 2]]) });
+  assert.deepEqual(searched['server_tool_use'], { web_search_requests: 2, web_fetch_requests: 0 });
 });
 
 test('native: prices of routers in usage are left out', () => {

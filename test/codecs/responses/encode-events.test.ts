@@ -68,7 +68,7 @@ test('encodeEvents: a text has its whole lifecycle, numbered from 0, without [DO
   const response = terminalOf(frames);
   assert.deepEqual(response['usage'], {
     input_tokens: 7,
-    input_tokens_details: { cached_tokens: 2 },
+    input_tokens_details: { cached_tokens: 2, cache_write_tokens: 0 },
     output_tokens: 3,
     output_tokens_details: { reasoning_tokens: 0 },
     total_tokens: 10,
