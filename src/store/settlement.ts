@@ -4,14 +4,6 @@
  */
 import type { RequestLogEntry } from './request-log.ts';
 import type { Reservation } from './reservations.ts';
-import { illegal as no, type Transitions } from './transitions.ts';
-
-/** An interrupted exchange whose process turns out to have lived (it was only stopped) may still settle; nothing settles twice. */
-export const EXCHANGE = {
-  open: { settle: 'settled', interrupt: 'interrupted' },
-  interrupted: { settle: 'settled', interrupt: no },
-  settled: { settle: no, interrupt: no },
-} as const satisfies Transitions<'open' | 'interrupted' | 'settled', 'settle' | 'interrupt'>;
 
 /** How exchange ids begin. One named `ex_X` is also found by the request id `…_X`, without an index of its own. */
 export const EXCHANGE_PREFIX = 'ex_';
@@ -45,6 +37,7 @@ export type Settled =
  */
 export interface Settlements {
   open(exchange: OpenExchange): PromiseLike<void>;
+  /** Once, whoever asks how often. An exchange closed as interrupted may settle still: its process was only stopped. */
   settle(settlement: Settlement): PromiseLike<Settled>;
   /** Writes everything that waits; resolves when it is on disk, throws `StoreError` when the disk refuses (the rows go on waiting). */
   flush(): Promise<void>;

@@ -1,5 +1,5 @@
 /**
- * Order as total tables, for the records of this room (a hold, an exchange, a video task). The store imports no other
+ * Order as total tables, for the records of this room (a hold, a video task). The store imports no other
  * room, so it has its own copy of the idea. An illegal event here is a refusal, returned to the caller, never an exception.
  */
 

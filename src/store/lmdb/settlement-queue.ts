@@ -4,6 +4,8 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
+import { Flusher } from '../flusher.ts';
+import { isEngineFailure, openingLost, settlementLost } from '../lost-row.ts';
 import { Outcome } from '../outcome.ts';
 import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
@@ -15,8 +17,6 @@ import type { Work } from './work.ts';
 const DEFAULT_FLUSH_MS = 10;
 /** Rows in one transaction: enough to share its cost, few enough not to hold the event loop for long. */
 const BATCH = 192;
-/** How long to wait after a flush that the disk refused. */
-const RETRY_MS = 250;
 
 /** One exchange in the queue: to be opened, to be settled, or both, which writes the settlement alone. */
 class Row {
@@ -38,22 +38,19 @@ type Result = { readonly row: Row; readonly settled: Settled | undefined };
 export class SettlementQueue implements Settlements {
   readonly #environment: Environment;
   readonly #owner: Owner;
-  readonly #flushMs: number;
+  readonly #flusher: Flusher;
   #waiting = new Set<Row>();
   /** Those of them that are only to be opened. */
   readonly #openWaiting = new Map<string, Row>();
   /** Exchanges of this process whose opening is on disk. */
   readonly #opened = new Set<string>();
-  #cancelTimer: (() => void) | undefined;
-  #flushing: Promise<boolean> | undefined;
-  /** The last flush was refused by the disk: the timer decides when the next one is tried, not the length of the queue. */
-  #failing = false;
   #closed = false;
 
   constructor(environment: Environment, owner: Owner) {
     this.#environment = environment;
     this.#owner = owner;
-    this.#flushMs = environment.options.flushMs ?? DEFAULT_FLUSH_MS;
+    const { clock, flushMs = DEFAULT_FLUSH_MS } = environment.options;
+    this.#flusher = new Flusher({ clock, flushMs, batch: BATCH, pending: () => this.pending, write: () => this.#write() });
   }
 
   get pending(): number {
@@ -83,18 +80,18 @@ export class SettlementQueue implements Settlements {
   }
 
   async flush(): Promise<void> {
-    while (this.#waiting.size > 0 || this.#flushing !== undefined) {
-      const written = await (this.#flushing ?? this.#start());
+    while (this.#waiting.size > 0 || this.#flusher.flushing) {
+      const written = await this.#flusher.flush();
       if (!written && !this.#closed)
         throw new StoreError('unavailable', `${this.#waiting.size} rows could not be written and still wait`);
     }
   }
 
   async caughtUp(): Promise<void> {
-    const inHand = this.#flushing === undefined ? 0 : 1;
+    const inHand = this.#flusher.flushing ? 1 : 0;
     for (let left = inHand + Math.ceil(this.#waiting.size / BATCH); left > 0; left--) {
-      if (this.#flushing === undefined && (this.#waiting.size === 0 || this.#failing)) return;
-      if (!(await (this.#flushing ?? this.#start()))) return;
+      if (!this.#flusher.flushing && (this.#waiting.size === 0 || this.#flusher.failing)) return;
+      if (!(await this.#flusher.flush())) return;
     }
   }
 
@@ -105,7 +102,7 @@ export class SettlementQueue implements Settlements {
   /** Writes what waits, once more if it must; what still cannot be written is reported, whole, and its promises reject. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#cancelTimer?.();
+    this.#flusher.stop();
     await this.flush();
   }
 
@@ -115,28 +112,7 @@ export class SettlementQueue implements Settlements {
       return;
     }
     this.#waiting.add(row);
-    if (this.#waiting.size >= BATCH && this.#flushing === undefined && !this.#failing) this.#flushLater(0);
-    else if (this.#cancelTimer === undefined && this.#flushing === undefined) this.#flushLater(this.#flushMs);
-  }
-
-  #flushLater(ms: number): void {
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    if (ms === 0) void this.#start();
-    else this.#cancelTimer = this.#environment.options.clock.after(ms, () => void this.#start());
-  }
-
-  /** One flush at a time; false when the disk refused. Never rejects: what failed is told to those who wait and to `onProblem`. */
-  #start(): Promise<boolean> {
-    this.#cancelTimer?.();
-    this.#cancelTimer = undefined;
-    this.#flushing ??= this.#write().then((written) => {
-      this.#flushing = undefined;
-      this.#failing = !written;
-      if (this.#waiting.size > 0 && (written || !this.#closed)) this.#flushLater(written ? 0 : RETRY_MS);
-      return written;
-    });
-    return this.#flushing;
+    this.#flusher.rowAdded();
   }
 
   /** False when the disk refused: the rows are back at the head of the queue (or, on closing, given up aloud). */
@@ -207,22 +183,11 @@ export class SettlementQueue implements Settlements {
   }
 
   #fail({ exchangeId, entry, opened, release, settled }: Row, error: unknown): void {
-    const what = entry === undefined ? `opening_lost: ${exchangeId}` : `settlement_lost: ${describe(entry)}`;
+    const what = entry === undefined ? openingLost(exchangeId) : settlementLost(entry);
     this.#environment.options.onProblem?.({ what, error });
     this.#opened.delete(exchangeId);
     release?.();
     opened?.reject(error);
     settled?.reject(error);
   }
-}
-
-/** The whole charge in words, since this line is then the only record of it. */
-function describe({ exchangeId, accountId, keyId, model, status, charge }: RequestLogEntry): string {
-  return JSON.stringify({ exchangeId, accountId, keyId, model, status, chargedNanos: (charge?.total ?? 0n).toString() });
-}
-
-const ROW_ERRORS: ReadonlySet<string> = new Set(['corrupt', 'amount_out_of_range']);
-
-function isEngineFailure(error: unknown): boolean {
-  return error instanceof StoreError && !ROW_ERRORS.has(error.code);
 }

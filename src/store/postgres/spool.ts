@@ -53,7 +53,7 @@ export class Spool {
     return this.#bytes;
   }
 
-  /** True when a row of this many bytes still has room. */
+  /** True when so many bytes more still fit. */
   hasRoom(bytes: number): boolean {
     return this.#bytes + bytes <= this.#maxBytes;
   }
