@@ -27,7 +27,10 @@ export interface EnvelopeSecrets {
 }
 
 export interface Envelopes {
-  /** An envelope of this account. A value that is one already is returned as it is. */
+  /**
+   * An envelope of this account. A value that is one already is returned as it is; that of another gateway, which is an upstream of this
+   * one, is sealed like any other, since only so it finds its way back.
+   */
   seal(opaque: Opaque, accountId: string): string;
   /** Undefined for anything that this gateway did not seal for this account, or that was changed. Never throws. */
   open(sealed: string, accountId: string): Opaque | undefined;
@@ -56,9 +59,9 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
     return made;
   };
 
-  return {
+  const envelopes: Envelopes = {
     seal(opaque, accountId) {
-      if (isEnvelope(opaque.value)) return opaque.value;
+      if (isEnvelope(opaque.value) && envelopes.open(opaque.value, accountId) !== undefined) return opaque.value;
       const secret = secrets.current();
       const { cipherKey, nonceKey } = keysOf(secret);
       const content = encodeContent(opaque);
@@ -93,6 +96,7 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
       }
     },
   };
+  return envelopes;
 }
 
 interface Keys {

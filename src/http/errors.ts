@@ -66,7 +66,7 @@ function rawError(text: string): GatewayError | undefined {
     // Not JSON: the caller reports text that is no event stream.
     return undefined;
   }
-  if (!isObject(json) || (json['error'] == null && json['detail'] == null)) return undefined;
+  if (!isObject(json) || (json['error'] ?? json['detail'] ?? json['message']) == null) return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }

@@ -1,12 +1,15 @@
 /**
- * Text inside a body that is no event stream: some servers write an error object raw between the events, some answer with JSON or
- * HTML. It is gathered (bounded) so that the reader of the error can say what it was.
+ * Text inside a body that is no event stream: some servers write an error object raw between the events, or as a field that no event
+ * has, some answer with JSON or HTML. It is gathered (bounded) so that the reader of the error can say what it was.
  */
 import { StreamError } from './stream-error.ts';
 
+/** An error object as a field of an event, which no event has (llama.cpp until late 2025). */
+const ERROR_FIELD = /^error:[ \t]*(?=\{)/;
+
 /** Nothing in an event stream that anybody sends begins so; what an upstream says instead of one does. */
 export function startsForeignText(line: string): boolean {
-  return /^[ \t]*[{[<]/.test(line);
+  return /^[ \t]*[{[<]/.test(line) || ERROR_FIELD.test(line);
 }
 
 const CLOSER: { readonly [opener: string]: string } = { '{': '}', '[': ']' };
@@ -31,7 +34,8 @@ export class ForeignText {
 
   /** Gathers without looking. What is over the bound is cut. */
   add(text: string): void {
-    this.#text += text.length > this.left ? text.slice(0, this.left) : text;
+    const said = this.#text === '' ? text.replace(ERROR_FIELD, '') : text;
+    this.#text += said.length > this.left ? said.slice(0, this.left) : said;
   }
 
   /** Gathers line by line, and throws {@link error} once the text is a whole JSON value or over the bound: no need to wait for the end. */
@@ -40,7 +44,7 @@ export class ForeignText {
       const over = line.length > this.left;
       const first = this.#text === '';
       this.add(line);
-      if (first) this.#closer = CLOSER[line.trimStart().charAt(0)];
+      if (first) this.#closer = CLOSER[this.#text.trimStart().charAt(0)];
       if (over || this.#isWholeJson(line, first)) throw this.error();
     }
   }

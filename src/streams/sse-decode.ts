@@ -6,8 +6,8 @@
  * characters is decoded: one of them would make two bytes of every character of the whole read.
  *
  * Stricter than a browser in two ways, since a failure must not look like silence. An event without its blank line at the end is
- * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[` or `<` (an error object
- * written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
+ * thrown, not dropped. Text that is no event stream is thrown, not skipped: a line that begins with `{`, `[`, `<` or `error: {` (an error
+ * object written raw into the stream, a JSON answer, an HTML page), and any other lines of unknown fields if the body ends without one event.
  * Other unknown fields in a stream that has events are ignored, as the standard says.
  */
 // The global `Buffer` is looked up anew each time.

@@ -54,6 +54,18 @@ test('sealing is deterministic, and a sealed value is not sealed twice', () => {
   );
 });
 
+test('an envelope of another gateway, or of another account, is a value like any other', () => {
+  const above = createEnvelopes(secretsOf(2));
+  fc.assert(
+    fc.property(opaques, fc.string(), (opaque, account) => {
+      for (const value of [above.seal(opaque, account), envelopes.seal(opaque, `${account}b`), 'mz2.', 'mz2.none']) {
+        const sealed = envelopes.seal({ ...opaque, value }, account);
+        assert.equal(envelopes.open(sealed, account)?.value, value);
+      }
+    }),
+  );
+});
+
 test('V7: one changed, missing or added character opens to nothing', () => {
   fc.assert(
     fc.property(opaques, fc.nat(), fc.constantFrom('A', 'b', '_', '=', ' ', 'é'), (opaque, at, character) => {

@@ -142,6 +142,22 @@ for (const [name, dialect] of Object.entries(DIALECTS)) {
     assert.equal((await gateway.post(dialect.path, dialect.ask(false))).status, 200);
   });
 
+  test(`${name}: a byte order mark before JSON is no part of it, the client's or the upstream's`, async () => {
+    await using gateway = await gatewayOf();
+    const answer = { choices: [{ index: 0, message: { role: 'assistant', content: 'marked' }, finish_reason: 'stop' }] };
+    simulator.reset();
+    simulator.enqueue({
+      raw: { headers: { 'content-type': 'application/json' }, body: `\ufeff${JSON.stringify(answer)}` },
+      times: 2,
+    });
+    for (const stream of [true, false]) {
+      const response = await gateway.post(dialect.path, `\ufeff${JSON.stringify(dialect.ask(stream))}`);
+      assert.match(await response.text(), /marked/);
+      assert.equal(response.status, 200);
+    }
+    assert.doesNotMatch(simulator.requests[0]?.text ?? '', /\ufeff/);
+  });
+
   const reply = { pieces: [{ type: 'text' as const, text: ['one ', 'two ', 'three'] }], usage: { input: 3, output: 3 } };
   const SICK: Readonly<Record<string, { readonly script: Script; readonly stream: number; readonly whole: number }>> = {
     garbage: { script: { reply, faults: [{ type: 'garbage', at: 0 }] }, stream: 502, whole: 502 },
@@ -157,6 +173,16 @@ for (const [name, dialect] of Object.entries(DIALECTS)) {
       },
       stream: 502,
       whole: 502,
+    },
+    'a refusal in a field that no event has (llama.cpp)': {
+      script: {
+        raw: {
+          headers: { 'content-type': 'text/event-stream' },
+          body: 'error: {"code":400,"message":"the request is too long","type":"invalid_request_error"}\n\ndata: [DONE]\n\n',
+        },
+      },
+      stream: 400,
+      whole: 400,
     },
     'a close after the first byte': { script: { reply, faults: [{ type: 'cut', atByte: 1 }] }, stream: 502, whole: 502 },
     'an end after the first byte': { script: { reply, faults: [{ type: 'end', atByte: 1 }] }, stream: 502, whole: 502 },

@@ -74,12 +74,25 @@ test('each vector stands at its input and says so, whatever the order that the u
     { embedding: [2], object: 'embedding', index: 1 },
   ]);
 
-  for (const indices of [
-    [0, 0],
-    [1, 2],
-    [-1, 0],
+  // What the upstream says of its vectors, and the order in which they reach the client.
+  for (const { indices, inputs } of [
+    { indices: [0, 0, 0], inputs: [0, 1, 2] },
+    { indices: [null, 1, 2], inputs: [0, 1, 2] },
+    { indices: [2, null, 1], inputs: [1, 2, 0] },
+    { indices: [4, 5, 3], inputs: [2, 0, 1] },
   ]) {
-    place.sim.enqueue(answer(...indices.map((index) => vector(index, 1))));
+    place.sim.enqueue(answer(...indices.map((index, at) => ({ object: 'embedding', index, embedding: [at] }))));
+    const said = inputs.map((at, index) => ({ object: 'embedding', index, embedding: [at] }));
+    assert.deepEqual((await ask('a', 'b', 'c')).data, said, `indices ${indices.join(', ')}`);
+  }
+
+  for (const indices of [
+    [0, 2],
+    [-1, 0],
+    [0, 1.5],
+    ['1', 0],
+  ]) {
+    place.sim.enqueue(answer(...indices.map((index) => ({ object: 'embedding', index, embedding: [1] }))));
     assert.equal((await ask('a', 'b')).error?.code, 'upstream_error', `indices ${indices.join(', ')}`);
   }
 });

@@ -102,6 +102,15 @@ test('an error object written raw into the stream is thrown with its text', () =
   assert.equal(assertRefused('{"error":{}}', 'not_event_stream').text, '{"error":{}}');
 });
 
+test('an error object in a field of its own (llama.cpp) is thrown with its text, before any event, after one, and without a line end', () => {
+  const json = '{"code":400,"message":"too long","type":"invalid_request_error"}';
+  for (const before of ['', 'data: 1\n\n'])
+    for (const rest of [`error: ${json}\n\ndata: [DONE]\n\n`, `error:${json}\n\n`, `error: ${json}`]) {
+      assert.equal(assertRefused(before + rest, 'not_event_stream', before === '' ? [] : ['1']).text, json);
+    }
+  assert.deepEqual(decode('error: none\ndata: 1\n\n').events, [data('1')]);
+});
+
 test('a whole error object is thrown at once, without waiting for the end', () => {
   const stage = sseDecode({ maxEventBytes: 1024 });
   const out: SseEvent[] = [];

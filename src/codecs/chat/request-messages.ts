@@ -4,6 +4,7 @@ import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
+import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { arrayAt, objectAt, optionalString, present, requiredString } from '../request-members.ts';
 import {
   absorb,
@@ -22,24 +23,26 @@ import { readContent, readResultParts } from './request-parts.ts';
 
 const ENVELOPE = 'mz2.';
 
-/** Reads `messages`. Throws `invalid_request` with the path of what is wrong. */
-export function readMessages(value: JsonValue | undefined, context: RequestContext): Item[] {
+/** Reads `messages` of the exact body `text`. Throws `invalid_request` with the path of what is wrong. */
+export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
   if (!present(value)) throw invalid('messages', "Missing required parameter: 'messages'.");
   const messages = arrayAt(value, 'messages');
   if (messages.length === 0) throw invalid('messages', "'messages' must not be empty.");
-  const reader = new MessageReader(context);
+  const reader = new MessageReader(text, context);
   for (const [turn, message] of messages.entries()) reader.read(objectAt(message, `messages[${turn}]`), turn);
   return reader.items;
 }
 
 class MessageReader {
   readonly items: Item[] = [];
+  readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
   readonly #flavours = new Map<string, ToolCallItem['flavour']>();
   /** Deprecated calls have no ids: each gets one, and the next result of its name takes it. */
   readonly #legacyCalls = new Map<string, number>();
 
-  constructor(context: RequestContext) {
+  constructor(text: string, context: RequestContext) {
+    this.#slice = jsonSlicer(text);
     this.#context = context;
   }
 
@@ -152,14 +155,17 @@ class MessageReader {
       if (!present(legacy)) return [];
       const body = objectAt(legacy, `${at}.function_call`);
       const name = requiredString(body, 'name', `${at}.function_call`);
-      const input = readArguments(body, `${at}.function_call`);
+      const input = readArguments(body, `${at}.function_call`, () =>
+        this.#slice(['messages', turn, 'function_call', 'arguments']),
+      );
       this.#legacyCalls.set(name, (this.#legacyCalls.get(name) ?? 0) + 1);
       const callId = this.#legacyId(name);
       return [{ kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at: `${at}.function_call`, turn }];
     }
     return modern.map((value, index) => {
       const path = `${at}.tool_calls[${index}]`;
-      const call = readCall(objectAt(value, path), path, turn);
+      const inBody = ['messages', turn, 'tool_calls', index, 'function', 'arguments'];
+      const call = readCall(objectAt(value, path), path, turn, () => this.#slice(inBody));
       this.#flavours.set(call.callId, call.flavour);
       const opaque = readOpaque(signatureOf(value), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
       return opaque === undefined ? call : { ...call, opaque };
@@ -179,7 +185,8 @@ function breakpointOf(content: JsonValue | undefined): JsonObject | undefined {
   return parts.map((part) => part['cache_control']).findLast(isObject);
 }
 
-function readCall(call: JsonObject, at: string, turn: number): ToolCallItem {
+/** `slice` gives the exact text of the arguments. */
+function readCall(call: JsonObject, at: string, turn: number, slice: () => string | undefined): ToolCallItem {
   const callId = requiredString(call, 'id', at);
   if (callId === '') throw invalid(`${at}.id`, `'${at}.id' must not be empty.`);
   if (call['type'] === 'custom') {
@@ -193,19 +200,13 @@ function readCall(call: JsonObject, at: string, turn: number): ToolCallItem {
   }
   const body = objectAt(call['function'], `${at}.function`);
   const name = requiredString(body, 'name', `${at}.function`);
-  return {
-    kind: 'toolCall',
-    flavour: 'function',
-    callId,
-    tool: { name },
-    input: readArguments(body, `${at}.function`),
-    at,
-    turn,
-  };
+  const input = readArguments(body, `${at}.function`, slice);
+  return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at, turn };
 }
 
-/** Absent and "" are a call without arguments. The text is never re-spelled. */
-function readArguments(body: JsonObject, at: string): string {
+/** Absent and "" are a call without arguments; some vendors (Mistral, Ollama) also take the object itself. The text is never re-spelled. */
+function readArguments(body: JsonObject, at: string, slice: () => string | undefined): string {
+  if (isObject(body['arguments'])) return slice() ?? '{}';
   const input = optionalString(body, 'arguments', at) ?? '';
   return input === '' ? '{}' : input;
 }

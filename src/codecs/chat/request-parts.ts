@@ -1,6 +1,6 @@
 /** Content of chat messages into items: strings and parts, with media as content, URL or reference. */
 import { invalid } from '../canonical/error.ts';
-import type { Item, Media, Part, Role } from '../canonical/item.ts';
+import type { Item, Media, MediaSource, Part, Role } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
 import { objectAt, optionalObject, optionalString, present, requiredString, stringAt, wrongType } from '../request-members.ts';
@@ -55,7 +55,9 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
     case 'image_url':
       return readImage(part['image_url'], at);
     case 'input_audio':
-      return readAudio(objectAt(part['input_audio'], `${at}.input_audio`), at);
+      return readAudio(part['input_audio'], at);
+    case 'document_url':
+      return readLinkedDocument(part, at);
     case 'file':
       // Some vendors (Mistral, DeepSeek) name their files beside the type.
       if (!present(part['file']) && present(part['file_id'])) return readFile(part, at, at);
@@ -83,13 +85,33 @@ function nonEmpty(value: string, path: string): string {
   return value;
 }
 
-function readAudio(audio: JsonObject, at: string): Media {
+/** Mistral's audio is a string: a link, a data URI, or bare base64 that shows its type by its first bytes, if at all. */
+function readAudio(value: JsonValue | undefined, at: string): Media {
   const path = `${at}.input_audio`;
+  if (typeof value === 'string') {
+    const shown = sniffMime(nonEmpty(value, path));
+    const mime = shown?.startsWith('audio/') ? shown : 'audio/mpeg';
+    return { type: 'audio', source: linkOf(value) ?? { from: 'inline', mime, data: value }, at };
+  }
+  const audio = objectAt(value, path);
   const data = requiredString(audio, 'data', path);
   const inline = parseDataUri(data);
   if (inline !== undefined) return { type: 'audio', source: { from: 'inline', ...inline }, at };
   const mime = mimeOfAudioFormat(requiredString(audio, 'format', path));
   return { type: 'audio', source: { from: 'inline', mime, data }, at };
+}
+
+/** A data URI or a link; undefined for bare base64. */
+function linkOf(value: string): MediaSource | undefined {
+  const source = sourceOfUrl(value);
+  return source.from === 'inline' || /^https?:\/\//i.test(value) ? source : undefined;
+}
+
+/** Mistral's part for a document on the web. */
+function readLinkedDocument(part: JsonObject, at: string): Media {
+  const filename = optionalString(part, 'document_name', at);
+  const source = sourceOfUrl(nonEmpty(requiredString(part, 'document_url', at), `${at}.document_url`));
+  return { type: 'file', source, ...(filename === undefined ? {} : { filename }), at };
 }
 
 /** `file_data` is a data URI, bare base64 beside a file name, or on routers a URL. */
@@ -100,8 +122,8 @@ function readFile(file: JsonObject, path: string, at: string): Media {
   if (id !== undefined) return { type: 'file', source: { from: 'reference', id }, ...named, at };
   if (!present(file['file_data'])) throw invalid(path, `'${path}' must hold 'file_data' or 'file_id'.`);
   const data = stringAt(file['file_data'], `${path}.file_data`);
-  const source = sourceOfUrl(data);
-  if (source.from === 'inline' || /^https?:\/\//i.test(data)) return { type: 'file', source, ...named, at };
+  const linked = linkOf(data);
+  if (linked !== undefined) return { type: 'file', source: linked, ...named, at };
   const mime = (filename === undefined ? undefined : mimeOfFilename(filename)) ?? sniffMime(data) ?? 'application/octet-stream';
   return { type: 'file', source: { from: 'inline', mime, data }, ...named, at };
 }

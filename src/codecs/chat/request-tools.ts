@@ -24,7 +24,8 @@ export function readTools(json: JsonObject): Tool[] {
 
 function readTool(value: JsonValue, at: string): Tool {
   const body = objectAt(value, at);
-  const type = requiredString(body, 'type', at);
+  // Mistral's clients may leave it out.
+  const type = present(body['function']) && !present(body['type']) ? 'function' : requiredString(body, 'type', at);
   switch (type) {
     case 'function':
       return readFunction(

@@ -68,7 +68,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     reads: READ,
     model,
     ...readStreaming(json),
-    items: readMessages(json['messages'], context),
+    items: readMessages(json['messages'], text, context),
     tools: readTools(json),
     ...optional,
   };

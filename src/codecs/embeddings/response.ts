@@ -23,33 +23,56 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
   const { data, usage } = json;
   if (!Array.isArray(data))
     throw upstreamFault('undecodable', 'The upstream answered without a list of embeddings.', { text: text.slice(0, 4096) });
-  if (data.length !== request.inputs.length) {
-    throw upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
-  }
+  if (data.length !== request.inputs.length) throw notOneEach();
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(request.model) }];
   if (json['object'] == null) edits.push({ path: ['object'], value: '"list"' });
-  const places = data.map((entry: JsonValue, index) => {
+  const entries = data.map((entry: JsonValue) => {
     if (!isObject(entry)) throw noVector();
-    const changed = inFormat(entry['embedding'], request.format);
-    if (changed !== undefined) edits.push({ path: ['data', index, 'embedding'], value: changed });
-    if (entry['object'] == null) edits.push({ path: ['data', index, 'object'], value: '"embedding"' });
-    if (entry['index'] == null) edits.push({ path: ['data', index, 'index'], value: String(index) });
-    return entry['index'] ?? index;
+    return entry;
   });
+  const places = placesOf(entries.map(({ index }) => index));
+  for (const [at, entry] of entries.entries()) {
+    const changed = inFormat(entry['embedding'], request.format);
+    if (changed !== undefined) edits.push({ path: ['data', at, 'embedding'], value: changed });
+    if (entry['object'] == null) edits.push({ path: ['data', at, 'object'], value: '"embedding"' });
+    if (entry['index'] !== places[at]) edits.push({ path: ['data', at, 'index'], value: String(places[at]) });
+  }
   const read = readUsage(usage);
   return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
 }
 
+/**
+ * The input of each vector. Some servers say less than they should: one `index` for all of them says nothing (LiteLLM, llama.cpp), one
+ * that is left out is the next that nobody named (Gemini's compatible endpoint leaves out a zero), and a run that begins later counts
+ * what others asked at the same time (Xinference). Throws where two say the same, or one says none of the inputs.
+ */
+function placesOf(indices: readonly (JsonValue | undefined)[]): readonly number[] {
+  if (indices.every((index) => index === indices[0])) return indices.map((_, at) => at);
+  const named = indices.filter(isIndex);
+  const from = named.length === indices.length ? named.reduce((least, index) => Math.min(least, index)) : 0;
+  const taken = new Set(named);
+  const free = indices.map((_, at) => at).filter((at) => !taken.has(at));
+  const places = indices.flatMap((index) => (isIndex(index) ? index - from : index == null ? (free.shift() ?? []) : []));
+  if (places.length < indices.length || taken.size < named.length || places.some((place) => place >= indices.length))
+    throw notOneEach();
+  return places;
+}
+
+function isIndex(value: JsonValue | undefined): value is number {
+  return Number.isSafeInteger(value) && Number(value) >= 0;
+}
+
 /** Readers take either the place or the `index` of a vector for that of its input, so both say the same. */
-function inOrder(body: string, places: readonly JsonValue[]): string {
-  if (places.every((place, index) => place === index)) return body;
+function inOrder(body: string, places: readonly number[]): string {
+  if (places.every((place, at) => place === at)) return body;
   const entries = sliceElements(body, ['data']) ?? [];
-  const entryOf = new Map(places.map((place, index) => [place, entries[index]]));
-  const byInput = places.map((_, input) => entryOf.get(input));
-  if (byInput.includes(undefined)) {
-    throw upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
-  }
+  const byInput: (string | undefined)[] = [];
+  for (const [at, place] of places.entries()) byInput[place] = entries[at];
   return editJson(body, [{ path: ['data'], value: `[${byInput.join(',')}]` }]);
+}
+
+function notOneEach(): GatewayError {
+  return upstreamFault('undecodable', 'The upstream did not answer with one embedding for each input.');
 }
 
 function readBody(text: string): JsonObject {

@@ -209,6 +209,9 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
         return documentParts(block, place);
       case 'search_result':
         return [{ kind: 'text', text: searchResultText(block, place) }];
+      case 'tool_reference':
+        // A tool that the client's own search found. Elsewhere every tool was declared from the start, so its name says it all.
+        return [{ kind: 'text', text: `Tool found: ${needName(block, 'tool_name', `${place}.tool_name`)}` }];
       default:
         return [{ kind: 'native', dialect: 'messages', body: block }];
     }

@@ -16,12 +16,13 @@ import type {
   TextItem,
   ToolResultItem,
 } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
+import { ENVELOPE } from './wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
@@ -156,16 +157,23 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   };
 }
 
-/** Reasoning must be followed by what it led to (known failure R23): one that is not goes. */
+/**
+ * Reasoning must be followed by what it led to (known failure R23): one that is not goes. The envelope of an upstream that is a gateway
+ * itself stays, since it may sign what stands before it.
+ */
 function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   const kept: JsonObject[] = [];
   let leads = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') leads = isLedTo(item);
-    else if (!leads) continue;
+    else if (!leads && !isEnvelope(item['encrypted_content'])) continue;
     kept.push(item);
   }
   return kept.reverse();
+}
+
+function isEnvelope(value: JsonValue | undefined): boolean {
+  return typeof value === 'string' && value.startsWith(ENVELOPE);
 }
 
 function isLedTo(item: JsonObject): boolean {

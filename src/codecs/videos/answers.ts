@@ -5,7 +5,7 @@ import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
 import { readErrorMembers, retryAfterMs } from '../upstream-error.ts';
-import type { Submission, VideoFailure } from './upstream.ts';
+import type { Progress, Submission, VideoFailure } from './upstream.ts';
 
 /** The body as an object; undefined where it is none. */
 export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
@@ -21,6 +21,12 @@ export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
 export function idText(text: string, path: readonly string[]): string | undefined {
   const [, spelled, digits] = /^(?:"([^"\\]+)"|(\d+))$/.exec(sliceJson(text, path) ?? '') ?? [];
   return spelled ?? digits;
+}
+
+/** What a status that is in no documentation says: a word may stand for an end, no word says nothing. */
+export function unreadStatus(status: JsonValue | undefined, detail = ''): Progress {
+  const reason = `status ${JSON.stringify(status ?? null)}${detail}`;
+  return { said: typeof status === 'string' && status !== '' ? 'unclear' : 'queryError', reason };
 }
 
 /** Where the result is, if that is a link that a client can open. */

@@ -1,7 +1,7 @@
 /** Ark (Seedance) video tasks: https://ark.cn-beijing.volces.com/api/v3, `/contents/generations/tasks`. */
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, idText, resultLink, submissionRefusal } from './answers.ts';
+import { bodyOf, failureOf, idText, resultLink, submissionRefusal, unreadStatus } from './answers.ts';
 import { contentOf } from './content.ts';
 import { boolean, checkProviderOptions, integer, type OptionRule, oneOf } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -74,6 +74,6 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'expired':
       return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
     default:
-      return { said: 'queryError', reason: `status ${JSON.stringify(body['status'] ?? null)}` };
+      return unreadStatus(body['status']);
   }
 }

@@ -2,7 +2,7 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, idText, resultLink } from './answers.ts';
+import { bodyOf, idText, resultLink, unreadStatus } from './answers.ts';
 import { failureByCode, readSubmission, statusCode } from './minimax-codes.ts';
 import { boolean, checkProviderOptions, type OptionRule } from './provider-options.ts';
 import type { VideoRequest } from './request.ts';
@@ -64,7 +64,6 @@ function readProgress(answer: UpstreamAnswer): Progress {
   const body = bodyOf(answer);
   if (answer.status < 200 || answer.status > 299 || body === undefined)
     return { said: 'queryError', reason: `HTTP ${answer.status}` };
-  const code = statusCode(body);
   switch (body['status']) {
     case 'Preparing':
     case 'Queueing':
@@ -78,7 +77,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
       return { said: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
     }
     default:
-      return { said: 'queryError', reason: `status ${JSON.stringify(body['status'] ?? null)}, status_code ${code ?? 'missing'}` };
+      return unreadStatus(body['status'], `, status_code ${statusCode(body) ?? 'missing'}`);
   }
 }
 

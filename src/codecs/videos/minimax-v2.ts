@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { bodyOf, failureOf, resultLink } from './answers.ts';
+import { bodyOf, failureOf, resultLink, unreadStatus } from './answers.ts';
 import { contentOf } from './content.ts';
 import { readSubmission } from './minimax-codes.ts';
 import { checkProviderOptions, type OptionRule, object } from './provider-options.ts';
@@ -62,6 +62,6 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'expired':
       return { said: 'failed', error: { code: 'expired', message: 'The task expired before it was finished.' } };
     default:
-      return { said: 'queryError', reason: `status ${JSON.stringify(task['status'] ?? null)}` };
+      return unreadStatus(task['status']);
   }
 }

@@ -39,6 +39,8 @@ export type Progress =
   /** The result must be looked up with one more call. */
   | { readonly said: 'lookup'; readonly call: VideoCall }
   | { readonly said: 'failed'; readonly error: VideoFailure }
+  /** It answered with a word that nobody knows, which may be an end. */
+  | { readonly said: 'unclear'; readonly reason: string }
   /** The query itself failed: nothing is known that was not known before. */
   | { readonly said: 'queryError'; readonly reason: string };
 

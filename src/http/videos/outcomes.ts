@@ -66,8 +66,11 @@ export function afterQuery(
   if (progress.said === 'succeeded')
     return { event: 'succeed', outputUrl: progress.url, detailsJson: JSON.stringify(progress.report) };
   if (progress.said === 'failed') return { event: 'fail', error: progress.error };
+  const lost = { event: 'lose', dueAtMs: nowMs + jitter(UNKNOWN_INTERVAL_MS) } as const;
+  if (task.state === 'running' && progress.said === 'unclear')
+    return { ...lost, why: `the outcome is unclear: ${progress.reason}` };
   if (task.state === 'running' && task.deadlineAtMs !== undefined && nowMs >= task.deadlineAtMs)
-    return { event: 'lose', why: 'no outcome before the deadline', dueAtMs: nowMs + jitter(UNKNOWN_INTERVAL_MS) };
+    return { ...lost, why: 'no outcome before the deadline' };
   return { event: 'poll', dueAtMs: nextLook(task, intervalMs, moment) };
 }
 

@@ -257,8 +257,10 @@ class Worker implements VideoWorker {
       return;
     }
     const progress = route === undefined ? missingChannel : await this.#query(route, task.upstreamId);
-    if (progress.said === 'queryError')
-      this.#options.log.warn({ task: task.id, reason: progress.reason }, 'video query failed: the hold stays');
+    if (progress.said === 'queryError' || progress.said === 'unclear') {
+      const what = progress.said === 'unclear' ? 'video outcome unclear' : 'video query failed';
+      this.#options.log.warn({ task: task.id, reason: progress.reason }, `${what}: the hold stays`);
+    }
     const change = afterQuery(task, progress, intervalMs, this.#moment());
     if (change.event === 'poll') await this.#looks.add({ id: task.id, dueAtMs: change.dueAtMs });
     else await this.#change(task.id, change, token);

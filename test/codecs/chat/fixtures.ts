@@ -34,8 +34,8 @@ export const requestContext: RequestContext = {
   },
 };
 
-export function requestOf(body: JsonObject): CanonicalRequest {
-  return chatClient.decodeRequest(JSON.stringify(body), body, requestContext);
+export function requestOf(body: JsonObject, text = JSON.stringify(body)): CanonicalRequest {
+  return chatClient.decodeRequest(text, body, requestContext);
 }
 
 export const plainRequest = requestOf({ model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true });

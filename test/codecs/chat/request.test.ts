@@ -113,6 +113,40 @@ describe('chat requests', () => {
     assert.deepEqual(items.at(-1), { kind: 'media', role: 'user', media, at, turn: 1 });
   });
 
+  it('read audio as a string and documents by their link (Mistral)', () => {
+    const audio = (source: object) => ({ kind: 'media', role: 'user', media: { type: 'audio', source } });
+    const inline = (mime: string, data: string) => audio({ from: 'inline', mime, data });
+    const content = [
+      { type: 'input_audio', input_audio: 'https://a.test/x.mp3' },
+      { type: 'input_audio', input_audio: 'data:audio/flac;base64,AAAA' },
+      { type: 'input_audio', input_audio: 'ZkxhQwAA' },
+      { type: 'input_audio', input_audio: '//uQxAAA' },
+      { type: 'document_url', document_url: 'https://a.test/x.pdf', document_name: 'y.pdf' },
+    ];
+    const source = { from: 'url', url: 'https://a.test/x.pdf' };
+    assert.deepEqual(itemsOf({ role: 'user', content }), [
+      audio({ from: 'url', url: 'https://a.test/x.mp3' }),
+      inline('audio/flac', 'AAAA'),
+      inline('audio/flac', 'ZkxhQwAA'),
+      inline('audio/mpeg', '//uQxAAA'),
+      { kind: 'media', role: 'user', media: { type: 'file', source, filename: 'y.pdf' } },
+    ]);
+    const empty = [{ type: 'input_audio', input_audio: '' }];
+    assert.throws(() => itemsOf({ role: 'user', content: empty }), { code: 'invalid_request' });
+  });
+
+  it('read functions and calls without a type, and arguments that are an object, in their exact text (Mistral, Ollama)', () => {
+    const { tools } = requestOf({ model: 'm', messages: [user], tools: [{ function: { name: 'f' } }] });
+    assert.deepEqual(tools, [{ kind: 'function', tool: { name: 'f' }, at: 'tools[0]' }]);
+    assert.throws(() => requestOf({ model: 'm', messages: [user], tools: [{ name: 'f' }] }), {
+      details: { param: 'tools[0].type' },
+    });
+    const text =
+      '{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f","arguments": {"n":1.0, "big":12345678901234567890} }}]}]}';
+    const [call] = requestOf(JSON.parse(text), text).items;
+    assert.equal(call?.kind === 'toolCall' && call.input, '{"n":1.0, "big":12345678901234567890}');
+  });
+
   it('read the word any (Mistral) as a choice that requires a tool', () => {
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const { toolChoice } = requestOf({ model: 'm', messages: [user], tools, tool_choice: 'any' });

@@ -72,6 +72,21 @@ test('a search result of the client is text for other dialects, alone and in a t
   assert.deepEqual(result?.kind === 'toolResult' ? result.content : [], [{ kind: 'text', text: 'https://e.x\n\nbody' }]);
 });
 
+test('a tool that the search of the client found is its name for other dialects', () => {
+  const { items } = decodeBody({
+    model: 'm',
+    messages: [
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'find', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'tool_reference', tool_name: 'f' }] }],
+      },
+    ],
+  });
+  const [, result] = items;
+  assert.deepEqual(result?.kind === 'toolResult' ? result.content : [], [{ kind: 'text', text: 'Tool found: f' }]);
+});
+
 test('the input of a call keeps its exact text', () => {
   const text =
     '{"model":"m","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input": {"2":1.0, "1":1e2,"__proto__":[]} }]}]}';

@@ -109,7 +109,15 @@ test('ark: what each answer says', () => {
   assert.equal(arkVideo.readProgress(answer({ status: 'succeeded', content: {} })).said, 'queryError');
   assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).said, 'failed');
   assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).said, 'queryError');
-  assert.equal(arkVideo.readProgress(answer({ status: 'dreaming' })).said, 'queryError');
+  assert.equal(arkVideo.readProgress(answer({})).said, 'queryError');
+});
+
+test('a status word that nobody knows may be an end: the outcome is unclear, not the query', () => {
+  const unclear = { said: 'unclear', reason: 'status "dreaming"' };
+  assert.deepEqual(arkVideo.readProgress(answer({ status: 'dreaming' })), unclear);
+  assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'dreaming' } })), unclear);
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).said, 'unclear');
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).said, 'queryError');
 });
 
 test('provider options are checked for each Channel', () => {

@@ -89,6 +89,58 @@ test('an opaque value leaves sealed, comes back opened, and is left out once whe
   await upstream.close();
 });
 
+for (const type of ['messages', 'responses', 'chat_completion']) {
+  test(`an opaque value finds its way back through a gateway whose upstream is another one (${type})`, async () => {
+    const vendor = await fakeUpstream(jsonAnswer(200, THINKING));
+    await using inner = await testGateway({ channels: [channel(vendor.url)], models: MODELS });
+    inner.store.addKey('sk-mizu-inner', {}, { id: 'inner' });
+    await using outer = await testGateway({ channels: [channel(inner.url, { type, api_key: 'sk-mizu-inner' })], models: MODELS });
+    const first = await (await outer.post('/v1/messages', ask())).text();
+    assert.doesNotMatch(first, /vendor-signature/);
+    const { content }: { content: object[] } = JSON.parse(first);
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: 'more' },
+    ];
+    assert.equal((await outer.post('/v1/messages', ask({ messages }))).status, 200);
+    assert.match(vendor.requests[1]?.body ?? '', /"signature":"vendor-signature"/);
+    await vendor.close();
+  });
+}
+
+test('signatures on texts and calls find their way back through a gateway whose upstream is another one', async () => {
+  const parts = [
+    { text: 'I call', thoughtSignature: 'U0lHVEVYVA==' },
+    { functionCall: { name: 'f', args: {} }, thoughtSignature: 'U0lHQ0FMTA==' },
+  ];
+  const answer = {
+    candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }],
+    usageMetadata: { promptTokenCount: 1 },
+  };
+  const vendor = await fakeUpstream(jsonAnswer(200, answer));
+  await using inner = await testGateway({ channels: [channel(vendor.url, { type: 'gemini' })], models: MODELS });
+  inner.store.addKey('sk-mizu-inner', {}, { id: 'inner' });
+  for (const type of ['messages', 'responses', 'chat_completion']) {
+    vendor.requests.length = 0;
+    await using outer = await testGateway({ channels: [channel(inner.url, { type, api_key: 'sk-mizu-inner' })], models: MODELS });
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }];
+    const { content }: { content: { type: string; id?: string }[] } = JSON.parse(
+      await (await outer.post('/v1/messages', ask({ tools }))).text(),
+    );
+    const id = content.find((block) => block.type === 'tool_use')?.id;
+    const messages = [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content },
+      { role: 'user', content: [{ type: 'tool_result', tool_use_id: id, content: 'r' }] },
+    ];
+    assert.equal((await outer.post('/v1/messages', ask({ tools, messages }))).status, 200);
+    const sent = vendor.requests[1]?.body ?? '';
+    for (const { thoughtSignature } of parts) assert.ok(sent.includes(thoughtSignature), `${type}: ${thoughtSignature}`);
+  }
+  await vendor.close();
+});
+
 test('each channel that refuses an opaque value is asked once more without it', async () => {
   let refuse = false;
   const refusing = (then: ReturnType<typeof jsonAnswer>) =>

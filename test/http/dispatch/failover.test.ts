@@ -37,6 +37,11 @@ const FAULTS: Record<string, FakeAnswer> = {
     { 'content-type': 'text/event-stream' },
     '{"error":{"message":"x"}}\n',
   ),
+  '200 with an error in a field that no event has': rawAnswer(
+    200,
+    { 'content-type': 'text/event-stream' },
+    'error: {"code":500,"message":"x","type":"server_error"}\n\ndata: [DONE]\n\n',
+  ),
   '200 with nothing': rawAnswer(200, { 'content-type': 'text/event-stream' }, ''),
   '200 with garbage': rawAnswer(200, { 'content-type': 'text/event-stream' }, 'data: {\n\n'),
   'an error as first event': ({ socket }) => {

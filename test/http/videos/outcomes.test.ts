@@ -84,6 +84,16 @@ test('a query: what decides, decides in running and in unknown; what fails says 
   }
 });
 
+test('an outcome that is unclear makes a running task unknown at once, and leaves an unknown one as it is', () => {
+  const unclear: Progress = { said: 'unclear', reason: 'status "dreaming"' };
+  assert.deepEqual(afterQuery(running(), unclear, 5_000, moment), {
+    event: 'lose',
+    why: 'the outcome is unclear: status "dreaming"',
+    dueAtMs: NOW + UNKNOWN_INTERVAL_MS,
+  });
+  assert.equal(afterQuery(unknown(), unclear, 5_000, moment).event, 'poll');
+});
+
 test('past its deadline a task is unknown, and asked for on; before it, it is not', () => {
   for (const progress of [PENDING, ERROR]) {
     assert.equal(afterQuery(running({ deadlineAtMs: NOW + 1 }), progress, 5_000, moment).event, 'poll');
