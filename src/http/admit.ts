@@ -10,6 +10,7 @@ import type { Store } from '../store/store.ts';
 import type { Config, Model } from './config/config.ts';
 import { channelsOfModel } from './dispatch/candidates.ts';
 
+/** Whole numbers. */
 export interface Estimate {
   /** Tokens of the request, roughly. */
   readonly input: number;
@@ -40,7 +41,7 @@ export function checkModel(config: Config, principal: Principal, name: string): 
   return model;
 }
 
-/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`. */
+/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
 export async function reserve(
   store: Store,
   principal: Principal,
@@ -52,9 +53,6 @@ export async function reserve(
   if (rates === undefined) {
     throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
   }
-  const health = store.health();
-  if (!health.healthy)
-    throw new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { retryAfterMs: 5000 });
   const admitted = await store.admission.admit(principal, estimateNanos(estimate, rates), nowMs);
   if (admitted.ok) return { principal, model, rates, reservation: admitted.value };
   if (admitted.refusal.reason === 'insufficient_balance') {
@@ -69,10 +67,7 @@ export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
   const output = rates.tokens.get('output') ?? 0n;
   const picture = rates.tokens.get('image_output') ?? output;
   const piece = rates.pieces.get('image') ?? 0n;
-  const tokens =
-    BigInt(Math.ceil(estimate.input)) * input +
-    BigInt(Math.ceil(estimate.output)) * output +
-    BigInt(Math.ceil(estimate.imageOutput ?? 0)) * picture;
+  const tokens = BigInt(estimate.input) * input + BigInt(estimate.output) * output + BigInt(estimate.imageOutput ?? 0) * picture;
   return tokens / 1_000_000n + piece;
 }
 

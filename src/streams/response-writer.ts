@@ -49,10 +49,9 @@ const LAST_CHUNK = '0\r\n\r\n';
 
 /** One HTTP/1.1 chunk; false when no more is wanted for now. */
 function writeChunk(to: Writable, text: string): boolean {
-  const size = Buffer.byteLength(text).toString(16);
-  if (text.length <= JOINED_CHARS) return to.write(`${size}\r\n${text}\r\n`);
+  if (text.length <= JOINED_CHARS) return to.write(chunk(text));
   to.cork();
-  to.write(`${size}\r\n`);
+  to.write(`${size(text)}\r\n`);
   to.write(text);
   const more = to.write('\r\n');
   to.uncork();
@@ -60,13 +59,20 @@ function writeChunk(to: Writable, text: string): boolean {
 }
 
 function endChunks(response: Writable, text: string): void {
-  if (text === '') response.end(LAST_CHUNK);
-  else if (text.length <= JOINED_CHARS) response.end(`${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n${LAST_CHUNK}`);
-  else {
-    response.write(`${Buffer.byteLength(text).toString(16)}\r\n`);
-    response.write(text);
-    response.end(`\r\n${LAST_CHUNK}`);
+  if (text !== '' && text.length <= JOINED_CHARS) {
+    response.end(chunk(text) + LAST_CHUNK);
+    return;
   }
+  if (text !== '') writeChunk(response, text);
+  response.end(LAST_CHUNK);
+}
+
+function chunk(text: string): string {
+  return `${size(text)}\r\n${text}\r\n`;
+}
+
+function size(text: string): string {
+  return Buffer.byteLength(text).toString(16);
 }
 
 function joined(frames: readonly string[]): string {
@@ -135,7 +141,7 @@ class WireWriter implements ResponseWriter {
     const done = this.#settled();
     const text = joined(frames);
     if (this.#isChunked) endChunks(this.#response, text);
-    else this.#response.end(text === '' ? undefined : text);
+    else this.#response.end(text);
     this.#watchStall();
     return done;
   }
@@ -176,10 +182,6 @@ class WireWriter implements ResponseWriter {
   }
 
   readonly #onDrain = (): void => {
-    if (this.#response.writableEnded) {
-      this.#watchStall();
-      return;
-    }
     this.#full = false;
     this.#stall?.clear();
     this.#keepAlive?.touch();
@@ -198,8 +200,8 @@ class WireWriter implements ResponseWriter {
   }
 
   #closed(): void {
-    if (this.#response.writableFinished) this.#stopTimers();
-    else this.#leave(new StreamError('client_gone', 'the client closed the connection', { cause: this.#cause }));
+    if (!this.#response.writableFinished)
+      this.#leave(new StreamError('client_gone', 'the client closed the connection', { cause: this.#cause }));
   }
 
   #leave(reason: StreamError): void {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { systemClock } from '../../src/streams/clock.ts';
 import { sinkTo } from '../../src/streams/response-sink.ts';
@@ -38,25 +39,35 @@ test('one write a batch; the close waits until everything is sent', async () => 
     writes.push(chunk);
     return write(chunk);
   };
-  await batchSource([['a', 'b'], [], ['c']]).readable.pipeTo(sinkTo(response, options));
+  await batchSource([['a', 'b'], [], ['c']]).readable.pipeTo(sinkTo(response, { ...options, onGone: assert.fail }));
   assert.deepEqual(writes, ['ab', 'c']);
   assert.equal(response.writableFinished, true);
   await until(() => received().endsWith('0\r\n\r\n'), 'the terminal chunk');
+  await until(() => response.closed, 'the end of the response');
 });
 
 test('chunks that the writer frames are what node:http would send', async () => {
   const long = '世é'.repeat(5000);
-  const { server, response, received } = await exchange();
-  await using _ = server;
-  response.writeHead(200);
-  assert.equal(response.chunkedEncoding, true);
-  response.chunkedEncoding = false;
-  const wire = { chunked: true, socket: () => response.socket ?? undefined };
-  await batchSource([['a', '世'], [], [long]]).readable.pipeTo(sinkTo(response, { ...options, wire }));
   const latin1 = (text: string): string => Buffer.from(text).toString('latin1');
-  const body = `4\r\n${latin1('a世')}\r\n${(5000 * 5).toString(16)}\r\n${latin1(long)}\r\n0\r\n\r\n`;
-  await until(() => received().endsWith(`\r\n\r\n${body}`), 'the chunks');
-  assert.match(received(), /\r\ntransfer-encoding: chunked\r\n/i);
+  const longChunk = `${(5000 * 5).toString(16)}\r\n${latin1(long)}\r\n`;
+  for (const [last, lastChunk] of [
+    [[], ''],
+    [['x', 'y'], '2\r\nxy\r\n'],
+    [[long], longChunk],
+  ] as const) {
+    const { server, response, received } = await exchange();
+    await using _ = server;
+    response.writeHead(200);
+    assert.equal(response.chunkedEncoding, true);
+    response.chunkedEncoding = false;
+    const wire = { chunked: true, socket: () => response.socket ?? undefined };
+    const writer = createResponseWriter(response, { ...options, wire });
+    for (const batch of [['a', '世'], [], [long]]) await writer.write(batch);
+    await writer.end(last);
+    const body = `4\r\n${latin1('a世')}\r\n${longChunk}${lastChunk}0\r\n\r\n`;
+    await until(() => received().endsWith(`\r\n\r\n${body}`), 'the chunks');
+    assert.match(received(), /\r\ntransfer-encoding: chunked\r\n/i);
+  }
 });
 
 test('a reader that is behind on the wire is waited for, and gets everything', async () => {
@@ -84,9 +95,27 @@ test('a reader that is behind on the wire is waited for, and gets everything', a
   assert.notEqual(room, undefined, 'nothing said is no room');
   client.resume();
   await room;
+  assert.equal(writer.write([]), undefined, 'there is room again');
   await writer.end(['last']);
   await until(() => received().endsWith('4\r\nlast\r\n0\r\n\r\n'), 'the end');
   assert.equal(received().split(`40000\r\n${block}\r\n`).length, blocks + 1);
+});
+
+test('who is gone takes nothing any more, and is told why; how its connection failed is the cause', async () => {
+  const broken = new Error('broken pipe');
+  const response = new Writable({ write: (_chunk, _encoding, done) => done(broken) });
+  const gone: StreamError[] = [];
+  const writer = createResponseWriter(response, { ...options, onGone: (reason) => gone.push(reason) });
+  assert.equal(writer.gone(), undefined);
+  await assert.rejects(async () => writer.write(['a']), { reason: 'client_gone', cause: broken });
+  const [reason] = gone;
+  assert.ok(reason);
+  assert.equal(writer.gone(), reason);
+  assert.throws(() => writer.write(['b']), reason);
+  await assert.rejects(writer.end(['b']), reason);
+  writer.destroy(new Error('too late'));
+  assert.equal(writer.gone(), reason);
+  assert.equal(gone.length, 1);
 });
 
 test('a client that leaves while nothing is being written errors the sink, so the pipe cancels its source', async () => {
@@ -136,7 +165,9 @@ test('a reader that takes nothing for write_stall_ms is ended', async () => {
   client.pause();
   const clock = createFakeClock();
   const source = batchSource([[FLOOD], [FLOOD]]);
-  const piped = source.readable.pipeTo(sinkTo(response, { clock, writeStallMs: 1000 }));
+  const gone: string[] = [];
+  const onGone = ({ reason }: StreamError) => void gone.push(reason);
+  const piped = source.readable.pipeTo(sinkTo(response, { clock, writeStallMs: 1000, onGone }));
   const outcome = assert.rejects(piped, { reason: 'write_stall' });
   await until(() => response.writableNeedDrain, 'a write that waits');
   clock.advance(999);
@@ -146,6 +177,23 @@ test('a reader that takes nothing for write_stall_ms is ended', async () => {
   assert.equal(response.destroyed, true);
   assert.equal(source.cancelled().length, 1);
   assert.equal(clock.pending, 0);
+  await until(() => response.closed, 'the end of the response');
+  assert.deepEqual(gone, ['write_stall']);
+});
+
+test('a reader that was behind and has caught up may be told nothing for longer than that', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  client.pause();
+  const clock = createFakeClock();
+  const writer = createResponseWriter(response, { clock, writeStallMs: 1000 });
+  const full = writer.write([FLOOD]);
+  assert.notEqual(full, undefined);
+  client.resume();
+  await full;
+  clock.advance(10_000);
+  assert.equal(writer.gone(), undefined);
+  await writer.end(['last']);
 });
 
 test('a reader that stalls in the last bytes is ended too', async () => {
@@ -162,6 +210,32 @@ test('a reader that stalls in the last bytes is ended too', async () => {
   await until(() => response.writableNeedDrain, 'a write that waits');
   clock.advance(1000);
   await outcome;
+});
+
+test('the last bytes alone may stall, too, and nothing is said behind them', async () => {
+  for (const resumes of [true, false]) {
+    const { server, response, client, received } = await exchange();
+    await using _ = server;
+    client.pause();
+    const clock = createFakeClock();
+    response.writeHead(200);
+    response.chunkedEncoding = false;
+    const wire = { chunked: true, socket: () => response.socket ?? undefined };
+    const keepAlive = { intervalMs: 100, immediately: true };
+    const writer = createResponseWriter(response, { clock, writeStallMs: 1000, wire, keepAlive });
+    const ended = writer.end([FLOOD]);
+    clock.advance(999);
+    if (resumes) {
+      client.resume();
+      await ended;
+      await until(() => received().endsWith('x\r\n0\r\n\r\n'), 'the end');
+      assert.equal(received().split(': keep-alive\n\n').length, 2, 'before the end, and at once');
+    } else {
+      clock.advance(1);
+      await assert.rejects(ended, { reason: 'write_stall' });
+    }
+    assert.equal(clock.pending, 0);
+  }
 });
 
 test('keep-alive: at once when asked for, after silence, not while the reader is behind, not after the end', async () => {
@@ -187,10 +261,13 @@ test('keep-alive: at once when asked for, after silence, not while the reader is
   clock.advance(100_000);
   client.resume();
   await flood;
+  assert.equal(count(), 2);
+  clock.advance(15_000);
+  await until(() => count() === 3, 'a keep-alive after 15 s in which nothing was said to a reader that had caught up');
   await sink.close();
   clock.advance(100_000);
   await until(() => received().endsWith('0\r\n\r\n'), 'the end');
-  assert.equal(count(), 2);
+  assert.equal(count(), 3);
   assert.equal(clock.pending, 0);
 });
 

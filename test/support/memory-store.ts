@@ -6,7 +6,7 @@ import type { KeyRecord } from '../../src/store/keys.ts';
 import type { Rates } from '../../src/store/prices.ts';
 import type { RequestLogEntry } from '../../src/store/request-log.ts';
 import type { OpenExchange } from '../../src/store/settlement.ts';
-import type { Store, StoreHealth } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 
 export interface MemoryStore extends Store {
@@ -18,7 +18,6 @@ export interface MemoryStore extends Store {
   disk: Promise<void>;
   walletNanos: bigint;
   limitReached: boolean;
-  healthNow: StoreHealth;
   /** Makes every look at a key throw. */
   broken: boolean;
   addKey(secret: string, changes?: Partial<KeyRecord>, account?: Partial<AccountRecord>): void;
@@ -44,7 +43,6 @@ export function memoryStore(): MemoryStore {
     disk: Promise.resolve(),
     walletNanos: 1_000_000_000n,
     limitReached: false,
-    healthNow: { healthy: true },
     broken: false,
     addKey(secret, changes = {}, account = {}) {
       const owner: AccountRecord = {
@@ -145,7 +143,7 @@ export function memoryStore(): MemoryStore {
       byId: (id) => (id === 1 ? { id, bytes: new Uint8Array(32).fill(7) } : undefined),
       ...{ rotate: () => Promise.reject(new Error('memory store: no rotation')) },
     },
-    health: () => store.healthNow,
+    health: () => ({ healthy: true }),
     async close() {
       // Nothing is open.
     },
