@@ -3,7 +3,16 @@ import { invalid } from '../canonical/error.ts';
 import type { Item, Media, Part, Role } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
-import { objectAt, optionalObject, optionalString, present, requiredString, stringAt, wrongType } from '../request-members.ts';
+import {
+  objectAt,
+  optionalObject,
+  optionalString,
+  present,
+  requiredName,
+  requiredString,
+  stringAt,
+  wrongType,
+} from '../request-members.ts';
 
 /** Text parts; some clients spell them as responses do. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -67,20 +76,16 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
 
 function readImage(value: JsonValue | undefined, at: string): Media {
   const path = `${at}.image_url`;
-  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(nonEmpty(value, path)), at };
+  if (value === '') throw invalid(path, `'${path}' must not be empty.`);
+  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(value), at };
   const image = objectAt(value, path);
   const detail = optionalString(image, 'detail', path);
   return {
     type: 'image',
-    source: sourceOfUrl(nonEmpty(requiredString(image, 'url', path), `${path}.url`)),
+    source: sourceOfUrl(requiredName(image, 'url', path)),
     ...(detail === undefined ? {} : { detail }),
     at,
   };
-}
-
-function nonEmpty(value: string, path: string): string {
-  if (value === '') throw invalid(path, `'${path}' must not be empty.`);
-  return value;
 }
 
 function readAudio(audio: JsonObject, at: string): Media {
