@@ -15,10 +15,6 @@ export class OpenSessions {
     this.#clock = clock;
   }
 
-  get size(): number {
-    return this.#sessions.size;
-  }
-
   ofKey(keyId: string): number {
     return this.#perKey.get(keyId) ?? 0;
   }

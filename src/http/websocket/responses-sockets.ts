@@ -23,7 +23,6 @@ export interface ResponsesSockets {
   wants(request: IncomingMessage): boolean;
   /** Never rejects. */
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
-  readonly open: number;
   /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
   drain(): void;
   /** Ends every running turn in words. */
@@ -114,9 +113,6 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
         if (error.code === 'internal_error') gateway.log.error({ request_id: requestId, err: thrown }, 'upgrade failed');
         turnAway(gateway, socket, error, requestId);
       }
-    },
-    get open() {
-      return sessions.size;
     },
     drain() {
       draining = true;
