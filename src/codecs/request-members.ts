@@ -1,6 +1,6 @@
 /**
- * Reads members of a client's body and refuses a wrong type with the member's path. Null and absent are the same unless
- * said otherwise. Knows no dialect: it is for members that several dialects spell alike.
+ * Reads members of a client's body and refuses a wrong type with the member's path. Null and absent are the same. `path` is that of
+ * the object that has the member, empty at the top of the body. Knows no dialect beyond the members that several spell alike.
  */
 import { type GatewayError, invalid } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
@@ -9,7 +9,6 @@ import type { Format } from './canonical/request.ts';
 /** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
 export const GATEWAY_MEMBERS: readonly string[] = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
 
-/** `path.key`, or `key` at the top of the body. */
 function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
@@ -18,10 +17,18 @@ export function present(value: JsonValue | undefined): value is Exclude<JsonValu
   return value !== undefined && value !== null;
 }
 
+/** May be empty. */
 export function requiredString(json: JsonObject, key: string, path = ''): string {
   const value = json[key];
   if (!present(value)) throw invalid(memberPath(path, key), `Missing required parameter: '${memberPath(path, key)}'.`);
   return stringAt(value, memberPath(path, key));
+}
+
+/** A string that must say something: a name, a type, an id. */
+export function requiredName(json: JsonObject, key: string, path = ''): string {
+  const name = requiredString(json, key, path);
+  if (name === '') throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must not be empty.`);
+  return name;
 }
 
 export function stringAt(value: JsonValue, path: string): string {
@@ -41,18 +48,27 @@ export function optionalBoolean(json: JsonObject, key: string, path = ''): boole
   return value;
 }
 
+/** JSON can spell numbers that are too large to be one; those are refused, too. */
 export function optionalNumber(json: JsonObject, key: string, path = ''): number | undefined {
   const value = json[key];
   if (!present(value)) return undefined;
-  if (typeof value !== 'number') throw wrongType(memberPath(path, key), 'a number');
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw wrongType(memberPath(path, key), 'a number');
   return value;
 }
 
-export function optionalInteger(json: JsonObject, key: string, path = '', least = Number.MIN_SAFE_INTEGER): number | undefined {
+/** Both bounds are allowed values. */
+export interface Bounds {
+  readonly least?: number;
+  readonly most?: number;
+}
+
+export function optionalInteger(json: JsonObject, key: string, bounds: Bounds = {}, path = ''): number | undefined {
   const value = optionalNumber(json, key, path);
   if (value === undefined) return undefined;
+  const { least = Number.MIN_SAFE_INTEGER, most = Number.MAX_SAFE_INTEGER } = bounds;
   if (!Number.isSafeInteger(value)) throw wrongType(memberPath(path, key), 'an integer');
   if (value < least) throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must be at least ${least}.`);
+  if (value > most) throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must be at most ${most}.`);
   return value;
 }
 
@@ -79,13 +95,22 @@ export function arrayAt(value: JsonValue | undefined, path: string): readonly Js
   return value;
 }
 
+export function optionalArray(json: JsonObject, key: string, path = ''): readonly JsonValue[] | undefined {
+  const value = json[key];
+  return present(value) ? arrayAt(value, memberPath(path, key)) : undefined;
+}
+
+export function optionalStrings(json: JsonObject, key: string, path = ''): readonly string[] | undefined {
+  return optionalArray(json, key, path)?.map((entry, index) => stringAt(entry, `${memberPath(path, key)}[${index}]`));
+}
+
 /** `stop` of chat and completions: one string or a list of strings; empty lists are absent. */
 export function readStop(json: JsonObject): readonly string[] | undefined {
   const { stop } = json;
   if (!present(stop)) return undefined;
   if (typeof stop === 'string') return [stop];
-  const list = arrayAt(stop, 'stop').map((entry, index) => stringAt(entry, `stop[${index}]`));
-  return list.length === 0 ? undefined : list;
+  const list = optionalStrings(json, 'stop');
+  return list?.length === 0 ? undefined : list;
 }
 
 /** One candidate is all that the canonical model holds: `n` is absent or 1. */
@@ -109,16 +134,12 @@ export function defined<T extends object>(members: { [K in keyof T]: T[K] | unde
 
 /** What names a JSON schema, in every dialect that has one. */
 export function schemaMembers(body: JsonObject, path: string): Omit<Extract<Format, { type: 'json_schema' }>, 'type'> {
-  const name = optionalString(body, 'name', path);
-  const description = optionalString(body, 'description', path);
-  const schema = optionalObject(body, 'schema', path);
-  const strict = optionalBoolean(body, 'strict', path);
-  return {
-    ...(name === undefined ? {} : { name }),
-    ...(description === undefined ? {} : { description }),
-    ...(schema === undefined ? {} : { schema }),
-    ...(strict === undefined ? {} : { strict }),
-  };
+  return defined({
+    name: optionalString(body, 'name', path),
+    description: optionalString(body, 'description', path),
+    schema: optionalObject(body, 'schema', path),
+    strict: optionalBoolean(body, 'strict', path),
+  });
 }
 
 export function wrongType(path: string, wanted: string): GatewayError {

@@ -33,91 +33,34 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const registers = [registry];
   if (options.processFigures) collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 });
 
-  const requests = new Counter({
-    name: 'mizu_requests_total',
-    help: 'Requests answered.',
-    labelNames: ['route', 'status'],
-    registers,
-  });
-  const errors = new Counter({
-    name: 'mizu_errors_total',
-    help: 'Failed requests by code.',
-    labelNames: ['route', 'code'],
-    registers,
-  });
-  const attempts = new Counter({
-    name: 'mizu_attempts_total',
-    help: 'Upstream attempts.',
-    labelNames: ['channel', 'outcome', 'reason'],
-    registers,
-  });
+  const counter = <L extends string>(name: string, help: string, ...labelNames: L[]): Counter<L> =>
+    new Counter({ name, help, labelNames, registers });
+  const seconds = (name: string, help: string, buckets: number[]): Histogram<'route'> =>
+    new Histogram({ name, help, labelNames: ['route'], buckets, registers });
+
+  const requests = counter('mizu_requests_total', 'Requests answered.', 'route', 'status');
+  const errors = counter('mizu_errors_total', 'Failed requests by code.', 'route', 'code');
+  const attempts = counter('mizu_attempts_total', 'Upstream attempts.', 'channel', 'outcome', 'reason');
   const inFlight = new Gauge({
     name: 'mizu_requests_in_flight',
     help: 'Requests being answered.',
     labelNames: ['route'],
     registers,
   });
-  const duration = new Histogram({
-    name: 'mizu_request_duration_seconds',
-    help: 'From the request to the end of its answer.',
-    labelNames: ['route'],
-    buckets: SECONDS,
-    registers,
-  });
-  const first = new Histogram({
-    name: 'mizu_time_to_first_token_seconds',
-    help: 'From the request to the first words of a stream.',
-    labelNames: ['route'],
-    buckets: SECONDS,
-    registers,
-  });
-  const gap = new Histogram({
-    name: 'mizu_time_between_tokens_seconds',
-    help: 'Between two writes of a stream.',
-    labelNames: ['route'],
-    buckets: GAP_SECONDS,
-    registers,
-  });
-  const tokens = new Counter({ name: 'mizu_tokens_total', help: 'Billed tokens.', labelNames: ['kind'], registers });
+  const duration = seconds('mizu_request_duration_seconds', 'From the request to the end of its answer.', SECONDS);
+  const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first words of a stream.', SECONDS);
+  const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
+  const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'output']) tokens.inc({ kind }, 0);
-  const reloads = new Counter({
-    name: 'mizu_config_reloads_total',
-    help: 'Configuration reloads.',
-    labelNames: ['result'],
-    registers,
-  });
-  const moves = new Counter({
-    name: 'mizu_circuit_transitions_total',
-    help: 'Times that a circuit of a Channel went to a state.',
-    labelNames: ['channel', 'state'],
-    registers,
-  });
-  const probes = new Counter({
-    name: 'mizu_probes_total',
-    help: 'Active probes of Channels.',
-    labelNames: ['channel', 'outcome'],
-    registers,
-  });
-  new Gauge({
-    name: 'mizu_circuit_open',
-    help: '1 while the circuit of a Channel and model is not closed.',
-    labelNames: ['channel', 'model', 'state'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { channelId, model = '', state } of options.circuits()) {
-        if (state !== 'closed') this.set({ channel: channelId, model, state }, 1);
-      }
-    },
-  });
-  new Gauge({
-    name: 'mizu_settlements_pending',
-    help: 'Settlements that wait for the disk.',
-    registers,
-    collect() {
-      this.set(options.pendingSettlements());
-    },
-  });
+  const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
+  const moves = counter(
+    'mizu_circuit_transitions_total',
+    'Times that a circuit of a Channel went to a state.',
+    'channel',
+    'state',
+  );
+  const probes = counter('mizu_probes_total', 'Active probes of Channels.', 'channel', 'outcome');
+  addReadGauges(registry, options);
 
   return {
     registry,
@@ -138,4 +81,29 @@ export function createMetrics(options: MetricsOptions): Metrics {
     },
     configReload: (accepted) => reloads.inc({ result: accepted ? 'accepted' : 'refused' }),
   };
+}
+
+/** What is read when somebody asks for the metrics. */
+function addReadGauges(registry: Registry, { circuits, pendingSettlements }: MetricsOptions): void {
+  const registers = [registry];
+  new Gauge({
+    name: 'mizu_circuit_open',
+    help: '1 while the circuit of a Channel and model is not closed.',
+    labelNames: ['channel', 'model', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { channelId, model = '', state } of circuits()) {
+        if (state !== 'closed') this.set({ channel: channelId, model, state }, 1);
+      }
+    },
+  });
+  new Gauge({
+    name: 'mizu_settlements_pending',
+    help: 'Settlements that wait for the disk.',
+    registers,
+    collect() {
+      this.set(pendingSettlements());
+    },
+  });
 }

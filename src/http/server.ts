@@ -1,32 +1,22 @@
 /**
- * The public listener on raw `node:http`: its limits, what every answer carries, and the drain. Finds the handler by the raw path and
- * turns whatever it throws into the client's own error. Knows no dialect beyond which one writes the error.
+ * The public listener on raw `node:http`: its limits, its connections and the drain. What becomes of one request is
+ * `serve-request.ts`, of one upgrade `websocket/`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as Listener, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { GatewayError } from '../codecs/canonical/error.ts';
-import { answerError } from './answer-error.ts';
-import { clientIp } from './client-ip.ts';
-import { clientGone, shuttingDown, toGatewayError } from './errors.ts';
-import type { Call, Gateway, Handler } from './gateway.ts';
-import { headerValues } from './header-values.ts';
-import { createResponsesSockets } from './websocket/responses-sockets.ts';
-import { logRefusal } from './refusal-log.ts';
+import { clientGone, shuttingDown } from './errors.ts';
+import type { Gateway } from './gateway.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
-import { isPagePath } from './pages/create-pages.ts';
 import { answerRaw } from './raw-answer.ts';
-import { clientRequestId } from './request-id.ts';
-import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
-
-export type Handlers = { readonly [Name in RouteName]?: Handler };
+import { type Handlers, serveRequest } from './serve-request.ts';
+import { createResponsesSockets } from './websocket/responses-sockets.ts';
 
 export interface GatewayServer {
   readonly server: Server;
   /** Resolves with the port. */
   listen(host: string, port: number): Promise<number>;
-  /** Exchanges that are open. */
-  readonly open: number;
   /** No new connections; open exchanges finish. What is left after `drainMs` is told that the gateway goes away, and cut. Resolves when all are done. */
   drain(drainMs: number): Promise<void>;
   /** Cuts everything at once. */
@@ -42,8 +32,6 @@ const KEEP_ALIVE_PROBE_MS = 30_000;
 const LAST_WORDS_MS = 2_000;
 /** How long a drain leaves a silent connection open: a request may be on its way, and its answer is what says that it is the last. */
 const IDLE_GRACE_MS = 1_000;
-
-const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
   const { limits } = gateway.config.current();
@@ -78,7 +66,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
       if (draining) closeIfSilent(request.socket);
     });
     if (draining) response.setHeader('connection', 'close');
-    void serve(gateway, handlers, request, open);
+    void serveRequest(gateway, handlers, request, open);
   };
   const openOn = (socket: Socket): OpenResponse[] => responses.all().filter(({ response }) => response.req.socket === socket);
   /** Closes a connection on which nothing comes any more and nothing is owed. */
@@ -125,9 +113,6 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
 
   return {
     server,
-    get open() {
-      return responses.size;
-    },
     listen(host, port) {
       return new Promise((resolve, reject) => {
         server.once('error', reject);
@@ -154,133 +139,6 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
       timer.cancel();
     },
     cut,
-  };
-}
-
-async function serve(gateway: Gateway, handlers: Handlers, request: IncomingMessage, open: OpenResponse): Promise<void> {
-  const { response } = open;
-  const startedAt = gateway.clock.monotonic();
-  const path = pathOfTarget(request.url ?? '/');
-  const ownId = clientRequestId(request);
-  const requestId = ownId ?? gateway.mint('req_');
-  response.setHeader('x-request-id', requestId);
-  response.setHeader('x-content-type-options', 'nosniff');
-  // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
-  request.on('error', () => undefined);
-  const match = matchRoute(request.method ?? 'GET', path);
-  const route = match.kind === 'route' ? match.name : 'unknown';
-  if (route === 'messages') response.setHeader('request-id', requestId);
-  gateway.metrics.requestStarted(route);
-  let code = '';
-  let call: Call | undefined;
-  try {
-    checkHost(request, response);
-    if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
-    const handler = handlerOf(match, handlers, response);
-    if (handler !== undefined && match.kind === 'route') {
-      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId: ownId });
-      await handler(call);
-      code = call.notes.failure ?? '';
-    }
-  } catch (thrown) {
-    const error = toGatewayError(thrown);
-    code = error.code;
-    if (error.code === 'internal_error')
-      gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
-    if (call !== undefined) logRefusal(call, error);
-    answerError(gateway, request, response, { error, path, route, requestId });
-  } finally {
-    call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
-    gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
-  }
-}
-
-/** RFC 9112, 3.2: one Host, which HTTP/1.0 did not know. */
-function checkHost(request: IncomingMessage, response: ServerResponse): void {
-  const hosts = headerValues(request, 'host').length;
-  if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
-  // Whoever cannot say whom it means is not listened to any longer.
-  response.setHeader('connection', 'close');
-  throw new GatewayError('invalid_request', hosts === 0 ? 'The request names no Host.' : 'The request names more than one Host.');
-}
-
-/** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
-function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
-  if (!isPagePath(path)) return false;
-  const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
-  if (page === undefined) return false;
-  response.writeHead(page.status, page.headers);
-  response.end(page.body);
-  return true;
-}
-
-/** The handler, or undefined when the answer is already out. Throws 404 and 405. */
-function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerResponse): Handler | undefined {
-  if (match.kind === 'not_found') throw new GatewayError('not_found', 'There is no such endpoint.');
-  response.setHeader('access-control-allow-origin', '*');
-  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
-  if (match.kind === 'options') {
-    response.writeHead(204, {
-      allow: match.allow,
-      'access-control-allow-methods': match.allow,
-      'access-control-allow-headers': '*, authorization',
-      'access-control-max-age': '86400',
-    });
-    response.end();
-    return undefined;
-  }
-  if (match.kind === 'method_not_allowed') {
-    response.setHeader('allow', match.allow);
-    throw new GatewayError('method_not_allowed', 'This endpoint does not take this method.');
-  }
-  const handler = handlers[match.name];
-  if (handler === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
-  return handler;
-}
-
-/** The routes whose calls are exchanges with an upstream: these are traced. */
-const EXCHANGES: ReadonlySet<RouteName> = new Set([
-  'chat_completions',
-  'responses',
-  'responses_compact',
-  'messages',
-  'completions',
-  'embeddings',
-  'image_generations',
-  'image_edits',
-]);
-
-interface CallFacts {
-  readonly path: string;
-  readonly requestId: string;
-  readonly clientRequestId: string | undefined;
-}
-
-function createCall(
-  gateway: Gateway,
-  match: RouteMatch & { readonly kind: 'route' },
-  request: IncomingMessage,
-  { response, gone }: OpenResponse,
-  facts: CallFacts,
-): Call {
-  const config = gateway.config.current();
-  const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
-  return {
-    gateway,
-    config,
-    request,
-    response,
-    path: facts.path,
-    route: match.name,
-    method: match.method,
-    ...(match.id === undefined ? {} : { id: match.id }),
-    requestId: facts.requestId,
-    ...(facts.clientRequestId === undefined ? {} : { clientRequestId: facts.clientRequestId }),
-    startedAtMs: gateway.clock.now(),
-    ip: clientIp(request.socket.remoteAddress, request.headers, config.trustedProxies),
-    gone: gone.signal,
-    notes: {},
-    ...(trace === undefined ? {} : { trace }),
   };
 }
 

@@ -112,11 +112,20 @@ export function queuedTask(video: NewVideo, number: number): VideoTask {
   };
 }
 
+/** Under which a task is changed. */
+export interface Circumstance {
+  readonly nowMs: number;
+  /** That of the worker; 0 when it is not the worker who changes it. */
+  readonly leaseToken: number;
+  /** Who decided, as the journal says it; absent: the gateway itself. */
+  readonly by?: { readonly by: string; readonly note?: string };
+}
+
 /** The one funnel: the table decides, the new record is made; what the hold does follows from the event. */
 export function decide(
   task: VideoTask | undefined,
   what: VideoChange | { readonly event: 'cancel' },
-  { nowMs, leaseToken }: { readonly nowMs: number; readonly leaseToken: number },
+  { nowMs, leaseToken }: Circumstance,
 ): Result<{ readonly next: VideoTask; readonly hold: HoldEvent | null }, NotChanged> {
   if (task === undefined) return refused({ reason: 'not_found' });
   const event: VideoEvent = what.event;

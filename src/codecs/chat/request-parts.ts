@@ -3,7 +3,16 @@ import { invalid } from '../canonical/error.ts';
 import type { Item, Media, MediaSource, Part, Role } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
-import { objectAt, optionalObject, optionalString, present, requiredString, stringAt, wrongType } from '../request-members.ts';
+import {
+  objectAt,
+  optionalObject,
+  optionalString,
+  present,
+  requiredName,
+  requiredString,
+  stringAt,
+  wrongType,
+} from '../request-members.ts';
 
 /** Text parts; some clients spell them as responses do. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
@@ -55,7 +64,7 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
     case 'image_url':
       return readImage(part['image_url'], at);
     case 'input_audio':
-      return readAudio(part['input_audio'], at);
+      return readAudio(part, at);
     case 'document_url':
       return readLinkedDocument(part, at);
     case 'file':
@@ -69,31 +78,28 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
 
 function readImage(value: JsonValue | undefined, at: string): Media {
   const path = `${at}.image_url`;
-  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(nonEmpty(value, path)), at };
+  if (value === '') throw invalid(path, `'${path}' must not be empty.`);
+  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(value), at };
   const image = objectAt(value, path);
   const detail = optionalString(image, 'detail', path);
   return {
     type: 'image',
-    source: sourceOfUrl(nonEmpty(requiredString(image, 'url', path), `${path}.url`)),
+    source: sourceOfUrl(requiredName(image, 'url', path)),
     ...(detail === undefined ? {} : { detail }),
     at,
   };
 }
 
-function nonEmpty(value: string, path: string): string {
-  if (value === '') throw invalid(path, `'${path}' must not be empty.`);
-  return value;
-}
-
 /** Mistral's audio is a string: a link, a data URI, or bare base64 that shows its type by its first bytes, if at all. */
-function readAudio(value: JsonValue | undefined, at: string): Media {
+function readAudio(part: JsonObject, at: string): Media {
   const path = `${at}.input_audio`;
-  if (typeof value === 'string') {
-    const shown = sniffMime(nonEmpty(value, path));
+  if (typeof part['input_audio'] === 'string') {
+    const value = requiredName(part, 'input_audio', at);
+    const shown = sniffMime(value);
     const mime = shown?.startsWith('audio/') ? shown : 'audio/mpeg';
     return { type: 'audio', source: linkOf(value) ?? { from: 'inline', mime, data: value }, at };
   }
-  const audio = objectAt(value, path);
+  const audio = objectAt(part['input_audio'], path);
   const data = requiredString(audio, 'data', path);
   const inline = parseDataUri(data);
   if (inline !== undefined) return { type: 'audio', source: { from: 'inline', ...inline }, at };
@@ -110,7 +116,7 @@ function linkOf(value: string): MediaSource | undefined {
 /** Mistral's part for a document on the web. */
 function readLinkedDocument(part: JsonObject, at: string): Media {
   const filename = optionalString(part, 'document_name', at);
-  const source = sourceOfUrl(nonEmpty(requiredString(part, 'document_url', at), `${at}.document_url`));
+  const source = sourceOfUrl(requiredName(part, 'document_url', at));
   return { type: 'file', source, ...(filename === undefined ? {} : { filename }), at };
 }
 

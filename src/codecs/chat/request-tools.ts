@@ -4,11 +4,14 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
 import {
   arrayAt,
+  defined,
   objectAt,
   optionalBoolean,
+  optionalInteger,
   optionalObject,
   optionalString,
   present,
+  requiredName,
   requiredString,
   schemaMembers,
 } from '../request-members.ts';
@@ -45,35 +48,29 @@ function readTool(value: JsonValue, at: string): Tool {
 }
 
 function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string, path: string): Tool {
-  const description = optionalString(body, 'description', path);
-  const parameters = optionalObject(body, 'parameters', path);
-  const strict = optionalBoolean(body, 'strict', path);
   return {
     kind: 'function',
-    tool: { name: toolName(body, path) },
-    ...(description === undefined ? {} : { description }),
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(strict === undefined ? {} : { strict }),
-    ...(cacheControl === undefined ? {} : { cacheControl }),
+    tool: { name: requiredName(body, 'name', path) },
+    ...defined({
+      description: optionalString(body, 'description', path),
+      parameters: optionalObject(body, 'parameters', path),
+      strict: optionalBoolean(body, 'strict', path),
+      cacheControl,
+    }),
     at,
   };
 }
 
-function toolName(body: JsonObject, path: string): string {
-  const name = requiredString(body, 'name', path);
-  if (name === '') throw invalid(`${path}.name`, `'${path}.name' must not be empty.`);
-  return name;
-}
-
 function readCustom(body: JsonObject, at: string): Tool {
   const path = `${at}.custom`;
-  const description = optionalString(body, 'description', path);
   const format = optionalObject(body, 'format', path);
   return {
     kind: 'custom',
-    tool: { name: toolName(body, path) },
-    ...(description === undefined ? {} : { description }),
-    ...(format === undefined ? {} : { format: flatFormat(format, `${path}.format`) }),
+    tool: { name: requiredName(body, 'name', path) },
+    ...defined({
+      description: optionalString(body, 'description', path),
+      format: format === undefined ? undefined : flatFormat(format, `${path}.format`),
+    }),
     at,
   };
 }
@@ -120,7 +117,7 @@ function readChoice(choice: JsonValue, path: string): ToolChoice {
     const inner = tool[kind];
     return inner === undefined
       ? []
-      : [{ name: requiredString(objectAt(inner, `${list}[${index}].${kind}`), 'name', `${list}[${index}]`) }];
+      : [{ name: requiredString(objectAt(inner, `${list}[${index}].${kind}`), 'name', `${list}[${index}].${kind}`) }];
   });
   return { mode: 'allowed', require, tools };
 }
@@ -137,9 +134,9 @@ export function readFormat(json: JsonObject): Format | undefined {
 }
 
 /** `logprobs` and `top_logprobs`; alternatives without logprobs are refused, as the vendor does. */
-export function readLogprobsWish(json: JsonObject, top: number | undefined): CanonicalRequest['logprobs'] {
+export function readLogprobsWish(json: JsonObject): CanonicalRequest['logprobs'] {
+  const top = optionalInteger(json, 'top_logprobs', { least: 0, most: 20 });
   const wanted = optionalBoolean(json, 'logprobs') ?? false;
-  if (top !== undefined && (top < 0 || top > 20)) throw invalid('top_logprobs', "'top_logprobs' must be from 0 to 20.");
   if (!wanted && top !== undefined && top > 0) throw invalid('top_logprobs', "'top_logprobs' needs 'logprobs' to be true.");
   return wanted ? { top: top ?? 0 } : undefined;
 }

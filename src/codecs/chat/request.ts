@@ -1,23 +1,20 @@
 /** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
-import { invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import {
-  arrayAt,
   defined,
   optionalBoolean,
   optionalInteger,
   optionalNumber,
   optionalObject,
   optionalString,
-  present,
+  optionalStrings,
   readSeed,
   readStop,
   readStreaming,
   refuseSeveralChoices,
-  requiredString,
-  stringAt,
+  requiredName,
 } from '../request-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
@@ -32,13 +29,13 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
-  const model = requiredString(json, 'model');
-  if (model === '') throw invalid('model', "'model' must not be empty.");
+  const model = requiredName(json, 'model');
   refuseSeveralChoices(json);
   const optional: Partial<CanonicalRequest> = defined<Partial<CanonicalRequest>>({
     toolChoice: readToolChoice(json),
     parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
-    maxOutputTokens: optionalInteger(json, 'max_completion_tokens', '', 1) ?? optionalInteger(json, 'max_tokens', '', 1),
+    maxOutputTokens:
+      optionalInteger(json, 'max_completion_tokens', { least: 1 }) ?? optionalInteger(json, 'max_tokens', { least: 1 }),
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
     topK: optionalInteger(json, 'top_k'),
@@ -47,7 +44,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
     logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
-    logprobs: readLogprobsWish(json, optionalInteger(json, 'top_logprobs')),
+    logprobs: readLogprobsWish(json),
     format: readFormat(json),
     verbosity: optionalString(json, 'verbosity'),
     reasoning: readReasoning(json),
@@ -57,7 +54,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     promptCacheKey: optionalString(json, 'prompt_cache_key'),
     safetyIdentifier: optionalString(json, 'safety_identifier'),
     store: optionalBoolean(json, 'store'),
-    modalities: readModalities(json),
+    modalities: optionalStrings(json, 'modalities'),
     cacheControl: optionalObject(json, 'cache_control'),
     sessionId: optionalString(json, 'session_id'),
   });
@@ -74,11 +71,6 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   };
 }
 
-function readModalities(json: JsonObject): readonly string[] | undefined {
-  if (!present(json['modalities'])) return undefined;
-  return arrayAt(json['modalities'], 'modalities').map((entry, index) => stringAt(entry, `modalities[${index}]`));
-}
-
 /** `reasoning_effort` wins over the routers' `reasoning` object. `enabled: false` is their word for effort none. */
 function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const shorthand = optionalString(json, 'reasoning_effort');
@@ -86,7 +78,7 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const disabled = optionalBoolean(object, 'enabled', 'reasoning') === false ? 'none' : undefined;
   const control = defined<ReasoningControl>({
     effort: effortOf(shorthand ?? optionalString(object, 'effort', 'reasoning') ?? disabled),
-    budget: optionalInteger(object, 'max_tokens', 'reasoning', 0),
+    budget: optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning'),
     summary: optionalString(object, 'summary', 'reasoning'),
   });
   return Object.keys(control).length === 0 ? undefined : control;

@@ -13,7 +13,7 @@ import {
   readStop,
   readStreaming,
   refuseSeveralChoices,
-  requiredString,
+  requiredName,
 } from '../request-members.ts';
 
 /** Members that no conversion can honour. */
@@ -26,15 +26,14 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeRequest(text: string, json: JsonObject): CanonicalRequest {
-  const model = requiredString(json, 'model');
-  if (model === '') throw invalid('model', "'model' must not be empty.");
+  const model = requiredName(json, 'model');
   for (const key of REFUSED) {
     if (present(json[key])) throw new GatewayError('unsupported_parameter', `'${key}' is not supported.`, { param: key });
   }
   refuseSeveralChoices(json);
   const { prompt, at } = readPrompt(json['prompt']);
   const optional = defined<Partial<CanonicalRequest>>({
-    maxOutputTokens: optionalInteger(json, 'max_tokens', '', 1),
+    maxOutputTokens: optionalInteger(json, 'max_tokens', { least: 1 }),
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
     seed: readSeed(json),

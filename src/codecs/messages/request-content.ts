@@ -9,8 +9,17 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
 import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { sourceOfUrl } from '../media.ts';
+import {
+  objectAt,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  requiredName,
+  requiredString,
+  wrongType,
+} from '../request-members.ts';
 import { REDACTED } from './blocks.ts';
-import { mayArray, mayBoolean, mayObject, mayText, needName, needObjectAt, needText } from './request-fields.ts';
 import { restoreSignatures } from './signatures.ts';
 
 const ENVELOPE_PREFIX = 'mz2.';
@@ -45,7 +54,7 @@ export class ConversationReader {
       this.#content(system, { role: 'system', turn: 0, at: 'system', path: ['system'] }, items);
     }
     const messages = body['messages'];
-    if (!Array.isArray(messages)) throw invalid('messages', 'messages must be an array.');
+    if (!Array.isArray(messages)) throw wrongType('messages', 'an array');
     if (messages.length === 0) throw invalid('messages', 'messages must hold at least one message.');
     messages.forEach((message: JsonValue, index) => {
       this.#message(message, index, items);
@@ -55,9 +64,9 @@ export class ConversationReader {
 
   #message(value: JsonValue, index: number, items: Item[]): void {
     const at = `messages[${index}]`;
-    const message = needObjectAt(value, at);
-    const role = needText(message, 'role', `${at}.role`);
-    if (!isRole(role)) throw invalid(`${at}.role`, `${at}.role must be user, assistant or system.`);
+    const message = objectAt(value, at);
+    const role = requiredString(message, 'role', at);
+    if (!isRole(role)) throw wrongType(`${at}.role`, 'user, assistant or system');
     const content = message['content'];
     // A system message may only set options of its turn (beta); it then has nothing to say.
     if ((content === undefined || content === null) && role === 'system') return;
@@ -72,23 +81,23 @@ export class ConversationReader {
         items.push({ kind: 'text', role: place.role, text: content, citations: [], turn: place.turn, at: place.at });
       return;
     }
-    if (!Array.isArray(content)) throw invalid(place.at, `${place.at} must be a string or an array of blocks.`);
+    if (!Array.isArray(content)) throw wrongType(place.at, 'a string or an array of blocks');
     content.forEach((block: JsonValue, index) => {
       const inner = { ...place, at: `${place.at}[${index}]`, path: [...place.path, index] };
-      this.#block(needObjectAt(block, inner.at), inner, items);
+      this.#block(objectAt(block, inner.at), inner, items);
     });
   }
 
   #block(block: JsonObject, place: Place, items: Item[]): void {
     const { at, role, turn } = place;
-    const cacheControl = mayObject(block, 'cache_control', `${at}.cache_control`);
+    const cacheControl = optionalObject(block, 'cache_control', at);
     const facts: ItemFacts = { turn, at, ...(cacheControl === undefined ? {} : { cacheControl }) };
-    const type = needText(block, 'type', `${at}.type`);
-    if (role === 'system' && place.turn === 0 && type !== 'text') throw invalid(`${at}.type`, `${at}.type must be text.`);
+    const type = requiredString(block, 'type', at);
+    if (role === 'system' && place.turn === 0 && type !== 'text') throw wrongType(`${at}.type`, 'text');
     switch (type) {
       case 'text': {
-        const text = needText(block, 'text', `${at}.text`);
-        const citations = citationsOf(mayArray(block, 'citations', `${at}.citations`));
+        const text = requiredString(block, 'text', at);
+        const citations = citationsOf(optionalArray(block, 'citations', at));
         if (text === '') return;
         // A summary ends in a paragraph of its own: other protocols may join the texts of a message as one.
         if (this.#summary !== undefined && items.at(-1) === this.#summary)
@@ -113,15 +122,15 @@ export class ConversationReader {
         items.push({
           kind: 'toolResult',
           flavour: 'function',
-          callId: needName(block, 'tool_use_id', `${at}.tool_use_id`),
+          callId: requiredName(block, 'tool_use_id', at),
           content: resultParts(block['content'], `${at}.content`),
-          isError: mayBoolean(block, 'is_error', `${at}.is_error`) ?? false,
+          isError: optionalBoolean(block, 'is_error', at) ?? false,
           ...facts,
         });
         return;
       case 'thinking': {
-        const thinking = mayText(block, 'thinking', `${at}.thinking`) ?? '';
-        const signature = mayText(block, 'signature', `${at}.signature`) ?? '';
+        const thinking = optionalString(block, 'thinking', at) ?? '';
+        const signature = optionalString(block, 'signature', at) ?? '';
         const opaque = this.#opaque(signature, undefined);
         // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
         if (opaque === undefined && (thinking === '' || signature !== '')) return;
@@ -130,7 +139,7 @@ export class ConversationReader {
         return;
       }
       case 'redacted_thinking': {
-        const opaque = this.#opaque(needText(block, 'data', `${at}.data`), REDACTED);
+        const opaque = this.#opaque(requiredString(block, 'data', at), REDACTED);
         if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
         return;
       }
@@ -154,11 +163,11 @@ export class ConversationReader {
   #toolUse(block: JsonObject, place: Place, facts: ItemFacts): Item {
     const { at } = place;
     if (place.role !== 'assistant') throw invalid(`${at}.type`, 'A tool_use belongs in an assistant message.');
-    const callId = needName(block, 'id', `${at}.id`);
-    const name = needName(block, 'name', `${at}.name`);
+    const callId = requiredName(block, 'id', at);
+    const name = requiredName(block, 'name', at);
     const input = block['input'];
     if (input !== undefined && input !== null && input !== '' && !isObject(input)) {
-      throw invalid(`${at}.input`, `${at}.input must be an object.`);
+      throw wrongType(`${at}.input`, 'an object');
     }
     const text = isObject(input) ? this.#slice([...place.path, 'input']) : undefined;
     return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
@@ -194,13 +203,13 @@ function itemOf(part: Part, role: Role, facts: ItemFacts): Item {
 function resultParts(content: JsonValue | undefined, at: string): Part[] {
   if (content === undefined || content === null) return [];
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }];
-  if (!Array.isArray(content)) throw invalid(at, `${at} must be a string or an array of blocks.`);
+  if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of blocks');
   return content.flatMap((value: JsonValue, index): Part[] => {
     const place = `${at}[${index}]`;
-    const block = needObjectAt(value, place);
-    switch (needText(block, 'type', `${place}.type`)) {
+    const block = objectAt(value, place);
+    switch (requiredString(block, 'type', place)) {
       case 'text': {
-        const text = needText(block, 'text', `${place}.text`);
+        const text = requiredString(block, 'text', place);
         return text === '' ? [] : [{ kind: 'text', text }];
       }
       case 'image':
@@ -211,7 +220,7 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
         return [{ kind: 'text', text: searchResultText(block, place) }];
       case 'tool_reference':
         // A tool that the client's own search found. Elsewhere every tool was declared from the start, so its name says it all.
-        return [{ kind: 'text', text: `Tool found: ${needName(block, 'tool_name', `${place}.tool_name`)}` }];
+        return [{ kind: 'text', text: `Tool found: ${requiredName(block, 'tool_name', place)}` }];
       default:
         return [{ kind: 'native', dialect: 'messages', body: block }];
     }
@@ -219,24 +228,24 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
 }
 
 function imageOf(block: JsonObject, at: string): Media {
-  const source = needObjectAt(block['source'], `${at}.source`);
+  const source = objectAt(block['source'], `${at}.source`);
   return { type: 'image', source: sourceOf(source, `${at}.source`), at };
 }
 
 function sourceOf(source: JsonObject, at: string): MediaSource {
-  switch (needText(source, 'type', `${at}.type`)) {
+  switch (requiredString(source, 'type', at)) {
     case 'base64':
       return {
         from: 'inline',
-        mime: needName(source, 'media_type', `${at}.media_type`),
-        data: needText(source, 'data', `${at}.data`),
+        mime: requiredName(source, 'media_type', at),
+        data: requiredString(source, 'data', at),
       };
     case 'url':
-      return sourceOfUrl(needName(source, 'url', `${at}.url`));
+      return sourceOfUrl(requiredName(source, 'url', at));
     case 'file':
-      return { from: 'reference', id: needName(source, 'file_id', `${at}.file_id`) };
+      return { from: 'reference', id: requiredName(source, 'file_id', at) };
     case 'text':
-      return { from: 'text', text: needText(source, 'data', `${at}.data`) };
+      return { from: 'text', text: requiredString(source, 'data', at) };
     default:
       throw invalid(`${at}.type`, `${at}.type is not a known source.`);
   }
@@ -244,7 +253,7 @@ function sourceOf(source: JsonObject, at: string): MediaSource {
 
 /** What a client found, as text: other dialects have no block for it. */
 function searchResultText(block: JsonObject, at: string): string {
-  const heading = [mayText(block, 'title', `${at}.title`), mayText(block, 'source', `${at}.source`)];
+  const heading = [optionalString(block, 'title', at), optionalString(block, 'source', at)];
   const texts = resultParts(block['content'], `${at}.content`).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   return [heading.filter((line) => line !== undefined && line !== '').join('\n'), ...texts]
     .filter((text) => text !== '')
@@ -253,9 +262,9 @@ function searchResultText(block: JsonObject, at: string): string {
 
 /** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. */
 function documentParts(block: JsonObject, at: string): Part[] {
-  const source = needObjectAt(block['source'], `${at}.source`);
-  const title = mayText(block, 'title', `${at}.title`);
-  const context = mayText(block, 'context', `${at}.context`);
+  const source = objectAt(block['source'], `${at}.source`);
+  const title = optionalString(block, 'title', at);
+  const context = optionalString(block, 'context', at);
   const before: Part[] = context === undefined || context === '' ? [] : [{ kind: 'text', text: context }];
   const named = title === undefined ? {} : { filename: title };
   if (source['type'] !== 'content') {

@@ -1,20 +1,22 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
-import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { ConversationReader } from './request-content.ts';
 import {
-  mayArray,
-  mayBoolean,
-  mayInteger,
-  mayNumber,
-  mayObject,
-  mayText,
-  needName,
-  needObjectAt,
-  needText,
-} from './request-fields.ts';
+  defined,
+  objectAt,
+  optionalArray,
+  optionalBoolean,
+  optionalInteger,
+  optionalNumber,
+  optionalObject,
+  optionalString,
+  optionalStrings,
+  requiredName,
+  requiredString,
+  wrongType,
+} from '../request-members.ts';
+import { ConversationReader } from './request-content.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
@@ -26,18 +28,30 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
-  const model = needName(json, 'model', 'model');
-  const stream = mayBoolean(json, 'stream', 'stream') ?? false;
-  const maxOutputTokens = mayInteger(json, 'max_tokens', 'max_tokens', 0);
+  const model = requiredName(json, 'model');
+  const stream = optionalBoolean(json, 'stream') ?? false;
+  const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
   const items = new ConversationReader(text, context).read(json);
-  const tools = (mayArray(json, 'tools', 'tools') ?? []).map(toolOf);
-  const choice = mayObject(json, 'tool_choice', 'tool_choice');
+  const tools = (optionalArray(json, 'tools') ?? []).map(toolOf);
+  const choice = optionalObject(json, 'tool_choice');
   const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);
-  const disabled =
-    choice === undefined ? undefined : mayBoolean(choice, 'disable_parallel_tool_use', 'tool_choice.disable_parallel_tool_use');
-  const format = formatOf(json);
-  const reasoning = reasoningOf(json);
-  const user = userOf(json);
+  const disabled = choice === undefined ? undefined : optionalBoolean(choice, 'disable_parallel_tool_use', 'tool_choice');
+  const optional = defined<Partial<CanonicalRequest>>({
+    toolChoice,
+    parallelToolCalls: disabled === undefined ? undefined : !disabled,
+    maxOutputTokens,
+    temperature: optionalNumber(json, 'temperature'),
+    topP: optionalNumber(json, 'top_p'),
+    topK: optionalInteger(json, 'top_k', { least: 0 }),
+    stop: optionalStrings(json, 'stop_sequences'),
+    format: formatOf(json),
+    reasoning: reasoningOf(json),
+    user: userOf(json),
+    cacheControl: optionalObject(json, 'cache_control'),
+    serviceTier: optionalString(json, 'service_tier'),
+    // No answer at all is asked for only to fill the vendor's prompt cache.
+    boundTo: maxOutputTokens === 0 ? { dialect: 'messages', at: 'max_tokens' } : undefined,
+  });
   return {
     dialect: 'messages',
     text,
@@ -47,56 +61,38 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     stream,
     items,
     tools,
-    ...optional('toolChoice', toolChoice),
-    ...optional('parallelToolCalls', disabled === undefined ? undefined : !disabled),
-    ...optional('maxOutputTokens', maxOutputTokens),
-    ...optional('temperature', mayNumber(json, 'temperature', 'temperature')),
-    ...optional('topP', mayNumber(json, 'top_p', 'top_p')),
-    ...optional('topK', mayInteger(json, 'top_k', 'top_k', 0)),
-    ...optional('stop', stopOf(json)),
-    ...optional('format', format),
-    ...optional('reasoning', reasoning),
-    ...optional('user', user),
-    ...optional('cacheControl', mayObject(json, 'cache_control', 'cache_control')),
-    ...optional('serviceTier', mayText(json, 'service_tier', 'service_tier')),
-    // No answer at all is asked for only to fill the vendor's prompt cache.
-    ...optional('boundTo', maxOutputTokens === 0 ? ({ dialect: 'messages', at: 'max_tokens' } as const) : undefined),
     includeUsage: true,
+    ...optional,
   };
-}
-
-/** The member, or nothing: optional members are absent, never undefined. */
-function optional<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  const result: { [P in K]?: V } = {};
-  if (value !== undefined) result[key] = value;
-  return result;
 }
 
 function toolOf(value: JsonValue, index: number): Tool {
   const at = `tools[${index}]`;
-  const tool = needObjectAt(value, at);
-  const type = mayText(tool, 'type', `${at}.type`);
+  const tool = objectAt(value, at);
+  const type = optionalString(tool, 'type', at);
   if (type !== undefined && type !== 'custom') {
-    const name = mayText(tool, 'name', `${at}.name`);
-    return { kind: 'native', dialect: 'messages', type, ...optional('name', name), body: tool, at };
+    const name = optionalString(tool, 'name', at);
+    return { kind: 'native', dialect: 'messages', type, ...defined({ name }), body: tool, at };
   }
-  const name = needName(tool, 'name', `${at}.name`);
-  const schema = needObjectAt(tool['input_schema'], `${at}.input_schema`);
-  if (schema['type'] !== 'object') throw invalid(`${at}.input_schema.type`, `${at}.input_schema.type must be object.`);
+  const name = requiredName(tool, 'name', at);
+  const schema = objectAt(tool['input_schema'], `${at}.input_schema`);
+  if (schema['type'] !== 'object') throw wrongType(`${at}.input_schema.type`, 'object');
   return {
     kind: 'function',
     tool: { name },
-    ...optional('description', mayText(tool, 'description', `${at}.description`)),
     parameters: schema,
-    ...optional('strict', mayBoolean(tool, 'strict', `${at}.strict`)),
-    ...optional('cacheControl', mayObject(tool, 'cache_control', `${at}.cache_control`)),
+    ...defined({
+      description: optionalString(tool, 'description', at),
+      strict: optionalBoolean(tool, 'strict', at),
+      cacheControl: optionalObject(tool, 'cache_control', at),
+    }),
     at,
   };
 }
 
 /** A choice that names a tool of the vendor's own is a native one: no other upstream can satisfy it. */
 function toolChoiceOf(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
-  switch (needText(choice, 'type', 'tool_choice.type')) {
+  switch (requiredString(choice, 'type', 'tool_choice')) {
     case 'auto':
       return { mode: 'auto' };
     case 'any':
@@ -104,7 +100,7 @@ function toolChoiceOf(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
     case 'none':
       return { mode: 'none' };
     case 'tool': {
-      const name = needName(choice, 'name', 'tool_choice.name');
+      const name = requiredName(choice, 'name', 'tool_choice');
       if (tools.some((tool) => tool.kind === 'native' && tool.name === name))
         return { mode: 'native', dialect: 'messages', body: choice };
       return { mode: 'tool', flavour: 'function', tool: { name } };
@@ -114,42 +110,34 @@ function toolChoiceOf(choice: JsonObject, tools: readonly Tool[]): ToolChoice {
   }
 }
 
-function stopOf(json: JsonObject): string[] | undefined {
-  const list = mayArray(json, 'stop_sequences', 'stop_sequences');
-  return list?.map((value, index) => {
-    if (typeof value !== 'string') throw invalid(`stop_sequences[${index}]`, `stop_sequences[${index}] must be a string.`);
-    return value;
-  });
-}
-
 /** `output_config.format`, or its older spelling `output_format`. */
 function formatOf(json: JsonObject): Format | undefined {
-  const config = mayObject(json, 'output_config', 'output_config');
-  const nested = config === undefined ? undefined : mayObject(config, 'format', 'output_config.format');
-  const format = nested ?? mayObject(json, 'output_format', 'output_format');
+  const config = optionalObject(json, 'output_config');
+  const nested = config === undefined ? undefined : optionalObject(config, 'format', 'output_config');
+  const format = nested ?? optionalObject(json, 'output_format');
   if (format === undefined) return undefined;
   const at = nested === undefined ? 'output_format' : 'output_config.format';
-  const type = needText(format, 'type', `${at}.type`);
-  if (type !== 'json_schema') throw invalid(`${at}.type`, `${at}.type must be json_schema.`);
-  const schema = needObjectAt(format['schema'], `${at}.schema`);
+  const type = requiredString(format, 'type', at);
+  if (type !== 'json_schema') throw wrongType(`${at}.type`, 'json_schema');
+  const schema = objectAt(format['schema'], `${at}.schema`);
   return { type: 'json_schema', name: SCHEMA_NAME, schema };
 }
 
 /** Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
-  const thinking = mayObject(json, 'thinking', 'thinking');
-  const config = mayObject(json, 'output_config', 'output_config');
-  const asked = config === undefined ? undefined : mayText(config, 'effort', 'output_config.effort');
-  const type = thinking === undefined ? undefined : needText(thinking, 'type', 'thinking.type');
+  const thinking = optionalObject(json, 'thinking');
+  const config = optionalObject(json, 'output_config');
+  const asked = config === undefined ? undefined : optionalString(config, 'effort', 'output_config');
+  const type = thinking === undefined ? undefined : requiredString(thinking, 'type', 'thinking');
   if (type === 'disabled') return { effort: 'none' };
-  const budget = thinking === undefined ? undefined : mayNumber(thinking, 'budget_tokens', 'thinking.budget_tokens');
+  const budget = thinking === undefined ? undefined : optionalNumber(thinking, 'budget_tokens', 'thinking');
   const summary = thinking?.['display'] === 'summarized' ? 'auto' : undefined;
-  const control: ReasoningControl = {
-    ...optional('effort', asked),
-    ...optional('budget', type === 'enabled' ? budget : undefined),
-    ...optional('summary', summary),
-    ...optional('adaptive', type === 'adaptive' ? true : undefined),
-  };
+  const control = defined<ReasoningControl>({
+    effort: asked,
+    budget: type === 'enabled' ? budget : undefined,
+    summary,
+    adaptive: type === 'adaptive' ? true : undefined,
+  });
   return Object.keys(control).length === 0 ? undefined : control;
 }
 
@@ -161,6 +149,6 @@ export function effortOfBudget(budget: number): string {
 }
 
 function userOf(json: JsonObject): string | undefined {
-  const metadata = mayObject(json, 'metadata', 'metadata');
-  return metadata === undefined ? undefined : mayText(metadata, 'user_id', 'metadata.user_id');
+  const metadata = optionalObject(json, 'metadata');
+  return metadata === undefined ? undefined : optionalString(metadata, 'user_id', 'metadata');
 }

@@ -9,7 +9,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
 import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
-import { optionalString, requiredString } from './members.ts';
+import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../request-members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
 import { ENVELOPE, OPAQUE_MEMBERS } from './wire.ts';
@@ -41,25 +41,25 @@ export function readInputItem(
   const at = path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${step}`), '');
   const place = { at, turn };
   if (typeof value === 'string') return [textItem(value, role ?? 'user', place)];
-  if (!isObject(value)) throw invalid(at, `${at} must be an object.`);
-  const type = optionalString(value, 'type', at) ?? implicitType(value, at, role);
+  const item = objectAt(value, at);
+  const type = optionalString(item, 'type', at) ?? implicitType(item, at, role);
   switch (type) {
     case 'message':
-      return readMessage(value, place, role);
+      return readMessage(item, place, role);
     case 'function_call':
     case 'custom_tool_call':
-      return [readCall(reader, value, type, place)];
+      return [readCall(reader, item, type, place)];
     case 'function_call_output':
     case 'custom_tool_call_output':
-      return [readResult(reader, value, type, [...path, 'output'], place)];
+      return [readResult(reader, item, type, [...path, 'output'], place)];
     case 'reasoning':
-      return readReasoning(reader, value, place);
+      return readReasoning(reader, item, place);
     case 'image_generation_call':
-      return [readImageCall(value, place)];
+      return [readImageCall(item, place)];
     case 'additional_tools':
       return [];
     default:
-      return [nativeItem(value, place)];
+      return [nativeItem(item, place)];
   }
 }
 
@@ -89,7 +89,7 @@ function readMessage(item: JsonObject, place: Place, fallback: Role | undefined)
   const { content } = item;
   const facts = { ...idOf(item), ...phaseOf(item, place.at), ...place };
   if (typeof content === 'string') return [{ kind: 'text', role: role as Role, text: content, citations: [], ...facts }];
-  if (!Array.isArray(content)) throw invalid(`${place.at}.content`, `${place.at}.content must be a string or an array of parts.`);
+  if (!Array.isArray(content)) throw wrongType(`${place.at}.content`, 'a string or an array of parts');
   return content.map((part, index) => readContent(part, role as Role, { ...facts, at: `${place.at}.content[${index}]` }));
 }
 
@@ -100,33 +100,27 @@ function phaseOf(item: JsonObject, at: string): { phase?: string } {
 
 type Facts = Place & { readonly id?: string; readonly phase?: string };
 
-function readContent(part: JsonValue, role: Role, facts: Facts): Item {
+function readContent(value: JsonValue, role: Role, facts: Facts): Item {
   const { phase, ...rest } = facts;
   const said = phase === undefined ? rest : { ...rest, phase };
-  if (typeof part === 'string') return { kind: 'text', role, text: part, citations: [], ...said };
-  if (!isObject(part)) throw invalid(facts.at, `${facts.at} must be an object.`);
-  switch (requiredString(part, 'type', facts.at)) {
+  if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], ...said };
+  const part = objectAt(value, facts.at);
+  switch (requiredName(part, 'type', facts.at)) {
     case 'input_text':
     case 'output_text':
     case 'text': {
-      const text = textOf(part, 'text', facts.at);
+      const text = requiredString(part, 'text', facts.at);
       const notes = Array.isArray(part['annotations']) ? part['annotations'].filter(isObject) : [];
       return { kind: 'text', role, text, citations: fitCitations(text, notes.map(readAnnotation)), ...said };
     }
     case 'refusal':
-      return { kind: 'refusal', text: textOf(part, 'refusal', facts.at), ...rest };
+      return { kind: 'refusal', text: requiredString(part, 'refusal', facts.at), ...rest };
     default: {
       const media = readMedia(part, facts.at);
       if (media !== undefined) return { kind: 'media', role, media, ...rest };
       return { kind: 'native', dialect: DIALECT, body: part, role, ...rest };
     }
   }
-}
-
-function textOf(part: JsonObject, key: string, at: string): string {
-  const text = part[key];
-  if (typeof text === 'string') return text;
-  throw invalid(`${at}.${key}`, `${at}.${key} must be a string.`);
 }
 
 /** `input_image`, `input_file`, `input_audio`; undefined for parts of another type. */
@@ -143,10 +137,9 @@ function readMedia(part: JsonObject, at: string): Media | undefined {
       return { type: 'file', source, ...(filename === undefined ? {} : { filename }), at };
     }
     case 'input_audio': {
-      const audio = part['input_audio'];
-      if (!isObject(audio)) throw invalid(`${at}.input_audio`, `${at}.input_audio must be an object.`);
-      const data = requiredString(audio, 'data', `${at}.input_audio`);
-      const format = requiredString(audio, 'format', `${at}.input_audio`);
+      const audio = objectAt(part['input_audio'], `${at}.input_audio`);
+      const data = requiredName(audio, 'data', `${at}.input_audio`);
+      const format = requiredName(audio, 'format', `${at}.input_audio`);
       return { type: 'audio', source: { from: 'inline', mime: mimeOfAudioFormat(format), data }, at };
     }
     default:
@@ -185,9 +178,9 @@ function readCall(reader: InputReader, item: JsonObject, type: string, place: Pl
   return {
     kind: 'toolCall',
     flavour: isCustom ? 'custom' : 'function',
-    callId: requiredString(item, 'call_id', place.at),
-    tool: reader.resolve(requiredString(item, 'name', place.at), namespace),
-    input: textOf(item, isCustom ? 'input' : 'arguments', place.at),
+    callId: requiredName(item, 'call_id', place.at),
+    tool: reader.resolve(requiredName(item, 'name', place.at), namespace),
+    input: requiredString(item, isCustom ? 'input' : 'arguments', place.at),
     ...idOf(item),
     ...place,
   };
@@ -202,7 +195,7 @@ function readResult(reader: InputReader, item: JsonObject, type: string, path: r
   return {
     kind: 'toolResult',
     flavour: type === 'custom_tool_call_output' ? 'custom' : 'function',
-    callId: requiredString(item, 'call_id', place.at),
+    callId: requiredName(item, 'call_id', place.at),
     content: parts ?? [{ kind: 'text', text }],
     isError: false,
     ...idOf(item),
@@ -254,12 +247,9 @@ function stringIn(item: JsonObject, member: string): boolean {
 }
 
 function textsOf(item: JsonObject, key: string, at: string): string[] {
-  const parts = item[key];
-  if (parts === undefined || parts === null) return [];
-  if (!Array.isArray(parts)) throw invalid(`${at}.${key}`, `${at}.${key} must be an array.`);
-  return parts.map((part, index) => {
-    if (!isObject(part)) throw invalid(`${at}.${key}[${index}]`, `${at}.${key}[${index}] must be an object.`);
-    return textOf(part, 'text', `${at}.${key}[${index}]`);
+  return (optionalArray(item, key, at) ?? []).map((part, index) => {
+    const place = `${at}.${key}[${index}]`;
+    return requiredString(objectAt(part, place), 'text', place);
   });
 }
 

@@ -1,40 +1,46 @@
 /** Tools and tool choices of a responses request. Built-in tools of the protocol stay native; namespaces are flattened into names. */
-import { invalid } from '../canonical/error.ts';
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Tool, ToolChoice } from '../canonical/request.ts';
-import { optionalBoolean, optionalObject, optionalString, requiredString } from './members.ts';
+import {
+  arrayAt,
+  defined,
+  objectAt,
+  optionalArray,
+  optionalBoolean,
+  optionalObject,
+  optionalString,
+  present,
+  requiredName,
+  wrongType,
+} from '../request-members.ts';
 
 const DIALECT = 'responses';
 
 /** `at`: the path of the array. The first declaration of a name wins (known failure T3). */
 export function readTools(value: JsonValue | undefined, at: string): Tool[] {
-  if (value === undefined || value === null) return [];
-  if (!Array.isArray(value)) throw invalid(at, `${at} must be an array.`);
-  return value.flatMap((tool, index) => readTool(tool, `${at}[${index}]`, undefined));
+  if (!present(value)) return [];
+  return arrayAt(value, at).flatMap((tool, index) => readTool(tool, `${at}[${index}]`, undefined));
 }
 
 function readTool(value: JsonValue, at: string, namespace: string | undefined): Tool[] {
-  if (!isObject(value)) throw invalid(at, `${at} must be an object.`);
-  const type = requiredString(value, 'type', at);
+  const body = objectAt(value, at);
+  const type = requiredName(body, 'type', at);
   switch (type) {
     case 'function':
-      return [readFunction(value, at, namespace)];
+      return [readFunction(body, at, namespace)];
     case 'custom':
-      return [readCustom(value, at, namespace)];
+      return [readCustom(body, at, namespace)];
     case 'namespace': {
-      const name = requiredString(value, 'name', at);
-      const inner = value['tools'];
-      if (inner === undefined || inner === null) return [];
-      if (!Array.isArray(inner)) throw invalid(`${at}.tools`, `${at}.tools must be an array.`);
-      return inner.flatMap((tool, index) => readTool(tool, `${at}.tools[${index}]`, name));
+      const name = requiredName(body, 'name', at);
+      return (optionalArray(body, 'tools', at) ?? []).flatMap((tool, index) => readTool(tool, `${at}.tools[${index}]`, name));
     }
     default: {
-      const name = value['name'];
-      const referenceAt = fileIn(value, at);
+      const name = body['name'];
+      const referenceAt = fileIn(body, at);
       const named = typeof name === 'string' ? { name } : {};
       const scoped = referenceAt === undefined ? {} : { referenceAt };
-      return [{ kind: 'native', dialect: DIALECT, type, ...named, body: value, ...scoped, at }];
+      return [{ kind: 'native', dialect: DIALECT, type, ...named, body, ...scoped, at }];
     }
   }
 }
@@ -48,35 +54,33 @@ function fileIn(tool: JsonObject, at: string): string | undefined {
 }
 
 function readFunction(tool: JsonObject, at: string, namespace: string | undefined): Tool {
-  const description = optionalString(tool, 'description', at);
-  const parameters = optionalObject(tool, 'parameters', at);
-  const strict = optionalBoolean(tool, 'strict', at);
   return {
     kind: 'function',
     tool: nameOf(tool, at, namespace),
-    ...(description === undefined ? {} : { description }),
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(strict === undefined ? {} : { strict }),
+    ...defined({
+      description: optionalString(tool, 'description', at),
+      parameters: optionalObject(tool, 'parameters', at),
+      strict: optionalBoolean(tool, 'strict', at),
+    }),
     at,
   };
 }
 
 function readCustom(tool: JsonObject, at: string, namespace: string | undefined): Tool {
-  const description = optionalString(tool, 'description', at);
-  const format = optionalObject(tool, 'format', at);
-  const inputSchema = optionalObject(tool, 'input_schema', at);
   return {
     kind: 'custom',
     tool: nameOf(tool, at, namespace),
-    ...(description === undefined ? {} : { description }),
-    ...(format === undefined ? {} : { format }),
-    ...(inputSchema === undefined ? {} : { inputSchema }),
+    ...defined({
+      description: optionalString(tool, 'description', at),
+      format: optionalObject(tool, 'format', at),
+      inputSchema: optionalObject(tool, 'input_schema', at),
+    }),
     at,
   };
 }
 
 function nameOf(tool: JsonObject, at: string, namespace: string | undefined): ToolName {
-  const name = requiredString(tool, 'name', at);
+  const name = requiredName(tool, 'name', at);
   return namespace === undefined ? { name } : { name, namespace };
 }
 
@@ -116,27 +120,25 @@ export function namesIn(tools: readonly Tool[]): (name: string, namespace: strin
 }
 
 export function readToolChoice(value: JsonValue | undefined, tools: readonly Tool[]): ToolChoice | undefined {
-  if (value === undefined || value === null) return undefined;
+  if (!present(value)) return undefined;
   if (value === 'auto' || value === 'none' || value === 'required') return { mode: value };
-  if (!isObject(value)) throw invalid('tool_choice', 'tool_choice must be "auto", "none", "required" or an object.');
+  if (!isObject(value)) throw wrongType('tool_choice', '"auto", "none", "required" or an object');
   const resolve = namesIn(tools);
-  const type = requiredString(value, 'type', 'tool_choice');
+  const type = requiredName(value, 'type', 'tool_choice');
   if (type === 'function' || type === 'custom') {
     const namespace = optionalString(value, 'namespace', 'tool_choice');
-    return { mode: 'tool', flavour: type, tool: resolve(requiredString(value, 'name', 'tool_choice'), namespace) };
+    return { mode: 'tool', flavour: type, tool: resolve(requiredName(value, 'name', 'tool_choice'), namespace) };
   }
   if (type !== 'allowed_tools') return { mode: 'native', dialect: DIALECT, body: value };
-  const list = value['tools'];
-  if (!Array.isArray(list)) throw invalid('tool_choice.tools', 'tool_choice.tools must be an array.');
   const mode = value['mode'];
   if (mode !== undefined && mode !== 'auto' && mode !== 'required') {
-    throw invalid('tool_choice.mode', 'tool_choice.mode must be "auto" or "required".');
+    throw wrongType('tool_choice.mode', '"auto" or "required"');
   }
-  const allowed = list.flatMap((entry, index): ToolName[] => {
+  const allowed = arrayAt(value['tools'], 'tool_choice.tools').flatMap((tool, index): ToolName[] => {
     const at = `tool_choice.tools[${index}]`;
-    if (!isObject(entry)) throw invalid(at, `${at} must be an object.`);
+    const entry = objectAt(tool, at);
     if (entry['type'] !== 'function' && entry['type'] !== 'custom') return [];
-    return [resolve(requiredString(entry, 'name', at), optionalString(entry, 'namespace', at))];
+    return [resolve(requiredName(entry, 'name', at), optionalString(entry, 'namespace', at))];
   });
   return { mode: 'allowed', require: mode === 'required', tools: allowed };
 }

@@ -8,21 +8,22 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
-import { schemaMembers } from '../request-members.ts';
 import {
+  defined,
   optionalBoolean,
   optionalInteger,
   optionalNumber,
   optionalObject,
   optionalString,
   optionalStrings,
-  requiredString,
-} from './members.ts';
+  requiredName,
+  schemaMembers,
+  wrongType,
+} from '../request-members.ts';
 import { type InputReader, readInputItem, textItem } from './read-input.ts';
 import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
-const ANY = Number.MAX_SAFE_INTEGER;
 
 /** Everything at the top of a body that has a canonical reading, or concerns the client's own stream alone (`stream_options`). */
 const READ: ReadonlySet<string> = new Set([
@@ -32,15 +33,34 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
-  const model = requiredString(json, 'model');
+  const model = requiredName(json, 'model');
   refuseStates(json);
   const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...broughtTools(json['input'])]);
   const slice = jsonSlicer(text);
   const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => slice(path) };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
-  const given = <K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } =>
-    value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
   const texts = optionalObject(json, 'text') ?? {};
+  const optional = defined<Partial<CanonicalRequest>>({
+    toolChoice: readToolChoice(json['tool_choice'], tools),
+    parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
+    maxOutputTokens: optionalInteger(json, 'max_output_tokens', { least: 1 }),
+    temperature: optionalNumber(json, 'temperature'),
+    topP: optionalNumber(json, 'top_p'),
+    logprobs: readLogprobs(json),
+    format: readFormat(texts),
+    verbosity: optionalString(texts, 'verbosity', 'text'),
+    reasoning: readReasoning(json),
+    user: optionalString(json, 'user'),
+    metadata: optionalObject(json, 'metadata'),
+    serviceTier: optionalString(json, 'service_tier'),
+    promptCacheKey: optionalString(json, 'prompt_cache_key'),
+    safetyIdentifier: optionalString(json, 'safety_identifier'),
+    store: optionalBoolean(json, 'store'),
+    include: optionalStrings(json, 'include'),
+    previousResponseId: optionalString(json, 'previous_response_id'),
+    conversation: readConversation(json['conversation']),
+    boundTo: optionalObject(json, 'prompt') === undefined ? undefined : { dialect: 'responses', at: 'prompt' },
+  });
   return {
     dialect: 'responses',
     text,
@@ -50,29 +70,8 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
     tools,
-    ...given('toolChoice', readToolChoice(json['tool_choice'], tools)),
-    ...given('parallelToolCalls', optionalBoolean(json, 'parallel_tool_calls')),
-    ...given('maxOutputTokens', optionalInteger(json, 'max_output_tokens', 1, ANY)),
-    ...given('temperature', optionalNumber(json, 'temperature')),
-    ...given('topP', optionalNumber(json, 'top_p')),
-    ...given('logprobs', readLogprobs(json)),
-    ...given('format', readFormat(texts)),
-    ...given('verbosity', optionalString(texts, 'verbosity', 'text')),
-    ...given('reasoning', readReasoning(json)),
-    ...given('user', optionalString(json, 'user')),
-    ...given('metadata', optionalObject(json, 'metadata')),
-    ...given('serviceTier', optionalString(json, 'service_tier')),
-    ...given('promptCacheKey', optionalString(json, 'prompt_cache_key')),
-    ...given('safetyIdentifier', optionalString(json, 'safety_identifier')),
-    ...given('store', optionalBoolean(json, 'store')),
-    ...given('include', optionalStrings(json, 'include')),
-    ...given('previousResponseId', optionalString(json, 'previous_response_id')),
-    ...given('conversation', readConversation(json['conversation'])),
     includeUsage: true,
-    ...given(
-      'boundTo',
-      optionalObject(json, 'prompt') === undefined ? undefined : { dialect: 'responses' as const, at: 'prompt' },
-    ),
+    ...optional,
   };
 }
 
@@ -90,14 +89,14 @@ function readConversation(value: JsonValue | undefined): JsonValue | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === 'string') return value;
   if (isObject(value) && typeof value['id'] === 'string') return value;
-  throw invalid('conversation', 'conversation must be an id or an object with an id.');
+  throw wrongType('conversation', 'an id or an object with an id');
 }
 
 /** Semantics 6.1: text of the developer, first of all. */
 function readInstructions(reader: InputReader, value: JsonValue | undefined): Item[] {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value === '' ? [] : [textItem(value, 'developer', { at: 'instructions', turn: 0 })];
-  if (!Array.isArray(value)) throw invalid('instructions', 'instructions must be a string or an array of items.');
+  if (!Array.isArray(value)) throw wrongType('instructions', 'a string or an array of items');
   return value.flatMap((item, index) => readInputItem(reader, item, ['instructions', index], index, 'developer'));
 }
 
@@ -106,7 +105,7 @@ function readInput(reader: InputReader, json: JsonObject): Item[] {
   const first = Array.isArray(json['instructions']) ? json['instructions'].length : 1;
   if (typeof input === 'string') return [textItem(input, 'user', { at: 'input', turn: first })];
   if (Array.isArray(input)) return input.flatMap((item, index) => readInputItem(reader, item, ['input', index], first + index));
-  if (input !== undefined && input !== null) throw invalid('input', 'input must be a string or an array of items.');
+  if (input !== undefined && input !== null) throw wrongType('input', 'a string or an array of items');
   const hasState = [json['prompt'], json['previous_response_id'], json['conversation']].some(
     (value) => value !== undefined && value !== null,
   );
@@ -157,7 +156,7 @@ function lastSaid(items: readonly Item[], before: number): number | undefined {
 }
 
 function readLogprobs(json: JsonObject): { readonly top: number } | undefined {
-  const top = optionalInteger(json, 'top_logprobs', 0, 20) ?? 0;
+  const top = optionalInteger(json, 'top_logprobs', { least: 0, most: 20 }) ?? 0;
   const asked = optionalStrings(json, 'include')?.includes(LOGPROBS) ?? false;
   return top > 0 || asked ? { top } : undefined;
 }
@@ -166,7 +165,7 @@ function readFormat(text: JsonObject): Format | undefined {
   const format = optionalObject(text, 'format', 'text');
   if (format === undefined) return undefined;
   const at = 'text.format';
-  const type = requiredString(format, 'type', at);
+  const type = requiredName(format, 'type', at);
   switch (type) {
     case 'text':
     case 'json_object':
@@ -174,7 +173,7 @@ function readFormat(text: JsonObject): Format | undefined {
     case 'json_schema':
       return { type, ...schemaMembers(format, at) };
     default:
-      throw invalid(`${at}.type`, `${at}.type must be "text", "json_object" or "json_schema".`);
+      throw wrongType(`${at}.type`, '"text", "json_object" or "json_schema"');
   }
 }
 
@@ -185,5 +184,5 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const effort = asked === 'minimum' ? 'minimal' : asked;
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;
-  return { ...(effort === undefined ? {} : { effort }), ...(summary === undefined ? {} : { summary }) };
+  return defined({ effort, summary });
 }

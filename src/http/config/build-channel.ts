@@ -93,20 +93,42 @@ function versionedPath(type: ChannelEntry['type'], basePath: string, options: ob
 
 function readBaseUrl(text: string, path: string, problems: ConfigProblem[]): URL | undefined {
   const url = URL.parse(text);
-  const wrong =
-    url === null
-      ? 'is not a URL'
-      : url.username !== '' || url.password !== ''
-        ? 'must not hold credentials (use api_key)'
-        : url.search !== '' || url.hash !== ''
-          ? 'must not have a query or a fragment'
-          : undefined;
-  if (wrong !== undefined) problems.push({ path, message: wrong });
-  return wrong === undefined && url !== null ? url : undefined;
+  const message = url === null ? 'is not a URL' : faultIn(url);
+  if (message !== undefined) problems.push({ path, message });
+  return message === undefined && url !== null ? url : undefined;
 }
+
+function faultIn(url: URL): string | undefined {
+  if (url.username !== '' || url.password !== '') return 'must not hold credentials (use api_key)';
+  return url.search !== '' || url.hash !== '' ? 'must not have a query or a fragment' : undefined;
+}
+
+type RawOptions = NonNullable<ChannelEntry['options']>;
 
 function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): ChannelOptions {
   const raw = entry.options ?? {};
+  const headers = headersOf(raw, at, problems);
+  const parameters = new Map(Object.entries(raw.parameters ?? {}).map(([name, value]) => [name, JSON.stringify(value)]));
+  const dropParameters = raw.drop_parameters ?? [];
+  checkMembers(parameters, dropParameters, at, problems);
+  checkConnection(raw, at, problems);
+  return {
+    ...(raw.path === undefined ? {} : { path: raw.path }),
+    auth: raw.auth ?? AUTH[entry.type],
+    headers,
+    forwardHeaders: forwardedOf(raw, headers, at, problems),
+    parameters,
+    dropParameters,
+    ...(raw.proxy === undefined ? {} : { proxy: raw.proxy }),
+    ...(raw.ca === undefined ? {} : { ca: raw.ca }),
+    ...(raw.max_concurrency === undefined ? {} : { maxConcurrency: raw.max_concurrency }),
+    maxQueue: raw.max_queue ?? 100,
+    queueMs: raw.queue_ms ?? 10_000,
+    retries: raw.retries ?? 0,
+  };
+}
+
+function headersOf(raw: RawOptions, at: string, problems: ConfigProblem[]): ChannelOptions['headers'] {
   const headers = new Map<string, string | null>();
   for (const [name, value] of Object.entries(raw.headers ?? {})) {
     const key = name.toLowerCase();
@@ -116,44 +138,42 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
     if (headers.has(key)) problems.push({ path, message: 'is given twice' });
     headers.set(key, value);
   }
-  const parameters = new Map(Object.entries(raw.parameters ?? {}).map(([name, value]) => [name, JSON.stringify(value)]));
-  const dropped = raw.drop_parameters ?? [];
+  return headers;
+}
+
+function forwardedOf(
+  raw: RawOptions,
+  headers: ChannelOptions['headers'],
+  at: string,
+  problems: ConfigProblem[],
+): ReadonlySet<string> {
+  const path = `${at}.options.forward_headers`;
+  const names = (raw.forward_headers ?? []).map((name) => name.toLowerCase());
+  for (const name of names) {
+    if (PRIVATE_HEADERS.has(name)) problems.push({ path, message: `${name} is never forwarded` });
+    else if (headers.has(name)) problems.push({ path, message: `${name} is also in headers` });
+  }
+  return new Set(names);
+}
+
+function checkMembers(set: ReadonlyMap<string, string>, dropped: readonly string[], at: string, problems: ConfigProblem[]): void {
   for (const name of dropped) {
-    if (parameters.has(name)) problems.push({ path: `${at}.options.drop_parameters`, message: `${name} is also in parameters` });
+    if (set.has(name)) problems.push({ path: `${at}.options.drop_parameters`, message: `${name} is also in parameters` });
   }
   for (const name of ['model', 'stream', 'messages', 'input', 'contents']) {
-    if (parameters.has(name) || dropped.includes(name)) {
+    if (set.has(name) || dropped.includes(name))
       problems.push({ path: `${at}.options`, message: `the member ${name} belongs to the gateway` });
-    }
   }
-  const forwarded = (raw.forward_headers ?? []).map((name) => name.toLowerCase());
-  for (const name of forwarded) {
-    if (PRIVATE_HEADERS.has(name))
-      problems.push({ path: `${at}.options.forward_headers`, message: `${name} is never forwarded` });
-    else if (headers.has(name)) problems.push({ path: `${at}.options.forward_headers`, message: `${name} is also in headers` });
-  }
+}
+
+function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[]): void {
   for (const name of ['max_queue', 'queue_ms'] as const) {
     if (raw[name] !== undefined && raw.max_concurrency === undefined)
       problems.push({ path: `${at}.options.${name}`, message: 'has no meaning without max_concurrency' });
   }
-  if (raw.proxy !== undefined && !URL.canParse(raw.proxy)) {
+  if (raw.proxy !== undefined && !URL.canParse(raw.proxy))
     problems.push({ path: `${at}.options.proxy`, message: 'is not a URL' });
-  }
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
-  return {
-    ...(raw.path === undefined ? {} : { path: raw.path }),
-    auth: raw.auth ?? AUTH[entry.type],
-    headers,
-    forwardHeaders: new Set(forwarded),
-    parameters,
-    dropParameters: dropped,
-    ...(raw.proxy === undefined ? {} : { proxy: raw.proxy }),
-    ...(raw.ca === undefined ? {} : { ca: raw.ca }),
-    ...(raw.max_concurrency === undefined ? {} : { maxConcurrency: raw.max_concurrency }),
-    maxQueue: raw.max_queue ?? 100,
-    queueMs: raw.queue_ms ?? 10_000,
-    retries: raw.retries ?? 0,
-  };
 }
 
 /** What may stand in a header (RFC 9110); bytes above ASCII go out as Latin-1. */
@@ -169,7 +189,7 @@ function isPem(text: string): boolean {
   }
 }
 
-function codecOptions(raw: NonNullable<ChannelEntry['options']>): CodecOptions {
+function codecOptions(raw: RawOptions): CodecOptions {
   return {
     ...('legacy_output_cap' in raw && raw.legacy_output_cap ? { legacyOutputCap: true } : {}),
     ...('replay_reasoning_content' in raw && raw.replay_reasoning_content ? { replayReasoningContent: true } : {}),

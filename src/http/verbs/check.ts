@@ -8,7 +8,7 @@ import { IMAGE_UPSTREAMS } from '../../codecs/images/index.ts';
 import { PIECE_CLASSES, type Rates, type RateTable, type TierRates, TOKEN_CLASSES } from '../../store/prices.ts';
 import type { Channel, Config, Model } from '../config/config.ts';
 import { ConfigError, joinPath } from '../config/config-error.ts';
-import { nearest } from '../config/known-keys.ts';
+import { nearest } from '../config/meant-key.ts';
 import { routeOf } from '../videos/video-channel.ts';
 import { report, takes, type Verb, type VerbContext } from './verb.ts';
 

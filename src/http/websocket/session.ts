@@ -64,8 +64,9 @@ export class Session {
     ws.on('pong', () => {
       this.#missedPings = 0;
     });
+    // The limit that this connection was opened with, whatever a reload says since.
+    const { messageBytes } = gateway.config.current().websocket;
     ws.onTooLarge = () => {
-      const { messageBytes } = gateway.config.current().websocket;
       const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
       this.#outlet.say(errorText(error));
     };
@@ -73,7 +74,7 @@ export class Session {
     ws.on('close', (code) => this.#onClose(code));
   }
 
-  /** Once every `PING_INTERVAL_MS`: a dead peer is dropped, an idle one is let go. */
+  /** Once every ping interval: a dead peer is dropped, an idle one is let go. */
   beat(now: number): void {
     const { gateway, ws } = this.#options;
     if (this.#missedPings >= MISSED_PINGS) {

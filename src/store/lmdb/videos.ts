@@ -4,12 +4,14 @@ import { VIDEO_WORKER } from '../leases.ts';
 import type { Reservations } from '../reservations.ts';
 import {
   DUE_STATES,
+  type DueQuery,
   type NewVideo,
   type NotChanged,
   type NotCreated,
   type VideoChange,
   type Videos,
   type VideoTask,
+  type VideoTaskIn,
 } from '../videos.ts';
 import {
   ABANDONED,
@@ -17,6 +19,7 @@ import {
   canHold,
   checkNewVideo,
   checkResolvable,
+  type Circumstance,
   decide,
   dueAt,
   type Earlier,
@@ -66,16 +69,7 @@ export function createVideos(environment: Environment, reservations: Reservation
         const last = after === undefined ? undefined : owned(tables, after, owner);
         if (after !== undefined && last === undefined) return refused({ reason: 'unknown_cursor' } as const);
         const size = pageSize(limit);
-        const newest = (last?.number ?? Number.MAX_SAFE_INTEGER) - 1;
-        const { accountId, keyId } = owner;
-        const range = tables.videoOwners.getRange({
-          start: [accountId, keyId, newest],
-          end: [accountId, keyId, 0],
-          reverse: true,
-          limit: size + 1,
-        });
-        const found = [...range].map(({ value }) => tables.videos.get(value)).filter((task) => task !== undefined);
-        return done(pageOf(found, size));
+        return done(pageOf(newestOf(tables, owner, last?.number ?? Number.MAX_SAFE_INTEGER, size + 1), size));
       }),
 
     cancel: (id, owner, nowMs) =>
@@ -102,32 +96,16 @@ export function createVideos(environment: Environment, reservations: Reservation
         return task.ok ? change(work, task.value, verdict, { nowMs, leaseToken: 0, by: resolver(cause) }) : task;
       }),
 
-    due: (nowMs, limit, { states = DUE_STATES, inHand = [] } = {}) =>
-      environment.read((tables) => {
-        const without = new Set(inHand);
-        const entries = states.flatMap((state) => [
-          ...tables.videoDue.getKeys({ start: [state, 0, ''], end: [state, nowMs + 1, ''], limit: limit + without.size }),
-        ]);
-        const wanted = entries.filter(([, , id]) => !without.has(id)).sort(([, a], [, b]) => a - b);
-        return wanted
-          .slice(0, limit)
-          .map(([, , id]) => tables.videos.get(id))
-          .filter((task) => task !== undefined);
-      }),
+    due: (nowMs, limit, query = {}) => environment.read((tables) => due(tables, nowMs, limit, query)),
 
     loseAbandoned: (leaseToken, nowMs) =>
       environment.transact((work) => {
         if (!holdsLease(work.tables, VIDEO_WORKER, leaseToken)) return [];
-        const lost: VideoTask[] = [];
-        for (const [, , id] of [
-          ...work.tables.videoDue.getKeys({ start: ['submitting', 0, ''], end: ['submitting', UNDUE + 1, ''] }),
-        ]) {
-          const task = work.tables.videos.get(id);
-          if (task?.state !== 'submitting' || task.leaseToken === leaseToken) continue;
+        return submitting(work.tables).flatMap((task) => {
+          if (task.leaseToken === leaseToken) return [];
           const changed = change(work, task, { event: 'lose', why: ABANDONED }, { nowMs, leaseToken });
-          if (changed.ok) lost.push(changed.value);
-        }
-        return lost;
+          return changed.ok ? [changed.value] : [];
+        });
       }),
 
     inspect: (id) => environment.read((tables) => find(tables, id)),
@@ -139,6 +117,35 @@ export function createVideos(environment: Environment, reservations: Reservation
         return wanted.sort((a, b) => b.number - a.number).slice(0, query.limit ?? MAX_LIST);
       }),
   };
+}
+
+/** The newest tasks of an owner whose number is below `below`. */
+function newestOf(tables: Tables, { accountId, keyId }: Owner, below: number, limit: number): VideoTask[] {
+  const range = tables.videoOwners.getRange({
+    start: [accountId, keyId, below - 1],
+    end: [accountId, keyId, 0],
+    reverse: true,
+    limit,
+  });
+  return [...range].map(({ value }) => tables.videos.get(value)).filter((task) => task !== undefined);
+}
+
+function due(tables: Tables, nowMs: number, limit: number, { states = DUE_STATES, inHand = [] }: DueQuery): VideoTask[] {
+  const without = new Set(inHand);
+  const entries = states.flatMap((state) => [
+    ...tables.videoDue.getKeys({ start: [state, 0, ''], end: [state, nowMs + 1, ''], limit: limit + without.size }),
+  ]);
+  const wanted = entries.filter(([, , id]) => !without.has(id)).sort(([, a], [, b]) => a - b);
+  return wanted
+    .slice(0, limit)
+    .map(([, , id]) => tables.videos.get(id))
+    .filter((task) => task !== undefined);
+}
+
+/** Tasks in submission; read whole, since changing one moves it in the index. */
+function submitting(tables: Tables): VideoTaskIn<'submitting'>[] {
+  const keys = [...tables.videoDue.getKeys({ start: ['submitting', 0, ''], end: ['submitting', UNDUE + 1, ''] })];
+  return keys.map(([, , id]) => tables.videos.get(id)).filter((task) => task?.state === 'submitting');
 }
 
 function earlierOf(
@@ -179,12 +186,6 @@ function create(
   work.put(tables.idempotency, [accountId, keyId, idempotencyKey], { taskId: id, bodyHash });
   store(work, undefined, task);
   return done({ task, created: true });
-}
-
-interface Circumstance {
-  readonly nowMs: number;
-  readonly leaseToken: number;
-  readonly by?: { readonly by: string; readonly note?: string };
 }
 
 /** Every check is before the first write. */

@@ -21,6 +21,7 @@ import {
   canHold,
   checkNewVideo,
   checkResolvable,
+  type Circumstance,
   decide,
   dueAt,
   type Earlier,
@@ -214,12 +215,6 @@ async function create(
   await work.run(INSERT_VIDEO, [id, task.number, accountId, keyId, task.state, dueAt(task), taskText(task)]);
   await work.run(INSERT_IDEMPOTENCY, [accountId, keyId, idempotencyKey, id, bodyHash]);
   return done({ task, created: true });
-}
-
-interface Circumstance {
-  readonly nowMs: number;
-  readonly leaseToken: number;
-  readonly by?: { readonly by: string; readonly note?: string };
 }
 
 async function change(

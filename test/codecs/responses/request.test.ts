@@ -255,7 +255,7 @@ test('decodeRequest: refusals name the path', () => {
     [{ stream: 'yes' }, 'stream'],
     [{ reasoning: { effort: 3 } }, 'reasoning.effort'],
     [{ text: { format: { type: 'xml' } } }, 'text.format.type'],
-    [{ include: [1] }, 'include'],
+    [{ include: [1] }, 'include[0]'],
   ];
   for (const [body, param] of cases) assert.deepEqual(refused(body), ['invalid_request', param], JSON.stringify(body));
 });

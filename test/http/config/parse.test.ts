@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { isObject, type JsonValue } from '../../../src/codecs/canonical/json.ts';
 import { CA } from '../../support/certificates.ts';
 import type { Config } from '../../../src/http/config/config.ts';
 import { ConfigError } from '../../../src/http/config/config-error.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
+import { CHANNEL_SCHEMAS } from '../../../src/http/config/channel-schema.ts';
 import { CONFIG_SCHEMA } from '../../../src/http/config/schema.ts';
 import { testRates } from '../../support/test-gateway.ts';
 
@@ -66,6 +68,36 @@ test('comments, secrets, defaults and overrides', () => {
   assert.equal(config.commitAfterMs, 10_000);
   assert.equal(config.models.get('m')?.facts.thinking, 'budget');
   assert.ok(Object.isFrozen(config));
+});
+
+test('the defaults that the schema states are those of a file that says nothing', () => {
+  const stated = (schema: JsonValue | undefined): JsonValue | undefined => {
+    if (!isObject(schema)) return undefined;
+    if (schema['default'] !== undefined) return schema['default'];
+    const members = Object.entries(isObject(schema['properties']) ? schema['properties'] : {})
+      .map(([key, member]) => [key, stated(member)] as const)
+      .filter(([, value]) => value !== undefined);
+    return members.length === 0 ? undefined : Object.fromEntries(members);
+  };
+  const written: JsonValue = JSON.parse(JSON.stringify(CONFIG_SCHEMA));
+  const said = stated(written);
+  const endpoint = 'http://collector';
+  assert.ok(isObject(said) && isObject(said['tracing']));
+  const spoken = { ...said, tracing: { ...said['tracing'], endpoint } };
+  assert.deepEqual(parse(JSON.stringify(spoken)), parse(JSON.stringify({ tracing: { endpoint } })));
+  for (const schema of Object.values(CHANNEL_SCHEMAS)) {
+    const said = stated(JSON.parse(JSON.stringify(schema)));
+    assert.ok(isObject(said) && isObject(said['options']));
+    const { max_queue: _queue, queue_ms: _wait, ...options } = said['options'];
+    const built = (changes: object) => {
+      const [only] = parse(JSON.stringify(file({ type: schema.properties.type.const, ...changes }))).channels;
+      return { ...only, fingerprint: '' };
+    };
+    assert.deepEqual(built({ ...said, options }), built({}));
+    // These two stand only beside a limit.
+    const limited = { ...options, max_concurrency: 1 };
+    assert.deepEqual(built({ ...said, options: { ...said['options'], ...limited } }), built({ options: limited }));
+  }
 });
 
 test('the base URL: the version is put between where there is none', () => {

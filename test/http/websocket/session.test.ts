@@ -105,6 +105,22 @@ test('W1: who may not come in is told before the upgrade, over plain HTTP; no mo
     );
 });
 
+test('the size of a message: a reload counts for the connections that are opened after it', async () => {
+  await using gateway = await testGateway(configOf({ limits: { json_bytes: 65_536 } }));
+  const before = await connect(gateway);
+  gateway.configure(configOf({ limits: { json_bytes: 1_024 } }));
+  const after = await connect(gateway);
+  for (const [client, limit] of [
+    [before, 65_536],
+    [after, 1_024],
+  ] as const) {
+    client.send(' '.repeat(limit + 1));
+    const told = await client.next();
+    assert.match(JSON.stringify(told), new RegExp(`at most ${limit} bytes`));
+    assert.equal((await client.closed).code, 1009);
+  }
+});
+
 test('every alias opens, other paths and other protocols do not', async () => {
   await using gateway = await testGateway(configOf());
   for (const prefix of ['/v1', '', '/api/v1', '/api']) {

@@ -1,0 +1,73 @@
+/** A configuration against its schema, every problem in words of the file: the path of the key, and what must stand there. */
+import type { TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { isObject } from '../../codecs/canonical/json.ts';
+import { CHANNEL_SCHEMAS } from './channel-schema.ts';
+import { type ConfigProblem, partsOf, pathOfPointer } from './config-error.ts';
+import { meantKey } from './meant-key.ts';
+import { CONFIG_SCHEMA, type ConfigFile } from './schema.ts';
+
+interface Checked {
+  readonly schema: unknown;
+  Check(value: unknown): boolean;
+  Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
+}
+const ROOT = checkedBy(CONFIG_SCHEMA);
+const CHANNELS = new Map(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, checkedBy(schema)]));
+
+function checkedBy(schema: TSchema): Checked {
+  const compiled = Compile(schema);
+  return { schema, Check: (value) => compiled.Check(value), Errors: (value) => compiled.Errors(value) };
+}
+
+/**
+ * True when the value has the shape of the schema; otherwise the problems are appended. Channels are checked one by one against the
+ * schema of their own type, so that a problem names the key and not eight alternatives.
+ */
+export function hasShape(value: unknown, problems: ConfigProblem[]): value is ConfigFile {
+  const before = problems.length;
+  const channels = isObject(value) ? value['channels'] : undefined;
+  collect(ROOT, isObject(value) && Array.isArray(channels) ? { ...value, channels: [] } : value, '', problems);
+  for (const [index, channel] of Array.isArray(channels) ? channels.entries() : []) {
+    const type = isObject(channel) ? channel['type'] : undefined;
+    const schema = typeof type === 'string' ? CHANNELS.get(type) : undefined;
+    if (schema !== undefined) collect(schema, channel, `/channels/${index}`, problems);
+    else problems.push({ path: `channels[${index}].type`, message: `must be one of ${[...CHANNELS.keys()].join(', ')}` });
+  }
+  return problems.length === before;
+}
+
+/** What only repeats another problem of the same place. */
+const ECHOES = new Set(['boolean', 'anyOf', 'const']);
+
+function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
+  if (schema.Check(value)) return;
+  const all = schema.Errors(value);
+  // Where one of some words must stand, what is no text at all is told the words, too.
+  const worded = new Set(all.filter(({ keyword }) => keyword === 'const').map(({ instancePath }) => instancePath));
+  const errors = all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath));
+  const known = new Set(errors.filter(({ keyword }) => !ECHOES.has(keyword)).map(({ instancePath }) => instancePath));
+  const words = new Map<string, string[]>();
+  const before = problems.length;
+  for (const { keyword, instancePath, message, params } of errors) {
+    if (keyword === 'additionalProperties' && 'additionalProperties' in params && Array.isArray(params.additionalProperties)) {
+      for (const key of params.additionalProperties) {
+        const meant = meantKey(schema.schema, partsOf(instancePath), String(key));
+        const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
+        const hint = where === undefined ? '' : `; did you mean ${where}?`;
+        problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: `is not a known key${hint}` });
+      }
+    } else if (keyword === 'const' && 'allowedValue' in params && !known.has(instancePath)) {
+      words.set(instancePath, [...(words.get(instancePath) ?? []), JSON.stringify(params.allowedValue)]);
+    } else if (!ECHOES.has(keyword)) {
+      problems.push({ path: pathOfPointer(at + instancePath), message });
+    }
+  }
+  for (const [place, allowed] of words) {
+    problems.push({
+      path: pathOfPointer(at + place),
+      message: `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`,
+    });
+  }
+  if (problems.length === before) problems.push({ path: pathOfPointer(at), message: 'does not fit the schema' });
+}
