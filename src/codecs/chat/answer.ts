@@ -141,7 +141,10 @@ export class Answer {
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
-    if (speaks) this.#texts.pause(out);
+    if (speaks) {
+      this.#calls?.settle(false, out);
+      this.#texts.pause(out);
+    }
     if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
@@ -174,6 +177,7 @@ export class Answer {
         const thought = thoughtOf(block);
         const summary = summaryOf(block);
         if (thought === '' && summary === '') return;
+        this.#calls?.settle(false, out);
         this.#texts.pause(out);
         if (thought !== '') this.#reasoning.pushRaw(thought, out);
         if (summary !== '') this.#reasoning.pushDetails([{ type: 'reasoning.summary', summary }], out);
@@ -213,6 +217,7 @@ export class Answer {
     this.#images ??= new Set();
     if (this.#images.has(key)) return;
     this.#images.add(key);
+    this.#calls?.settle(false, out);
     this.#giveWay(out);
     const index = this.#nextItem();
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
