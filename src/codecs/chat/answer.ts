@@ -16,6 +16,7 @@ import { finishReason } from './outcome.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { Texts } from './texts.ts';
 import { ToolCalls } from './tool-calls.ts';
+import { callEntries } from './tool-pieces.ts';
 import { list, object, text, word } from './wire.ts';
 
 interface Audio {
@@ -68,7 +69,7 @@ export class Answer {
     if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
     this.#pushAudio(delta['audio']);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
-    const calls = list(delta['tool_calls'], 'tool_calls');
+    const calls = callEntries(delta['tool_calls']);
     if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
     const legacy = delta['function_call'];
     if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
@@ -96,7 +97,7 @@ export class Answer {
       rest['content'] = this.#texts.unsaid('text', joinText(content));
     if (typeof message['refusal'] === 'string') rest['refusal'] = this.#texts.unsaid('refusal', message['refusal']);
     this.#reasoning.beginSnapshot();
-    const calls = list(message['tool_calls'], 'tool_calls');
+    const calls = callEntries(message['tool_calls']);
     delete rest['tool_calls'];
     if (this.hasToolCalls) delete rest['function_call'];
     this.push(rest, { ...choice, logprobs: null }, false, out);

@@ -44,7 +44,7 @@ export class NativeStream {
     this.#own(edits, Array.isArray(choices) ? undefined : chunk);
     const choice = firstChoice(chunk);
     if (choice === undefined && isObject(chunk['usage'])) {
-      this.#usage = native.text;
+      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
       return;
     }
     // Candidates beside the first are never part of the answer.

@@ -244,6 +244,18 @@ describe('chat streams of a chat upstream', () => {
     }
   });
 
+  it('never take zeros for the usage that was said before them', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 };
+    const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const { steps } = decode([
+      chunk({ content: 'a' }, 'stop'),
+      ...[usage, zeros, {}].map((said) => frame({ created: 1, choices: [], usage: said })),
+    ]);
+    const counted = encode(steps, responseContext({ request: asking })).at(-2) ?? '';
+    assert.deepEqual(JSON.parse(counted).usage, usage);
+    assert.equal(encode(steps).length, 2);
+  });
+
   it('show the logical model, and never the upstream’s id, on events without choices', () => {
     const note = '{"id":"u","object":"status","model":"up","x":1.0}';
     const { steps } = decode([frame(note), chunk({ content: 'a' }), frame('{"x":1}'), chunk({}, 'stop')]);
