@@ -16,6 +16,7 @@ import { finishReason } from './outcome.ts';
 import { ReasoningItems } from './reasoning.ts';
 import { Texts } from './texts.ts';
 import { ToolCalls } from './tool-calls.ts';
+import { callEntries } from './tool-pieces.ts';
 import { list, object, text, word } from './wire.ts';
 
 interface Audio {
@@ -68,7 +69,7 @@ export class Answer {
     if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
     this.#pushAudio(delta['audio']);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
-    const calls = list(delta['tool_calls'], 'tool_calls');
+    const calls = callEntries(delta['tool_calls']);
     if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
     const legacy = delta['function_call'];
     if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
@@ -96,7 +97,7 @@ export class Answer {
       rest['content'] = this.#texts.unsaid('text', joinText(content));
     if (typeof message['refusal'] === 'string') rest['refusal'] = this.#texts.unsaid('refusal', message['refusal']);
     this.#reasoning.beginSnapshot();
-    const calls = list(message['tool_calls'], 'tool_calls');
+    const calls = callEntries(message['tool_calls']);
     delete rest['tool_calls'];
     if (this.hasToolCalls) delete rest['function_call'];
     this.push(rest, { ...choice, logprobs: null }, false, out);
@@ -141,7 +142,10 @@ export class Answer {
     const opaque = text(delta['reasoning_opaque'], 'reasoning_opaque');
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
-    if (speaks) this.#texts.pause(out);
+    if (speaks) {
+      this.#calls?.settle(false, out);
+      this.#texts.pause(out);
+    }
     if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
     if (details.length > 0) this.#reasoning.pushDetails(details, out);
     if (opaque !== '') this.#reasoning.pushScalarOpaque(opaque, out);
@@ -174,6 +178,7 @@ export class Answer {
         const thought = thoughtOf(block);
         const summary = summaryOf(block);
         if (thought === '' && summary === '') return;
+        this.#calls?.settle(false, out);
         this.#texts.pause(out);
         if (thought !== '') this.#reasoning.pushRaw(thought, out);
         if (summary !== '') this.#reasoning.pushDetails([{ type: 'reasoning.summary', summary }], out);
@@ -213,6 +218,7 @@ export class Answer {
     this.#images ??= new Set();
     if (this.#images.has(key)) return;
     this.#images.add(key);
+    this.#calls?.settle(false, out);
     this.#giveWay(out);
     const index = this.#nextItem();
     out.push({ type: 'item.start', index, head: { kind: 'media' } });

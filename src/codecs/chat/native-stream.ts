@@ -41,10 +41,10 @@ export class NativeStream {
     if (!isObject(chunk) || chunk['type'] === 'ping' || native.name === 'ping') return;
     const edits: JsonEdit[] = [];
     const choices = chunk['choices'];
-    if (Array.isArray(choices)) this.#own(edits);
+    this.#own(edits, Array.isArray(choices) ? undefined : chunk);
     const choice = firstChoice(chunk);
-    if (Array.isArray(choices) && choice === undefined && isObject(chunk['usage'])) {
-      this.#usage = native.text;
+    if (choice === undefined && isObject(chunk['usage'])) {
+      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
       return;
     }
     // Candidates beside the first are never part of the answer.
@@ -102,9 +102,11 @@ export class NativeStream {
     this.#reason = reason;
   }
 
-  #own(edits: JsonEdit[]): void {
-    edits.push({ path: ['id'], value: JSON.stringify(this.#context.responseId) });
-    edits.push({ path: ['model'], value: JSON.stringify(this.#context.model) });
+  /** `other`: an event without choices is no chunk, and gets no id and no model that it did not have. */
+  #own(edits: JsonEdit[], other?: JsonObject): void {
+    const { responseId, model } = this.#context;
+    if (other === undefined || other['id'] !== undefined) edits.push({ path: ['id'], value: JSON.stringify(responseId) });
+    if (other === undefined || other['model'] !== undefined) edits.push({ path: ['model'], value: JSON.stringify(model) });
   }
 
   #usageChunk(text: string): string {

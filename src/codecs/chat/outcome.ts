@@ -3,11 +3,12 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../canonical/outcome.ts';
 import { malformed } from './wire.ts';
 
-/** Words of a good end; the later ones are those of Together, of TGI, and of gateways that pass the words of messages on. */
+/** Words of a good end; the later ones are those of mlx-lm, of Together, of TGI, and of gateways that pass the words of messages on. */
 const ENDS: ReadonlySet<string> = new Set([
   'stop',
   'tool_calls',
   'function_call',
+  'tool_call',
   'eos',
   'eos_token',
   'stop_sequence',

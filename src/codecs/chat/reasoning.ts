@@ -170,17 +170,17 @@ export class ReasoningItems {
   /** Within a snapshot only the suffix that was not said; otherwise the whole fragment. */
   #unsaid(detail: Detail, open: Open | undefined): string {
     if (!this.#snapshot || detail.text === '') return detail.text;
-    const known = open === undefined ? this.#saidOf(detail)?.text : detail.kind === 'text' ? open.raw : open.summary;
-    if (known === undefined) return detail.text;
-    return detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
+    const ended = this.#said.filter((said) => belongs(said.identity, detail)).map(({ text }) => text);
+    const going = open === undefined ? undefined : detail.kind === 'text' ? open.raw : open.summary;
+    // One entry may say what was parted by something else (MiniMax).
+    const all = ended.join('') + (going ?? '');
+    if (detail.text.startsWith(all)) return detail.text.slice(all.length);
+    const known = going ?? ended[0];
+    return known !== undefined && detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
   }
 
   #knows(detail: Detail): boolean {
     return this.#said.some((said) => said.identity.payload !== undefined && said.identity.payload === detail.payload);
-  }
-
-  #saidOf(detail: Detail): Said | undefined {
-    return this.#said.find((said) => belongs(said.identity, detail));
   }
 
   /** Ends what is signed, and scalar text: a payload of its own follows only fragments with an identity. */

@@ -131,8 +131,8 @@ export class ToolCalls {
       if (call.freeform !== undefined) pushInput(call.index, call.freeform.end(), out);
       const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
       const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
-      if (call.input === '' && call.flavour === 'function' && status === 'completed') {
-        call.input = '{}';
+      if (call.input.trim() === '' && call.flavour === 'function' && status === 'completed') {
+        call.input += '{}';
         out.push({ type: 'item.delta', index: call.index, delta: { kind: 'input', text: '{}' } });
       }
       const item: ToolCallItem = {
@@ -254,11 +254,12 @@ function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
   if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
 }
 
-/** A known id with another name, or with an index and a name of its own, is not the call that it names. */
+/** A known id with another name, or with a name and an index or whole arguments of its own, is not the call that it names. */
 function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
-  return piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex;
+  if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
+  return piece.input !== known.input && beginsAnew(known, piece);
 }
 
 /** `null` where an object begins is how some models call without arguments (Groq). */

@@ -1,7 +1,7 @@
 /** One entry of `tool_calls`, read: what a delta or a message says of a call. Does not know which call that is. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { signatureOf } from './call-signatures.ts';
-import { malformed, object, word } from './wire.ts';
+import { list, malformed, object, word } from './wire.ts';
 
 export interface Piece {
   readonly index: number | undefined;
@@ -10,6 +10,11 @@ export interface Piece {
   readonly input: string;
   readonly custom: boolean;
   readonly signature: string | undefined;
+}
+
+/** The entries of `tool_calls`; TGI streams the one call without its list. */
+export function callEntries(value: JsonValue | undefined): readonly JsonValue[] {
+  return isObject(value) ? [value] : list(value, 'tool_calls');
 }
 
 export function readPiece(entry: JsonObject): Piece {

@@ -226,6 +226,45 @@ describe('chat streams of a chat upstream', () => {
     }
   });
 
+  it('give usage that came without choices a chunk of its own, too (Cloudflare; servers in Go say null)', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 };
+    for (const none of [{}, { choices: null }]) {
+      const counted = { id: 'u', created: 1, model: 'up', ...none, usage };
+      const { steps } = decode([chunk({ content: 'a' }), frame(counted), chunk({}, 'stop')]);
+      const said = encode(steps, responseContext({ request: asking }));
+      assert.deepEqual(deltas(said), [{ content: 'a' }, { finish_reason: 'stop' }]);
+      assert.deepEqual(JSON.parse(said.at(-2) ?? ''), {
+        id: 'chatcmpl-gateway',
+        created: 1,
+        model: 'm',
+        choices: [],
+        usage,
+      });
+      assert.equal(encode(steps).length, 3);
+    }
+  });
+
+  it('never take zeros for the usage that was said before them', () => {
+    const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3 };
+    const zeros = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
+    const { steps } = decode([
+      chunk({ content: 'a' }, 'stop'),
+      ...[usage, zeros, {}].map((said) => frame({ created: 1, choices: [], usage: said })),
+    ]);
+    const counted = encode(steps, responseContext({ request: asking })).at(-2) ?? '';
+    assert.deepEqual(JSON.parse(counted).usage, usage);
+    assert.equal(encode(steps).length, 2);
+  });
+
+  it('show the logical model, and never the upstream’s id, on events without choices', () => {
+    const note = '{"id":"u","object":"status","model":"up","x":1.0}';
+    const { steps } = decode([frame(note), chunk({ content: 'a' }), frame('{"x":1}'), chunk({}, 'stop')]);
+    assert.deepEqual(
+      encode(steps).filter((data) => data.includes('"x"')),
+      ['{"id":"chatcmpl-gateway","object":"status","model":"m","x":1.0}', '{"x":1}'],
+    );
+  });
+
   it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
     const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
     const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
