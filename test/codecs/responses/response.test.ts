@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
+import { isObject } from '../../../src/codecs/canonical/json.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
 import { decodeContext, encodeAll, objectFrom, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
 
@@ -75,6 +76,37 @@ test('encodeResponse: the same dialect is spliced, a missing status is completed
   assert.equal(
     body,
     `{"id":"${id}", "model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0},"status":"completed"}`,
+  );
+});
+
+test('decodeResponse: an answer without a status that says why it is incomplete is no complete one', () => {
+  const outcomeOf = (more: string) => fold(decodeBody(`{"output":${OUTPUT}${more}}`).events).outcome;
+  assert.deepEqual(outcomeOf(',"incomplete_details":{"reason":"content_filter"}'), {
+    status: 'incomplete',
+    reason: 'content_filter',
+    native: 'content_filter',
+    details: { reason: 'content_filter' },
+  });
+  for (const details of ['null', '{}', '{"reason":null}'])
+    assert.equal(outcomeOf(`,"status":null,"incomplete_details":${details}`).status, 'completed', details);
+  assert.equal(outcomeOf(',"status":"completed","incomplete_details":{"reason":"max_output_tokens"}').status, 'completed');
+});
+
+test('a whole answer that is said as a stream keeps its messages apart', () => {
+  const message = (id: string, text: string) =>
+    `{"type":"message","id":"${id}","role":"assistant","content":[{"type":"refusal","refusal":"No"},{"type":"output_text","text":"${text}"}]}`;
+  const { events } = decodeBody(
+    `{"id":"r","status":"completed","output":[${message('msg_1', 'one')},${message('msg_2', 'two')}]}`,
+  );
+  const output = terminalOf(encodeAll([{ events }]))['output'];
+  assert.deepEqual(
+    (Array.isArray(output) ? output : [])
+      .filter(isObject)
+      .map(({ id, content }) => [id, Array.isArray(content) && content.length]),
+    [
+      ['msg_1', 2],
+      ['msg_2', 2],
+    ],
   );
 });
 
