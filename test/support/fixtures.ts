@@ -153,3 +153,14 @@ function readIndex(text: string): ReadonlyMap<string, number> {
   }
   return found;
 }
+
+/** Recorded responses streams that leave out or contradict what clients go by: what a client of the same dialect reads is mended. */
+export const MENDED: ReadonlySet<string> = new Set([
+  // Begins in the middle.
+  'openai-responses/pydantic-ai__test_background_mode_streaming_starting_after_vcr.2.response.sse',
+  // Another id with every event (known failure R19).
+  'openai-responses/vercel-ai__github-copilot-id-rotation.1.chunks.txt',
+  // Shortened by its source: no end of the input; holes.
+  'openai-responses/vercel-ai__openai-custom-tool.1.chunks.txt',
+  'openai-responses/vercel-ai__openai-phase.1.chunks.txt',
+]);

@@ -17,11 +17,11 @@ import { checkRepresentable } from './images.ts';
 import { owesItems, settleItems } from './native-ending.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { eventEdits, responseEdits } from './splice.ts';
-import { announceItem, sayContent } from './say-item.ts';
+import { announceItem, sayContent, sayUnsaid } from './say-item.ts';
 import {
   beginUnbegun,
   closeItem,
-  closeOurs,
+  closeParts,
   type Emit,
   finishedItems,
   noteNative,
@@ -53,7 +53,6 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #emit: Emit;
   #isNative: boolean | undefined;
   #sequence = 0;
-  #isRenumbered = false;
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
@@ -153,9 +152,12 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       return;
     }
     const edits = eventEdits(name, json, this.#context);
+    edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
       edits.push(...responseEdits(['response'], response, this.#context, undefined));
-      this.#response = this.#shown(response);
+      const shown = this.#shown(response);
+      if (this.#response === undefined && name !== 'response.created') this.#emit('response.created', { response: shown });
+      this.#response = shown;
     }
     this.#announce(name, json, events);
     edits.push(...this.#number(json));
@@ -168,10 +170,11 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** True for a delta like the one before, which is said and noted. */
   #continues(native: Native): boolean {
     const running = this.#running;
-    const frame = running === undefined || this.#isRenumbered ? undefined : this.#repeated.apply(native, native.name);
-    if (running === undefined || frame === undefined || native.repeat === undefined) return false;
+    if (running === undefined || native.repeat === undefined) return false;
+    const frame = this.#repeated.apply(native, native.name);
+    if (frame === undefined || holeValue(native.repeat, running.number) !== this.#sequence) return false;
     running.part.text = grown(running.part.text, String(holeValue(native.repeat, running.piece)));
-    if (running.number !== -1) this.#sequence = Math.max(this.#sequence, Number(holeValue(native.repeat, running.number)) + 1);
+    this.#sequence += 1;
     this.#out.push(frame);
     return true;
   }
@@ -181,31 +184,32 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#repeated.forget();
     const { repeat } = native;
     const part = repeat === undefined || edits.length > 0 ? undefined : toldText(this.#native, native.name, json);
-    const piece = repeat === undefined ? -1 : holeAt(repeat.shape, DELTA);
-    if (repeat === undefined || part === undefined || piece === -1) return;
+    if (repeat === undefined || part === undefined) return;
+    const piece = holeAt(repeat.shape, DELTA);
+    const number = holeAt(repeat.shape, SEQUENCE_NUMBER);
+    if (piece === -1 || number === -1) return;
     this.#repeated.note(native, edits);
-    this.#running = { part, piece, number: holeAt(repeat.shape, SEQUENCE_NUMBER) };
+    this.#running = { part, piece, number };
   }
 
   /** What an upstream leaves out of an item is said first: clients place what follows by the items and parts they know. */
   #announce(name: string, json: JsonObject, events: readonly CanonicalEvent[]): void {
     const { item, output_index: index } = json;
     if (typeof index !== 'number') return;
-    const before = this.#sequence;
     const known = this.#native.get(index);
     if (name === 'response.output_item.added') {
       // A message that ends with the beginning of another item has no end of its own (`places.ts`).
       if (events.some((event) => event.type === 'item.end')) this.#closeMessages();
     } else if (name !== 'response.output_item.done') {
-      if (known !== undefined) beginUnbegun(known, name, json, this.#emit);
-    } else if (known !== undefined) {
-      closeOurs(known, this.#emit);
+      if (known === undefined) return;
+      beginUnbegun(known, name, json, this.#emit);
+      sayUnsaid(known, name, json, this.#emit);
     } else if (isObject(item)) {
-      const told = announceItem(index, item, this.#emit);
+      const told = known ?? announceItem(index, item, this.#emit);
       this.#native.set(index, told);
-      sayContent(told, item, this.#emit);
+      if (known?.final === undefined) sayContent(told, item, this.#emit);
+      closeParts(told, this.#emit);
     }
-    this.#isRenumbered ||= this.#sequence !== before;
   }
 
   #closeMessages(): void {
@@ -214,18 +218,16 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
 
   /** The upstream's own terminal, behind the events that it owes. */
   #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
-    const before = this.#sequence;
     this.#begin();
     const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
     let edits = responseEdits(['response'], response, this.#context, outcome);
     if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });
     let said = text;
-    if (owesItems(this.#native, response)) {
+    if (owesItems(this.#native, response, outcome)) {
       said = editJson(text, edits);
       const output = settleItems(this.#native, said, outcome, this.#emit);
       edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
     }
-    this.#isRenumbered ||= this.#sequence !== before;
     edits.push(...this.#number(json));
     this.#out.push({ event: shown, data: editJson(said, edits) });
     this.ended = true;
@@ -234,16 +236,30 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   #shown(response: JsonObject): JsonObject {
     const { responseId, model, request } = this.#context;
     const previous = request.previousResponseId;
-    return { ...response, id: responseId, model, ...(previous === undefined ? {} : { previous_response_id: previous }) };
+    return {
+      ...response,
+      id: responseId,
+      model,
+      output: response['output'] ?? [],
+      ...(previous === undefined ? {} : { previous_response_id: previous }),
+    };
   }
 
-  /** Given numbers stay; an upstream without them gets them, and so does an event that comes after one of the gateway's own. */
+  /** Numbers count on from 0, whatever the upstream counts: it may leave them out, or other events came between. */
   #number(json: JsonObject): JsonEdit[] {
-    const given = json['sequence_number'];
-    if (!this.#isRenumbered && typeof given === 'number' && Number.isInteger(given)) {
-      this.#sequence = Math.max(this.#sequence, given + 1);
-      return [];
-    }
-    return [{ path: ['sequence_number'], value: String(this.#sequence++) }];
+    const number = this.#sequence++;
+    return json['sequence_number'] === number ? [] : [{ path: ['sequence_number'], value: String(number) }];
   }
+}
+
+/** Clients know an item by the id that it was announced with: what is said of it under another (known failure R19) or none says that one. */
+function identityEdits(item: ToldItem | undefined, name: string, json: JsonObject): JsonEdit[] {
+  if (item === undefined || item.id === '') return [];
+  if (name === 'response.output_item.done') {
+    const isSame = !isObject(json['item']) || json['item']['id'] === item.id;
+    return isSame ? [] : [{ path: ['item', 'id'], value: JSON.stringify(item.id) }];
+  }
+  // Commands of a shell name their item by its index alone.
+  const isSame = json['item_id'] === item.id || name.startsWith('response.shell_call_command.');
+  return isSame ? [] : [{ path: ['item_id'], value: JSON.stringify(item.id) }];
 }

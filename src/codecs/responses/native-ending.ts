@@ -20,21 +20,32 @@ interface Streamed {
 }
 
 /** True when the terminal's `response` says more of its items than was streamed, or less. */
-export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObject): boolean {
+export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObject, outcome: Outcome): boolean {
   const output = Array.isArray(response['output']) ? response['output'] : [];
   const isSame = (item: JsonValue, index: number) => {
     const known = told.get(index);
     if (known === undefined || !isObject(item)) return false;
-    return known.type === item['type'] && !isRenamed(item, known);
+    return known.type === item['type'] && !isRenamed(item, known, outcome.status !== 'completed');
   };
   if (output.length !== told.size || !output.every(isSame)) return true;
   return [...told.values()].some((item) => item.final === undefined && isKnownItem(item.type));
 }
 
-/** The terminal knows the item by another call id than the client does, or by none. */
-function isRenamed(item: JsonObject, told: ToldItem): boolean {
+/**
+ * The terminal knows the item by other ids than the client does, or by none. Of a finished item that is no call SDKs take another
+ * id where all is complete (routers give new ones); `isStrict` where they do not.
+ */
+function isRenamed(item: JsonObject, told: ToldItem, isStrict: boolean): boolean {
   const callId = told.announced['call_id'];
-  return (callId !== undefined && callId !== item['call_id']) || (item['id'] === undefined && told.id !== '');
+  if (callId !== undefined && callId !== item['call_id']) return true;
+  const isOther = isStrict || callId !== undefined ? item['id'] !== told.id : item['id'] === undefined;
+  return told.id !== '' && isOther;
+}
+
+/** The item as the terminal has it, by the ids that the client knows. */
+function asTold(item: JsonObject, { id, announced }: ToldItem): JsonObject {
+  const callId = announced['call_id'];
+  return { ...item, id, ...(callId === undefined ? {} : { call_id: callId }) };
 }
 
 /**
@@ -54,15 +65,24 @@ export function settleItems(told: Map<number, ToldItem>, text: string, outcome: 
   const finals = new Map<number, string | undefined>();
   /** The terminal leaves a message out, or names an item otherwise than the client knows it. */
   let isAmended = false;
+  let latest = -1;
   for (const item of [...told.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
     const entry = matched.get(item);
-    const isOurs = entry === undefined || isRenamed(entry.item, item);
+    const isSaid = item.final !== undefined;
+    const isOurs = entry === undefined || ((isSaid || isKnownItem(item.type)) && isRenamed(entry.item, item, isCut || !isSaid));
     isAmended ||= isOurs && (entry !== undefined || item.type === 'message');
-    if (item.final === undefined) {
+    if (!isSaid) {
       if (entry === undefined) closeItem(item, isCut ? 'incomplete' : 'completed', emit);
-      else if (isKnownItem(item.type)) sayItem(item, entry.item, listed[entry.position] ?? 'null', emit);
+      else if (isKnownItem(item.type)) {
+        const final = isOurs ? asTold(entry.item, item) : entry.item;
+        sayItem(item, final, isOurs ? JSON.stringify(final) : (listed[entry.position] ?? 'null'), emit);
+      }
     }
     finals.set(item.outputIndex, isOurs ? item.final : listed[entry.position]);
+    if (entry === undefined) continue;
+    // The list has the order in which the client met its items.
+    isAmended ||= entry.position < latest;
+    latest = entry.position;
   }
   for (const entry of found) {
     if (entry.slot !== undefined) continue;

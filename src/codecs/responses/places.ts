@@ -3,6 +3,7 @@
  * before anything reads it, so that everything behind knows one way of counting, and so does a client of the same dialect:
  *
  * - no index at all (llama.cpp): items count in the order in which they are announced and are found again by id or call id;
+ * - indices with holes, or in another order than items are announced in: SDKs put items where the list ends and look for them there;
  * - content parts that go on counting from one item to the next (vLLM): each item counts its own from 0;
  * - a call that takes the index of an item before it (Ollama): it gets one of its own, and a message that it pushes aside is over;
  * - a summary without the index of its part (older Ollama, Copilot through a proxy): it is the latest part's.
@@ -37,19 +38,20 @@ interface Entry {
 export class Places {
   /** Whether item events say their index: the first one decides. */
   #areSaid: boolean | undefined;
+  /** By the index that their upstream gave them. */
   readonly #byIndex = new Map<number, Entry>();
   /** By id and by call id, of the items whose events do not lead to them by index. */
   readonly #unsaid = new Map<string, Entry>();
   /** Content parts that were announced in all items. */
   #parts = 0;
-  /** Above every index that is taken. */
+  /** Items that were announced. */
   #next = 0;
 
   /** Undefined for an event that says its place as the protocol does. */
   place(name: string, json: JsonObject): Placed | undefined {
     const { item: verb, part, isSummary } = meaningOf(name);
-    if (verb === undefined) return undefined;
     const given = json['output_index'];
+    if (verb === undefined) return this.#progress(json, given);
     const isSaid = given !== undefined && given !== null;
     if (isSaid && typeof given !== 'number') return undefined;
     this.#areSaid ??= isSaid;
@@ -57,7 +59,7 @@ export class Places {
     if (this.#areSaid !== isSaid) return undefined;
     const edits: JsonEdit[] = [];
     const known = verb === 'added' ? undefined : this.#entryOf(verb, json);
-    const isNew = verb === 'added' || (verb === 'done' && known === undefined && !isSaid);
+    const isNew = verb === 'added' || (verb === 'done' && known === undefined);
     const displaced = isNew ? this.#announce(json) : undefined;
     const entry = known ?? this.#entryOf(verb, json);
     if (entry === undefined) return undefined;
@@ -70,6 +72,14 @@ export class Places {
     return displaced === undefined ? { edits } : { edits, displaced: displaced.index };
   }
 
+  /** What is said of the progress of an item that counts otherwise than its upstream counts it. */
+  #progress(json: JsonObject, given: JsonValue | undefined): Placed | undefined {
+    if (this.#unsaid.size === 0 || typeof given !== 'number') return undefined;
+    const entry = this.#entryOf('child', json);
+    if (entry === undefined || entry.index === given) return undefined;
+    return { edits: [{ path: ['output_index'], value: String(entry.index) }] };
+  }
+
   /** Notes a new item; returns the open message whose index it takes. */
   #announce(json: JsonObject): Entry | undefined {
     const { item, output_index: given } = json;
@@ -78,10 +88,9 @@ export class Places {
     const before = typeof given === 'number' ? this.#byIndex.get(given) : undefined;
     const isFree = before === undefined;
     if (!isFree && !takesItsPlace(item, callId, before)) return undefined;
-    const index = typeof given === 'number' && isFree ? given : this.#next;
+    const index = this.#next++;
     const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0, summaries: 0 };
-    this.#byIndex.set(index, entry);
-    this.#next = Math.max(this.#next, index + 1);
+    if (typeof given === 'number' && isFree) this.#byIndex.set(given, entry);
     if (index !== given) for (const key of [wordOf(item, 'id'), callId]) if (key !== undefined) this.#unsaid.set(key, entry);
     if (isFree || !before.isOpen) return undefined;
     before.isOpen = false;

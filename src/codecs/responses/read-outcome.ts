@@ -19,10 +19,12 @@ export type FinalStatus = 'completed' | 'incomplete' | 'failed' | 'cancelled';
 
 const FINAL = new Set<string>(['completed', 'incomplete', 'failed', 'cancelled']);
 
-/** The status of a response object where it is a final one. */
+/** The status of a response object where it is a final one. One that says why it is incomplete is, though it has no status (spec rule 15). */
 export function finalStatus(response: JsonObject): FinalStatus | undefined {
-  const status = response['status'];
-  return typeof status === 'string' && FINAL.has(status) ? (status as FinalStatus) : undefined;
+  const { status, error, incomplete_details: details } = response;
+  if (typeof status === 'string' && FINAL.has(status)) return status as FinalStatus;
+  const isUnsaid = (status ?? error ?? undefined) === undefined;
+  return isUnsaid && isObject(details) && wordOf(details, 'reason') !== undefined ? 'incomplete' : undefined;
 }
 
 /** The outcome of a finished response. `calls`: whether its output holds tool calls. `text` is the log's. */

@@ -78,7 +78,7 @@ export function errorObject(error: GatewayError): JsonObject {
 }
 
 /** A content filter is never a length limit; words without a reading keep their own spelling. */
-function incompleteReason(outcome: Incomplete): string {
+export function incompleteReason(outcome: Incomplete): string {
   switch (outcome.reason) {
     case 'max_output':
     case 'context_window':

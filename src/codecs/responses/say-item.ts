@@ -2,11 +2,12 @@
  * The rest of an item whose finished form is known: the events that lead from what the client has read of it to that form, which
  * stays as its upstream wrote it. Texts must extend what was said; the decoder has refused every other.
  */
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import {
   addPart,
   annotate,
   type Emit,
+  endingOf,
   isPartType,
   placeOf,
   type ToldItem,
@@ -52,11 +53,11 @@ export function sayItem(item: ToldItem, final: JsonObject, text: string, emit: E
 export function sayContent(item: ToldItem, final: JsonObject, emit: Emit): void {
   switch (item.type) {
     case 'message':
-      sayParts(item, item.content, final['content'], emit);
+      sayParts(item, 'content', final, emit);
       break;
     case 'reasoning':
-      sayParts(item, item.summary, final['summary'], emit);
-      sayParts(item, item.content, final['content'], emit);
+      sayParts(item, 'summary', final, emit);
+      sayParts(item, 'content', final, emit);
       break;
     case 'function_call':
       sayInput(item, final, 'arguments', 'response.function_call_arguments', emit);
@@ -67,18 +68,19 @@ export function sayContent(item: ToldItem, final: JsonObject, emit: Emit): void 
   }
 }
 
-function sayParts(item: ToldItem, said: ToldPart[], parts: JsonValue | undefined, emit: Emit): void {
-  if (!Array.isArray(parts)) return;
+function sayParts(item: ToldItem, member: 'content' | 'summary', { [member]: parts }: JsonObject, emit: Emit): void {
+  const { [member]: begun } = item.announced;
+  // Where the announcement says it all, nothing is said twice.
+  if (!Array.isArray(parts) || (Array.isArray(begun) && begun.length > 0)) return;
   for (const [index, final] of parts.entries()) {
     if (!isObject(final)) continue;
-    const known = said[index];
+    const known = item[member][index];
     if (known?.isClosed === true) continue;
     const type = isPartType(final['type']) ? final['type'] : undefined;
     const part = known ?? addPart(item, type ?? 'output_text', emit, type === undefined ? final : undefined);
     if (type !== undefined) sayText(item, part, final, emit);
     part.isClosed = true;
-    const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
-    emit(name, { ...placeOf(item, part), part: final });
+    emit(endingOf(part), { ...placeOf(item, part), part: final });
   }
 }
 
@@ -90,11 +92,26 @@ const EVENTS = {
   summary_text: 'response.reasoning_summary_text',
 } as const;
 
+/** The end of a text, where its upstream ends the part without it. */
+export function sayUnsaid(item: ToldItem, name: string, body: JsonObject, emit: Emit): void {
+  const { part: final, summary_index: summary, content_index: content } = body;
+  if (!ENDINGS.has(name) || !isObject(final)) return;
+  const part = summary === undefined ? item.content[Number(content)] : item.summary[Number(summary)];
+  if (part !== undefined && !part.isSaid && part.type === final['type']) sayText(item, part, final, emit);
+}
+
+const ENDINGS: ReadonlySet<string> = new Set([
+  'response.content_part.done',
+  'response.reasoning_part.done',
+  'response.reasoning_summary_part.done',
+]);
+
 function sayText(item: ToldItem, part: ToldPart, final: JsonObject, emit: Emit): void {
   const place = placeOf(item, part);
   const whole = String(final[part.type === 'refusal' ? 'refusal' : 'text'] ?? '');
   const isText = part.type === 'output_text';
-  const tokens = Array.isArray(final['logprobs']) ? final['logprobs'] : [];
+  const given = Array.isArray(final['logprobs']) ? final['logprobs'] : [];
+  const tokens = given.length === 0 ? part.logprobs : given;
   if (!part.isSaid && whole.length > part.text.length) {
     // Tokens ride on their text only where none of it was streamed before.
     const logprobs = isText ? { logprobs: part.text === '' ? tokens : [] } : {};
@@ -115,7 +132,9 @@ function sayInput(item: ToldItem, final: JsonObject, member: 'arguments' | 'inpu
   if (item.isInputSaid) return;
   const place = { item_id: item.id, output_index: item.outputIndex };
   const whole = String(final[member] ?? item.input);
-  if (whole.length > item.input.length) emit(`${event}.delta`, { ...place, delta: whole.slice(item.input.length) });
+  const isAnnounced = item.input === '' && item.announced[member] === whole;
+  if (whole.length > item.input.length && !isAnnounced)
+    emit(`${event}.delta`, { ...place, delta: whole.slice(item.input.length) });
   item.isInputSaid = true;
   item.input = whole;
   emit(`${event}.done`, { ...place, [member]: whole, ...(member === 'arguments' ? { name: final['name'] ?? '' } : {}) });

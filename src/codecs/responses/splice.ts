@@ -1,14 +1,15 @@
 /**
  * What of an upstream's own JSON is the gateway's when the client speaks the same dialect: ids of the response, the logical
- * model, sealed opaque values, sanitised errors, prices of routers. Every other byte stays as it came.
+ * model, sealed opaque values, sanitised errors, prices of routers, and members that the interface promises where its upstream leaves
+ * them out. Every other byte stays as it came.
  */
 import type { Outcome } from '../canonical/outcome.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPrice } from '../canonical/usage.ts';
+import { countOf, isPrice } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
-import { errorObject } from './response-object.ts';
+import { errorObject, incompleteReason } from './response-object.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 /** Edits for a whole response object at `path`. `outcome`: of a finished one. */
@@ -25,21 +26,48 @@ export function responseEdits(
   const previous = context.request.previousResponseId;
   if (previous !== undefined) edits.push({ path: [...path, 'previous_response_id'], value: JSON.stringify(previous) });
   // SDKs put the items of the stream into the list that the response begins with.
-  if (outcome === undefined && response['output'] === undefined) edits.push({ path: [...path, 'output'], value: '[]' });
+  if (!Array.isArray(response['output'])) edits.push({ path: [...path, 'output'], value: '[]' });
   const output = Array.isArray(response['output']) ? response['output'] : [];
   for (const [index, item] of output.entries()) edits.push(...itemEdits([...path, 'output', index], item, context, false));
-  if (isObject(response['usage'])) {
-    for (const key of Object.keys(response['usage']))
-      if (isPrice(key)) edits.push({ path: [...path, 'usage', key], value: undefined });
-  }
+  if (isObject(response['usage'])) edits.push(...usageEdits([...path, 'usage'], response['usage']));
   if (outcome !== undefined) edits.push(...outcomeEdits(path, response, outcome));
   return edits;
+}
+
+/** Prices of routers stay with the gateway; the counters that the interface promises are there, as numbers (known failure R15). */
+function usageEdits(path: JsonPath, usage: JsonObject): JsonEdit[] {
+  const edits: JsonEdit[] = [];
+  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, key], value: undefined });
+  const input = countOf(usage['input_tokens']) ?? countOf(usage['prompt_tokens']) ?? 0;
+  const output = countOf(usage['output_tokens']) ?? countOf(usage['completion_tokens']) ?? 0;
+  for (const [key, count] of [
+    ['input_tokens', input],
+    ['output_tokens', output],
+    ['total_tokens', input + output],
+  ] as const)
+    edits.push(...countEdits(path, usage, key, count));
+  for (const [key, counter] of [
+    ['input_tokens_details', 'cached_tokens'],
+    ['output_tokens_details', 'reasoning_tokens'],
+  ] as const) {
+    const details = usage[key];
+    if (isObject(details)) edits.push(...countEdits([...path, key], details, counter, 0));
+    else edits.push({ path: [...path, key], value: JSON.stringify({ [counter]: 0 }) });
+  }
+  return edits;
+}
+
+function countEdits(path: JsonPath, owner: JsonObject, key: string, otherwise: number): JsonEdit[] {
+  const given = owner[key];
+  return typeof given === 'number' ? [] : [{ path: [...path, key], value: String(countOf(given) ?? otherwise) }];
 }
 
 function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): JsonEdit[] {
   const edits: JsonEdit[] = [];
   const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
   if (response['status'] !== status) edits.push({ path: [...path, 'status'], value: JSON.stringify(status) });
+  if (outcome.status === 'incomplete' && wordOf(detailsOf(response), 'reason') === undefined)
+    edits.push({ path: [...path, 'incomplete_details'], value: JSON.stringify({ reason: incompleteReason(outcome) }) });
   if (outcome.status !== 'failed' && outcome.status !== 'cancelled') return edits;
   const { code, message } = errorObject(outcome.error);
   if (isObject(response['error'])) {
@@ -51,6 +79,10 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
   return edits;
 }
 
+function detailsOf(response: JsonObject): JsonObject {
+  return isObject(response['incomplete_details']) ? response['incomplete_details'] : {};
+}
+
 /**
  * Edits for an output item at `path`. An announced item (`isEarly`) loses its opaque value: the finished one brings it, whole,
  * in an envelope. Compaction items pass unchanged (design: "Opaque").
@@ -60,6 +92,9 @@ function itemEdits(path: JsonPath, item: JsonValue | undefined, context: Respons
   const edits: JsonEdit[] = [];
   if (item['response_id'] !== undefined)
     edits.push({ path: [...path, 'response_id'], value: JSON.stringify(context.responseId) });
+  if (item['type'] === 'message' && Array.isArray(item['content'])) {
+    for (const [index, part] of item['content'].entries()) edits.push(...partEdits([...path, 'content', index], part));
+  }
   if (item['type'] === 'reasoning') {
     for (const member of OPAQUE_MEMBERS) {
       if (item[member] === undefined || item[member] === null || item[member] === '') continue;
@@ -73,6 +108,12 @@ function itemEdits(path: JsonPath, item: JsonValue | undefined, context: Respons
     edits.push({ path: [...path, 'error', 'message'], value: JSON.stringify(message) });
   }
   return edits;
+}
+
+/** A text part has its list of annotations (known failure R15). */
+function partEdits(path: JsonPath, part: JsonValue | undefined): JsonEdit[] {
+  if (!isObject(part) || part['type'] !== 'output_text' || Array.isArray(part['annotations'])) return [];
+  return [{ path: [...path, 'annotations'], value: '[]' }];
 }
 
 /** The value in an envelope of its owner; a value that is no string cannot be sealed and is left out. */
@@ -95,5 +136,6 @@ export function eventEdits(name: string, body: JsonObject, context: ResponseCont
   if (body['response_id'] !== undefined) edits.push({ path: ['response_id'], value: JSON.stringify(context.responseId) });
   if (body['item'] !== undefined)
     edits.push(...itemEdits(['item'], body['item'], context, name === 'response.output_item.added'));
+  if (body['part'] !== undefined) edits.push(...partEdits(['part'], body['part']));
   return edits;
 }

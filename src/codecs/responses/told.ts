@@ -5,7 +5,7 @@
  */
 import { grown } from '../canonical/grown.ts';
 import type { ItemStatus } from '../canonical/item.ts';
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { sliceJson } from '../json-text.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
@@ -18,8 +18,8 @@ export interface ToldPart {
   logprobs: JsonObject[];
   isSaid: boolean;
   isClosed: boolean;
-  /** The gateway began it, as its upstream did not: so the gateway ends it, too. */
-  isOurs?: true;
+  /** The event that ends it, where its upstream has a name of its own for that. */
+  readonly ending?: string;
 }
 
 export interface ToldItem {
@@ -59,8 +59,16 @@ export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   };
 }
 
-function tellPart(type: PartType): ToldPart {
-  return { type, text: '', annotations: [], logprobs: [], isSaid: false, isClosed: false };
+function tellPart(type: PartType, ending?: string): ToldPart {
+  return {
+    ...(ending === undefined ? {} : { ending }),
+    type,
+    text: '',
+    annotations: [],
+    logprobs: [],
+    isSaid: false,
+    isClosed: false,
+  };
 }
 
 function partObject(part: ToldPart): JsonObject {
@@ -103,13 +111,13 @@ export function beginUnbegun(item: ToldItem, name: string, body: JsonObject, emi
   if (type === undefined) return;
   const known =
     type === 'summary_text' ? item.summary[Number(body['summary_index'])] : item.content[Number(body['content_index'])];
-  if (known === undefined) addPart(item, type, emit).isOurs = true;
+  if (known === undefined) addPart(item, type, emit);
 }
 
-/** Ends the parts that the gateway began. */
-export function closeOurs(item: ToldItem, emit: Emit): void {
-  for (const part of item.summary) if (part.isOurs === true) closePart(item, part, emit);
-  for (const part of item.content) if (part.isOurs === true) closePart(item, part, emit);
+/** Ends the parts that are still open. */
+export function closeParts(item: ToldItem, emit: Emit): void {
+  for (const part of item.summary) closePart(item, part, emit);
+  for (const part of item.content) closePart(item, part, emit);
 }
 
 export function annotate(item: ToldItem, part: ToldPart, annotation: JsonObject, emit: Emit): void {
@@ -130,15 +138,17 @@ export function closePart(item: ToldItem, part: ToldPart, emit: Emit): void {
     else emit('response.reasoning_summary_text.done', { ...place, text: part.text });
   }
   part.isClosed = true;
-  const name = part.type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done';
-  emit(name, { ...place, part: partObject(part) });
+  emit(endingOf(part), { ...place, part: partObject(part) });
+}
+
+export function endingOf({ type, ending }: ToldPart): string {
+  return ending ?? (type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done');
 }
 
 /** Says that an item is finished as it stands, its open parts first. */
 export function closeItem(item: ToldItem, status: ItemStatus, emit: Emit): void {
   if (item.final !== undefined) return;
-  for (const part of item.summary) closePart(item, part, emit);
-  for (const part of item.content) closePart(item, part, emit);
+  closeParts(item, emit);
   const place = { item_id: item.id, output_index: item.outputIndex };
   if (item.type === 'function_call' && !item.isInputSaid) {
     emit('response.function_call_arguments.done', { ...place, arguments: item.input, name: item.announced['name'] ?? '' });
@@ -198,9 +208,10 @@ export function noteNative(items: Map<number, ToldItem>, name: string, body: Jso
   if (known !== undefined) noteChild(known, name, body);
 }
 
-/** The part that a native `output_text.delta` belongs to; undefined for every other event. */
+/** The part that a native `output_text.delta` without logprobs belongs to; undefined for every other event. */
 export function toldText(items: ReadonlyMap<number, ToldItem>, name: string, body: JsonObject): ToldPart | undefined {
-  if (name !== 'response.output_text.delta') return undefined;
+  const { logprobs } = body;
+  if (name !== 'response.output_text.delta' || (Array.isArray(logprobs) && logprobs.length > 0)) return undefined;
   return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
 }
 
@@ -213,14 +224,17 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
     case 'response.reasoning_part.added':
     case 'response.reasoning_summary_part.added': {
       const type = isObject(body['part']) ? body['part']['type'] : undefined;
-      parts.push(tellPart(isPartType(type) ? type : 'output_text'));
+      const ending = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
+      parts.push(tellPart(isPartType(type) ? type : 'output_text', ending));
       return;
     }
     case 'response.reasoning_summary_text.delta':
     case 'response.output_text.delta':
     case 'response.refusal.delta':
     case 'response.reasoning_text.delta':
-      if (part !== undefined) part.text = grown(part.text, String(body['delta']));
+      if (part === undefined) return;
+      part.text = grown(part.text, String(body['delta']));
+      if (Array.isArray(body['logprobs'])) part.logprobs.push(...body['logprobs'].filter(isObject));
       return;
     case 'response.output_text.annotation.added':
       if (isObject(body['annotation'])) part?.annotations.push(body['annotation']);
@@ -237,7 +251,7 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
     case 'response.content_part.done':
     case 'response.reasoning_part.done':
     case 'response.reasoning_summary_part.done':
-      if (part !== undefined) part.isClosed = true;
+      if (part !== undefined) noteEnd(part, body['part']);
       return;
     case 'response.function_call_arguments.delta':
     case 'response.custom_tool_call_input.delta':
@@ -249,6 +263,15 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
       item.isInputSaid = true;
       return;
   }
+}
+
+/** The end of a part may bring what its stream did not. */
+function noteEnd(part: ToldPart, final: JsonValue | undefined): void {
+  part.isClosed = true;
+  if (!isObject(final)) return;
+  const { annotations, logprobs } = final;
+  if (Array.isArray(annotations) && annotations.length > 0) part.annotations = annotations.filter(isObject);
+  if (Array.isArray(logprobs) && logprobs.length > 0) part.logprobs = logprobs.filter(isObject);
 }
 
 export function isPartType(type: unknown): type is PartType {

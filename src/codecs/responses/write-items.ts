@@ -39,6 +39,15 @@ interface Handle {
   part: ToldPart | undefined;
 }
 
+interface Run {
+  readonly item: ToldItem;
+  readonly phase: string | undefined;
+  /** The message that it was, where this very dialect said it: another one is another message. */
+  readonly id: string | undefined;
+  open: number;
+  status: ItemStatus;
+}
+
 export class ItemWriter {
   readonly told: ToldItem[] = [];
   readonly #context: ResponseContext;
@@ -48,7 +57,7 @@ export class ItemWriter {
   readonly #pieces: PieceWriter;
   readonly #handles = new Map<number, Handle>();
   /** The message that neighbouring texts still join. */
-  #run: { readonly item: ToldItem; readonly phase: string | undefined; open: number; status: ItemStatus } | undefined;
+  #run: Run | undefined;
 
   constructor(context: ResponseContext, emit: Emit, emitPiece: EmitPiece) {
     this.#context = context;
@@ -168,10 +177,11 @@ export class ItemWriter {
   #openText(handle: Handle): { readonly item: ToldItem; readonly part: ToldPart } {
     if (handle.item !== undefined && handle.part !== undefined) return { item: handle.item, part: handle.part };
     const phase = handle.head.kind === 'text' ? handle.head.phase : this.#run?.phase;
-    if (this.#run === undefined || this.#run.phase !== phase) {
+    const id = this.#context.owner.channelType === 'responses' ? idOf(handle) : undefined;
+    if (this.#run === undefined || this.#run.phase !== phase || this.#run.id !== id) {
       this.#endRun();
       const members = { status: 'in_progress', role: 'assistant', content: [], ...(phase === undefined ? {} : { phase }) };
-      this.#run = { item: this.#add('message', members, idOf(handle)), phase, open: 0, status: 'completed' };
+      this.#run = { item: this.#add('message', members, idOf(handle)), phase, id, open: 0, status: 'completed' };
     }
     this.#run.open += 1;
     handle.item = this.#run.item;

@@ -283,8 +283,10 @@ const NATIVE = [
   '{"type":"response.output_item.added","sequence_number":3,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","status":"in_progress","content":[]}}',
   '{"type":"response.content_part.added","sequence_number":4,"item_id":"msg_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}}',
   '{"type":"response.output_text.delta","sequence_number":5,"item_id":"msg_1","output_index":1,"content_index":0,"delta":"Hi","obfuscation":"zz"}',
-  '{"type":"response.output_item.done","sequence_number":6,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}}',
-  '{"type":"response.done","sequence_number":7,"response":{"id":"resp_up","model":"up","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2,"cost":0.5,"cost_details":{"a":1},"kept":true}}}',
+  '{"type":"response.output_text.done","sequence_number":6,"item_id":"msg_1","output_index":1,"content_index":0,"text":"Hi","x":1.0}',
+  '{"type":"response.content_part.done","sequence_number":7,"item_id":"msg_1","output_index":1,"content_index":0,"part":{"type":"output_text","text":"Hi","annotations":[]}}',
+  '{"type":"response.output_item.done","sequence_number":8,"output_index":1,"item":{"id":"msg_1","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi","annotations":[]}]}}',
+  '{"type":"response.done","sequence_number":9,"response":{"id":"resp_up","model":"up","status":"completed","output":[],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2,"cost":0.5,"cost_details":{"a":1},"kept":true}}}',
 ];
 
 test('encodeEvents: native events keep every byte but those of the gateway', () => {
@@ -298,12 +300,19 @@ test('encodeEvents: native events keep every byte but those of the gateway', () 
   assert.equal(open(sealed)?.value, 'RAW2');
   assert.equal(open(sealed)?.itemId, 'rs_1');
   assert.deepEqual(
-    frames.slice(3, 7).map((frame) => frame.data),
-    NATIVE.slice(3, 7),
+    frames.slice(3, 9).map((frame) => frame.data),
+    NATIVE.slice(3, 9),
   );
-  assert.equal(frames[7]?.event, 'response.completed');
+  assert.equal(frames[9]?.event, 'response.completed');
   const response = terminalOf(frames);
-  assert.deepEqual(response['usage'], { input_tokens: 1, output_tokens: 1, total_tokens: 2, kept: true });
+  assert.deepEqual(response['usage'], {
+    input_tokens: 1,
+    output_tokens: 1,
+    total_tokens: 2,
+    kept: true,
+    input_tokens_details: { cached_tokens: 0 },
+    output_tokens_details: { reasoning_tokens: 0 },
+  });
   assert.equal(outputOf(frames).length, 2);
   checkResponsesStream(frames);
   assert.ok(frames.every((frame) => !frame.data.includes('RAW')));

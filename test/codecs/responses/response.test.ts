@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
+import { isObject } from '../../../src/codecs/canonical/json.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
 import { decodeContext, encodeAll, objectFrom, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
 
@@ -68,14 +69,85 @@ test('decodeResponse: cache writes inside the input, by lifetime where the vendo
 });
 
 test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
-  const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2,"cost":0.1}}`;
+  const text = `{"id":"resp_up", "model":"up", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0,"cost":0.1}}`;
   const step = decodeBody(text);
   const body = responsesClient.encodeResponse(fold(step.events), step.native, responseContext());
   const id = `resp_mizu_${'0'.repeat(32)}`;
   assert.equal(
     body,
-    `{"id":"${id}", "model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"output_tokens":2},"status":"completed"}`,
+    `{"id":"${id}", "model":"logical-model", "output":${OUTPUT}, "x": 1.0, "usage": {"input_tokens":1,"input_tokens_details":{"cached_tokens": 0},"output_tokens":2,"output_tokens_details":{"reasoning_tokens":0},"total_tokens":3.0},"status":"completed"}`,
   );
+});
+
+test('decodeResponse: an answer without a status that says why it is incomplete is no complete one', () => {
+  const outcomeOf = (more: string) => fold(decodeBody(`{"output":${OUTPUT}${more}}`).events).outcome;
+  assert.deepEqual(outcomeOf(',"incomplete_details":{"reason":"content_filter"}'), {
+    status: 'incomplete',
+    reason: 'content_filter',
+    native: 'content_filter',
+    details: { reason: 'content_filter' },
+  });
+  for (const details of ['null', '{}', '{"reason":null}'])
+    assert.equal(outcomeOf(`,"status":null,"incomplete_details":${details}`).status, 'completed', details);
+  assert.equal(outcomeOf(',"status":"completed","incomplete_details":{"reason":"max_output_tokens"}').status, 'completed');
+});
+
+test('a whole answer that is said as a stream keeps its messages apart', () => {
+  const message = (id: string, text: string) =>
+    `{"type":"message","id":"${id}","role":"assistant","content":[{"type":"refusal","refusal":"No"},{"type":"output_text","text":"${text}"}]}`;
+  const { events } = decodeBody(
+    `{"id":"r","status":"completed","output":[${message('msg_1', 'one')},${message('msg_2', 'two')}]}`,
+  );
+  const output = terminalOf(encodeAll([{ events }]))['output'];
+  assert.deepEqual(
+    (Array.isArray(output) ? output : [])
+      .filter(isObject)
+      .map(({ id, content }) => [id, Array.isArray(content) && content.length]),
+    [
+      ['msg_1', 2],
+      ['msg_2', 2],
+    ],
+  );
+});
+
+test('encodeResponse: the same dialect has the members that the interface promises (R15)', () => {
+  const said = (text: string) => {
+    const step = decodeBody(text);
+    return objectFrom(responsesClient.encodeResponse(fold(step.events), step.native, responseContext()));
+  };
+  const zeros = { input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } };
+  for (const [usage, expected] of [
+    ['{"input_tokens":7,"output_tokens":2}', { input_tokens: 7, output_tokens: 2, total_tokens: 9, ...zeros }],
+    [
+      '{"input_tokens":"7","output_tokens":"2","total_tokens":"9","input_tokens_details":null,"output_tokens_details":{"x":1}}',
+      {
+        input_tokens: 7,
+        output_tokens: 2,
+        total_tokens: 9,
+        ...{ ...zeros, output_tokens_details: { x: 1, reasoning_tokens: 0 } },
+      },
+    ],
+    [
+      '{"prompt_tokens":7,"completion_tokens":2,"input_tokens_details":{"cached_tokens":3}}',
+      {
+        ...{ prompt_tokens: 7, completion_tokens: 2, input_tokens: 7, output_tokens: 2, total_tokens: 9 },
+        ...{ ...zeros, input_tokens_details: { cached_tokens: 3 } },
+      },
+    ],
+  ] as const)
+    assert.deepEqual(said(`{"status":"completed","output":[],"usage":${usage}}`)['usage'], expected, usage);
+  assert.equal(said('{"status":"completed","output":[],"usage":null}')['usage'], null);
+  for (const details of ['null', '{}', '{"reason":null}']) {
+    const { incomplete_details } = said(`{"status":"incomplete","output":[],"incomplete_details":${details}}`);
+    assert.deepEqual(incomplete_details, { reason: 'max_output_tokens' }, details);
+  }
+  assert.deepEqual(said('{"status":"incomplete","output":[]}')['incomplete_details'], { reason: 'max_output_tokens' });
+  assert.deepEqual(said('{"status":"failed","error":{"code":"server_error","message":"x"}}')['output'], []);
+  const bare =
+    '{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi"}]}';
+  assert.deepEqual(said(`{"status":"completed","output":[${bare}]}`)['output'], [
+    { ...objectFrom(bare), content: [{ type: 'output_text', text: 'Hi', annotations: [] }] },
+  ]);
 });
 
 test('encodeResponse: a failure keeps partial output, usage and a sanitised error', () => {
