@@ -197,7 +197,7 @@ export class ItemComposer {
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
   }
 
-  /** What only this protocol can read: executed code, server-side tools, parts of an unknown kind. */
+  /** What only this protocol can read: executed code, server-side tools, pictures of a thought, parts of an unknown kind. */
   native(part: JsonObject, out: CanonicalEvent[]): void {
     this.close('completed', false, out);
     this.#place += 1;

@@ -123,7 +123,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       throw malformed('text');
     } else if (call !== undefined) {
       this.#readCall(call, signature, at, out);
-    } else if (part['inlineData'] !== undefined || part['fileData'] !== undefined) {
+    } else if (part['thought'] !== true && (part['inlineData'] !== undefined || part['fileData'] !== undefined)) {
       this.#items.media(part, signature, out);
     } else if (Object.keys(part).some((name) => !MODIFIERS.has(name))) {
       this.#items.native(part, out);

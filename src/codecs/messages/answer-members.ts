@@ -1,7 +1,7 @@
 /**
  * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
  * read without asking and break without: servers that speak this protocol for models of other vendors leave some of it out (seen:
- * no `usage`, no `role`). Left out are the prices that routers tell us.
+ * no `usage`, no `role`, calls without `input`). Left out are the prices that routers tell us.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isPrice } from '../canonical/usage.ts';
@@ -12,6 +12,23 @@ const NEEDED = [
   ['role', '"assistant"'],
   ['content', '[]'],
 ] as const;
+
+const NEEDED_OF_BLOCK: ReadonlyMap<JsonValue | undefined, readonly (readonly [string, string])[]> = new Map([
+  [
+    'thinking',
+    [
+      ['thinking', '""'],
+      ['signature', '""'],
+    ],
+  ],
+  ['tool_use', [['input', '{}']]],
+]);
+
+/** For a whole block, or the block of content_block_start. */
+export function completeBlock(block: JsonObject, path: JsonPath): JsonEdit[] {
+  const needed = NEEDED_OF_BLOCK.get(block['type']) ?? [];
+  return needed.flatMap(([key, value]) => (isMissing(block[key]) ? [{ path: [...path, key], value }] : []));
+}
 
 /** For a whole message, or the message of message_start. */
 export function completeMessage(message: JsonObject, path: JsonPath): JsonEdit[] {

@@ -17,6 +17,8 @@ export interface Block {
    * only `cut` may then close it.
    */
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean;
+  /** True for a call whose arguments have not begun. */
+  readonly isUnbegun?: boolean;
   /** Closes a block that may not have stopped as incomplete. */
   cut(out: CanonicalEvent[]): void;
 }

@@ -252,7 +252,10 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #endHeld(status: ItemStatus, out: CanonicalEvent[]): void {
     const held = this.#held;
     this.#held = undefined;
-    if (held !== undefined && !held.stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
+    if (held === undefined || held.stop(status, out)) return;
+    // A filter may speak before the arguments do; begun ones that no limit cut are malformed (spec rule 11).
+    if (status === 'completed' || held.isUnbegun !== true) throw malformed('the input of a tool call is not a JSON object');
+    held.cut(out);
   }
 
   #readUsage(parent: JsonObject, out: CanonicalEvent[]): void {

@@ -1,6 +1,6 @@
 /**
  * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
- * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing usage, upstream pings.
+ * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing members, upstream pings.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
-import { completeDelta, completeMessage } from './answer-members.ts';
+import { completeBlock, completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
 import { errorFrame } from './errors.ts';
 
@@ -108,7 +108,7 @@ export class NativeSplicer {
     const signature = type === 'thinking' && typeof block['signature'] === 'string' ? block['signature'] : '';
     this.#open = { wire, mine: this.#blocks++, type, signature, signatureText: undefined };
     this.#repeated.forget();
-    const edits = this.#indexEdits();
+    const edits = [...this.#indexEdits(), ...completeBlock(block, ['content_block'])];
     if (signature !== '') edits.push({ path: ['content_block', 'signature'], value: '""' });
     if (type === 'redacted_thinking' && typeof block['data'] === 'string') {
       const sealed = this.#context.seal(redactedOpaque(this.#context.owner, block['data']));
@@ -161,6 +161,7 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   content.forEach((block: JsonValue, at) => {
     if (!isObject(block)) return;
     const { type, signature, data } = block;
+    edits.push(...completeBlock(block, [...path, 'content', at]));
     if (type === 'thinking' && typeof signature === 'string' && signature !== '') {
       const sealed = context.seal(signatureOpaque(context.owner, signature));
       edits.push({ path: [...path, 'content', at, 'signature'], value: JSON.stringify(sealed) });

@@ -1,12 +1,13 @@
 /**
  * A messages client's own body for a messages upstream: only the gateway's members change. Envelopes become the values that
- * they hold, or their blocks go; `max_tokens` is added where the client gave none.
+ * they hold, or their blocks go; `max_tokens` is added where the client gave none. Empty texts, which upstreams stream and the
+ * vendor refuses to take back, go too (M29).
  */
 import { isObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { editJson, type JsonEdit } from '../json-text.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { GATEWAY_MEMBERS } from '../request-members.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
@@ -15,11 +16,11 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of GATEWAY_MEMBERS) edits.push({ path: [member], value: undefined });
-  edits.push(...opaqueEdits(request, target, losses));
+  edits.push(...blockEdits(request, target, losses));
   return editJson(request.text, edits);
 }
 
-function opaqueEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
+function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
   const values = new Map<string, string>();
   for (const item of request.items) {
     if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined || target.withoutOpaque) continue;
@@ -33,11 +34,18 @@ function opaqueEdits(request: CanonicalRequest, target: Target, losses: Losses):
     if (!Array.isArray(content)) return;
     const own: JsonEdit[] = [];
     let dropped = 0;
+    let empty = 0;
     content.forEach((block: JsonValue, at) => {
+      const path = ['messages', index, 'content', at];
+      if (isEmptyText(block)) {
+        own.push({ path, value: undefined });
+        empty += 1;
+        return;
+      }
+      own.push(...emptyResultTexts(block, path));
       const member = opaqueMember(block);
       if (member === undefined || !isObject(block)) return;
       const value = values.get(`messages[${index}].content[${at}]`);
-      const path = ['messages', index, 'content', at];
       if (value === undefined) {
         own.push({ path, value: undefined });
         dropped += 1;
@@ -50,9 +58,10 @@ function opaqueEdits(request: CanonicalRequest, target: Target, losses: Losses):
       edits.push({ path: ['thinking'], value: '{"type":"disabled"}' });
       losses.add('reasoning budget');
     }
-    // A message without content is refused: one that held nothing else goes as a whole.
-    if (dropped > 0 && dropped === content.length) edits.push({ path: ['messages', index], value: undefined });
-    else edits.push(...own);
+    // A message without content is refused: one that held nothing else goes as a whole, unless it is a user's of empty text.
+    if (dropped + empty < content.length) edits.push(...own);
+    else if (dropped > 0 || (empty > 0 && isObject(message) && message['role'] === 'assistant'))
+      edits.push({ path: ['messages', index], value: undefined });
   });
   return edits;
 }
@@ -66,6 +75,17 @@ function requiresThinking(request: CanonicalRequest, target: Target): boolean {
 function answersCalls(message: JsonValue | undefined): boolean {
   const content = isObject(message) ? message['content'] : undefined;
   return Array.isArray(content) && content.some((block: JsonValue) => isObject(block) && block['type'] === 'tool_result');
+}
+
+function isEmptyText(block: JsonValue): boolean {
+  return isObject(block) && block['type'] === 'text' && block['text'] === '';
+}
+
+function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
+  if (!isObject(block) || block['type'] !== 'tool_result' || !Array.isArray(block['content'])) return [];
+  return block['content'].flatMap((part: JsonValue, at) =>
+    isEmptyText(part) ? [{ path: [...path, 'content', at], value: undefined }] : [],
+  );
 }
 
 function opaqueMember(block: JsonValue): 'signature' | 'data' | undefined {

@@ -34,6 +34,10 @@ export class ToolBlock implements Block {
     this.#seed = isObject(input) ? (inputText() ?? '') : '';
   }
 
+  get isUnbegun(): boolean {
+    return this.#text === '' && this.#seed === '';
+  }
+
   start(out: CanonicalEvent[]): void {
     this.#index = this.#host.nextIndex();
     const head = { kind: 'toolCall', flavour: this.#flavour, callId: this.#callId, tool: this.#tool } as const;
@@ -46,7 +50,7 @@ export class ToolBlock implements Block {
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
     // A call without arguments has the empty object; one that was cut before them has none.
-    if (this.#text === '') this.say(this.#seed === '' && status === 'completed' ? '{}' : this.#seed, out);
+    if (this.#text === '') this.say(this.isUnbegun && status === 'completed' ? '{}' : this.#seed, out);
     if (!isObjectText(this.#text)) return false;
     if (this.#freeform !== undefined) this.#tell(this.#freeform.end(), out);
     this.#end(status, out);

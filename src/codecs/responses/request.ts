@@ -129,14 +129,15 @@ function broughtTools(input: JsonValue | undefined): Tool[] {
  */
 function giveBack(items: readonly Item[]): Item[] {
   const result = [...items];
+  // Vendors that number calls by answer use one id in many turns: a carrier means the nearest call before it.
   const calls = new Map<string, number>();
-  for (const [index, item] of items.entries()) if (item.kind === 'toolCall') calls.set(item.callId, index);
   const carriers = new Set<number>();
   for (const [index, item] of items.entries()) {
+    if (item.kind === 'toolCall') calls.set(item.callId, index);
     if (item.kind !== 'reasoning' || item.opaque?.itemId === undefined || 'client' in item.opaque.owner) continue;
     if (item.raw !== undefined || item.summary !== undefined) continue;
     const { itemId } = item.opaque;
-    const owner = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? lastSaid(items, index) : undefined);
+    const owner = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? lastSaid(items, index) : laterCall(items, itemId));
     if (owner === undefined) continue;
     const said = result[owner];
     if (said?.kind !== 'toolCall' && said?.kind !== 'text' && said?.kind !== 'media') continue;
@@ -144,6 +145,12 @@ function giveBack(items: readonly Item[]): Item[] {
     carriers.add(index);
   }
   return result.filter((_, index) => !carriers.has(index));
+}
+
+/** The first call of an id that no call before the carrier has: clients may put reasoning first. */
+function laterCall(items: readonly Item[], callId: string): number | undefined {
+  const at = items.findIndex((item) => item.kind === 'toolCall' && item.callId === callId);
+  return at === -1 ? undefined : at;
 }
 
 function lastSaid(items: readonly Item[], before: number): number | undefined {

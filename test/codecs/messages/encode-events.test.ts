@@ -359,6 +359,39 @@ test('usage: tiers by their word here, and both counters of server tools, as typ
   assert.deepEqual(searched['server_tool_use'], { web_search_requests: 2, web_fetch_requests: 0 });
 });
 
+test('native: members of blocks that official clients cannot do without are added, too', async () => {
+  const bare = [
+    { type: 'thinking' },
+    { type: 'thinking', thinking: 'hm', signature: null },
+    { type: 'tool_use', id: 'a', name: 'f' },
+    { type: 'tool_use', id: 'b', name: 'f', input: null },
+  ];
+  const whole = [
+    { type: 'thinking', thinking: '', signature: '' },
+    { type: 'thinking', thinking: 'hm', signature: '' },
+    { type: 'tool_use', id: 'a', name: 'f', input: {} },
+    { type: 'tool_use', id: 'b', name: 'f', input: {} },
+  ];
+  const blocks = bare.flatMap((content_block, index) => [
+    { type: 'content_block_start', index, content_block },
+    ...(index === 0 ? [{ type: 'content_block_delta', index, delta: { type: 'thinking_delta', thinking: 'so' } }] : []),
+    { type: 'content_block_stop', index },
+  ]);
+  const said = [
+    { type: 'message_start', message: { id: 'm', model: 'u' } },
+    ...blocks,
+    { type: 'message_delta', delta: { stop_reason: 'tool_use' } },
+    { type: 'message_stop' },
+  ];
+  const message = await sdkMessage(encodeSteps(decodeFrames(payloads(said)).steps));
+  assert.deepEqual(message.content, [{ ...whole[0], thinking: 'so' }, ...whole.slice(1)]);
+
+  const body = JSON.stringify({ id: 'm', model: 'u', content: bare, stop_reason: 'tool_use' });
+  const step = messagesUpstream.decodeResponse(body, decodeContext());
+  const encoded = messagesClient.encodeResponse(fold(step.events), step.native, responseContext());
+  assert.deepEqual(JSON.parse(encoded).content, whole);
+});
+
 test('native: prices of routers in usage are left out', () => {
   const usage =
     '{"input_tokens":22,"output_tokens":7,"cost":0.10,"is_byok":false,"cost_details":{"upstream_inference_cost":0.1}}';

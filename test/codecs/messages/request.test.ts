@@ -194,6 +194,26 @@ test('same dialect: envelopes of this owner are opened in place, every other thi
   assert.deepEqual(sent(true), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
 });
 
+test('M29: same dialect: empty texts, which the vendor refuses, are left out of a history that says something beside them', () => {
+  const empty = { type: 'text', text: '' };
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const result = (content: unknown) => ({ type: 'tool_result', tool_use_id: 'c', content });
+  const text = { type: 'text', text: 'x' };
+  const sent = (...messages: unknown[]) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, messages }), target()).body).messages;
+  assert.deepEqual(
+    sent(user, { role: 'assistant', content: [empty, call, empty] }, { role: 'user', content: [result([empty, text]), empty] }),
+    [user, { role: 'assistant', content: [call] }, { role: 'user', content: [result([text])] }],
+  );
+  assert.deepEqual(sent(user, { role: 'assistant', content: [empty] }, user), [user, user]);
+  assert.deepEqual(sent(user, { role: 'assistant', content: [call] }, { role: 'user', content: [result([empty])] }).at(-1), {
+    role: 'user',
+    content: [result([])],
+  });
+  // What a user did not say is for the vendor to refuse.
+  assert.deepEqual(sent({ role: 'user', content: [empty] }), [{ role: 'user', content: [empty] }]);
+});
+
 test('private files ask for the beta, words do not', () => {
   const headersOf = (content: unknown) =>
     messagesUpstream.encodeRequest(decodeBody({ ...ask, messages: [{ role: 'user', content }] }), target()).headers;

@@ -130,6 +130,35 @@ test('decodeRequest: reasoning keeps raw, summary and opaque apart; envelopes op
   assert.equal(items.length, 2, 'an envelope that does not open takes its item along');
 });
 
+test('decodeRequest: signatures go back to the call of their own turn, though another turn has one of the same id', () => {
+  const call = { type: 'function_call', call_id: 'call_0', name: 'f', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: 'call_0', output: '' };
+  const carrier = (value: string, itemId: string) => ({
+    type: 'reasoning',
+    summary: [],
+    encrypted_content: seal({ owner: OWNER, value, itemId }),
+  });
+  const first = { ...call, call_id: 'call_1' };
+  const items = itemsOf(
+    call,
+    carrier('A', 'call_0'),
+    output,
+    call,
+    carrier('B', 'call_0'),
+    output,
+    carrier('C', 'call_1'),
+    first,
+  );
+  assert.deepEqual(
+    items.flatMap((item) => (item.kind === 'toolResult' ? [] : [[item.kind, 'opaque' in item ? item.opaque?.value : undefined]])),
+    [
+      ['toolCall', 'A'],
+      ['toolCall', 'B'],
+      ['toolCall', 'C'],
+    ],
+  );
+});
+
 test('decodeRequest: tools, namespaces, tools that items bring; names complete themselves', () => {
   const request = decode({
     model: 'm',
