@@ -2,7 +2,6 @@
  * Canonical items as `system` and alternating `messages`. What follows the first turn stays where it was said: later system
  * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9).
  */
-import { createHash } from 'node:crypto';
 import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
@@ -14,6 +13,7 @@ import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
+import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary } from './message-parts.ts';
 import { isObjectText, saysNoArguments } from './wire.ts';
@@ -55,6 +55,7 @@ class ConversationBuilder {
   readonly #options: ConversationOptions;
   readonly #system: WireBlock[] = [];
   readonly #turns: Turn[] = [];
+  readonly #callIds = new CallIds();
 
   constructor(options: ConversationOptions) {
     this.#options = options;
@@ -135,7 +136,7 @@ class ConversationBuilder {
   #addCall(item: ToolCallItem): void {
     if (item.opaque !== undefined) this.#options.losses.add('function call signature');
     const input = this.inputOf(item);
-    const id = wireCallId(item.callId);
+    const id = this.#callIds.ofCall(item.callId);
     const json = { type: 'tool_use', id, name: this.#options.toolNames.toWire(item.tool) };
     this.#put('assistant', { json, input, cacheControl: item.cacheControl });
   }
@@ -159,7 +160,7 @@ class ConversationBuilder {
     const content = this.#resultContent(item.content);
     const json: JsonObject = {
       type: 'tool_result',
-      tool_use_id: wireCallId(item.callId),
+      tool_use_id: this.#callIds.ofResult(item.callId),
       ...(content.length === 0 ? {} : { content }),
       ...(item.isError ? { is_error: true } : {}),
     };
@@ -223,13 +224,4 @@ function textBlock(text: string, item: Item): WireBlock {
 
 export function sameTool(a: { name: string; namespace?: string }, b: { name: string; namespace?: string }): boolean {
   return a.name === b.name && a.namespace === b.namespace;
-}
-
-const CALL_ID = /^[a-zA-Z0-9_-]{1,64}$/;
-
-/** A call id that this wire takes; the same id always becomes the same. */
-function wireCallId(id: string): string {
-  if (CALL_ID.test(id)) return id;
-  const hash = createHash('sha256').update(id).digest('hex').slice(0, 12);
-  return `${id.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 51)}_${hash}`;
 }

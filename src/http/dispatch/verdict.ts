@@ -39,7 +39,9 @@ export function reportTo(permit: Permit, error: GatewayError): void {
 }
 
 const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;
-const NAMED_BY_CLIENT = /\b(conversation|previous_response|file|container|vector[ _]store)(_?id|s)?\b/i;
+/** What a vendor quotes of the request: a name is the client's own choice of words. */
+const QUOTED = /'[^']*'|`[^`]*`/g;
+const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store)(_?id|s)?\b/i;
 
 /**
  * A 403 about what was said, or a 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
@@ -49,7 +51,9 @@ function blamesContent(error: GatewayError): boolean {
   const upstream = error.details.upstream;
   const text = upstream?.text ?? '';
   if (upstream?.status === 403) return FLAGGED.test(text);
-  return upstream?.status === 404 && NAMED_BY_CLIENT.test(text) && !/model/i.test(text);
+  if (upstream?.status !== 404) return false;
+  const said = text.replace(QUOTED, '');
+  return NAMED_BY_CLIENT.test(said) && !/model/i.test(said);
 }
 
 const OPAQUE_WORDS =

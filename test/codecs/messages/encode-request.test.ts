@@ -127,6 +127,16 @@ test('call ids that this wire refuses become others, the same on both sides', ()
   assert.equal(messages[2]?.content[0]?.['tool_use_id'], id);
 });
 
+test('an id that the calls of several turns share is another one in each, since the vendor takes none twice', () => {
+  const turns = [call('call_0', '{"n":1}'), result('call_0', 'one'), call('call_0', '{"n":2}'), result('call_0', 'two')];
+  const { messages } = encodeFor({ items: [...hi, ...turns] }) as { messages: { content: Record<string, string>[] }[] };
+  const ids = messages.slice(1).map(({ content }) => content[0]?.['id'] ?? content[0]?.['tool_use_id']);
+  assert.equal(ids[0], 'call_0');
+  assert.equal(ids[1], 'call_0');
+  assert.match(ids[2] ?? '', /^call_0_2_[0-9a-f]{12}$/);
+  assert.equal(ids[3], ids[2]);
+});
+
 test('T8: nothing and null are no arguments', () => {
   for (const input of ['', ' ', 'null', ' null\n']) {
     const { body } = messagesUpstream.encodeRequest(canonical({ items: [...hi, call('a', input), result('a', 'r')] }), target());
