@@ -72,7 +72,7 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
 const OPTIONS = {
   config: { type: 'string' },
   json: { type: 'boolean' },
-  help: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
   demo: { type: 'boolean' },
   workers: { type: 'string' },
   class: { type: 'string' },
@@ -140,9 +140,10 @@ function wordsOf(error: unknown): string {
 async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, print: Terminal['out']): Promise<number> {
   const { positionals, values } = readArguments(argv);
   const [name, ...args] = positionals;
-  if (name === undefined || values.help === true) {
+  const wantsHelp = values.help === true || name === 'help';
+  if (name === undefined || wantsHelp) {
     print(USAGE);
-    return values.help === true ? 0 : 2;
+    return wantsHelp ? 0 : 2;
   }
   const load = loadOptions(env);
   const configPath = values.config ?? env['MIZU_CONFIG'];

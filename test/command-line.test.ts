@@ -47,6 +47,10 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
   assert.equal((await mizu('keys', 'create', '--account', 'nobody')).code, 1);
   assert.equal((await mizu('accounts', 'create', 'ada')).code, 1);
   assert.equal((await mizu('nonsense')).code, 2);
+  for (const asked of [['help'], ['--help'], ['-h'], ['keys', '--help'], ['help', 'keys']]) {
+    const { code, out } = await mizu(...asked);
+    assert.deepEqual([code, out.split(' ', 2)], [0, ['usage:', 'mizu']], asked.join(' '));
+  }
   assert.equal((await mizu('channels', 'test')).code, 1);
   assert.match((await mizu('logs')).out, /^$/);
   const unknown = await mizu('logs', '--request', 'req_nobody');

@@ -71,6 +71,19 @@ export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cach
   return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
 }
 
+/** The input of a picture: what a cache gave, and which part of the rest is images. OpenAI says the former beside the details, other servers in them. */
+export function pictureInput(
+  value: JsonObject,
+  details: JsonObject,
+  input: number,
+): { readonly cacheRead: number; readonly imageInput: number | undefined } {
+  const cacheRead = Math.min(countOf(details['cached_tokens']) ?? countOf(value['cached_tokens']) ?? 0, input);
+  const cachedImages = countOf(members(value['cached_tokens_details'])['cached_image_tokens']) ?? 0;
+  const images = countOf(details['image_tokens']);
+  if (images === undefined) return { cacheRead, imageInput: undefined };
+  return { cacheRead, imageInput: Math.max(0, Math.min(images - cachedImages, input - cacheRead)) };
+}
+
 /** Work of an orchestrating model (Sakana): told among the details of usage, in none of its totals, and billed like them. */
 export function orchestrationOf(input: JsonObject, output: JsonObject): UsageIteration | undefined {
   const read = countOf(input['orchestration_input_tokens']) ?? 0;

@@ -59,8 +59,13 @@ export async function fundDemo(store: Store): Promise<void> {
   if (!key.ok) throw new Error(`the demonstration's key was refused: ${key.refusal.reason}`);
 }
 
+/** Where a gateway listens, as a URL. */
+export function addressOf(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 export function demoGreeting(host: string, port: number): string {
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = addressOf(host, port);
   return [
     `Mizu listens on ${url} (demonstration: simulated upstreams, nothing leaves this machine).`,
     'Models: demo-chat, demo-responses, demo-messages, demo-gemini. Key: sk-mizu-demo. Try:',

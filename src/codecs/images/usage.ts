@@ -4,6 +4,7 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
+import { pictureInput } from '../token-usage.ts';
 import type { ImageUsage } from './answer.ts';
 
 /** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */
@@ -65,14 +66,13 @@ function readTokens(value: JsonValue | undefined, names: Names): Usage | undefin
   if ((input ?? 0) + (output ?? 0) === 0) return undefined;
   const inputDetails = objectOr(value[names.inputDetails]);
   const outputDetails = objectOr(value[names.outputDetails]);
-  const cacheRead = Math.min(count(inputDetails['cached_tokens']) ?? 0, input ?? 0);
-  const imageInput = count(inputDetails['image_tokens']);
+  const { cacheRead, imageInput } = pictureInput(value, inputDetails, input ?? 0);
   const reasoning = count(outputDetails['reasoning_tokens']);
   const imageOutput = count(outputDetails['image_tokens']) ?? (names.draws ? output : undefined);
   return {
     ...(input === undefined ? {} : { input: input - cacheRead }),
     ...(cacheRead === 0 ? {} : { cacheRead }),
-    ...(imageInput === undefined ? {} : { imageInput: Math.min(imageInput, (input ?? 0) - cacheRead) }),
+    ...(imageInput === undefined ? {} : { imageInput }),
     ...(output === undefined ? {} : { output }),
     ...(reasoning === undefined ? {} : { reasoning: Math.min(reasoning, output ?? 0) }),
     ...(imageOutput === undefined ? {} : { imageOutput: Math.min(imageOutput, output ?? 0) }),

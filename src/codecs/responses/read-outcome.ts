@@ -11,7 +11,7 @@ import {
   type Usage,
   type UsageIteration,
 } from '../canonical/usage.ts';
-import { cacheWrites, orchestrationOf } from '../token-usage.ts';
+import { cacheWrites, orchestrationOf, pictureInput } from '../token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import { wordOf } from './wire.ts';
 
@@ -120,13 +120,14 @@ function readDrawing(response: JsonObject): UsageIteration | undefined {
   const input = countOf(drawn['input_tokens']) ?? 0;
   const output = countOf(drawn['output_tokens']) ?? 0;
   if (input + output === 0) return undefined;
+  const { cacheRead, imageInput = 0 } = pictureInput(drawn, inputDetails, input);
   return {
     type: 'image_generation',
-    input,
-    cacheRead: 0,
+    input: input - cacheRead,
+    cacheRead,
     cacheWrite: 0,
     output,
-    imageInput: Math.min(countOf(inputDetails['image_tokens']) ?? 0, input),
+    imageInput,
     imageOutput: Math.min(countOf(outputDetails['image_tokens']) ?? output, output),
   };
 }

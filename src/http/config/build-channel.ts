@@ -44,6 +44,8 @@ export function buildChannel(
   const url = readBaseUrl(entry.base_url, `${at}.base_url`, problems);
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
+  if (entry.api_key !== undefined && !HEADER_VALUE.test(entry.api_key))
+    problems.push({ path: `${at}.api_key`, message: 'holds a character that no header takes' });
   const basePath = url.pathname.replace(/\/+$/, '');
   const raw = entry.options ?? {};
   const models = Array.isArray(entry.models)

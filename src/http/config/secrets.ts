@@ -1,6 +1,6 @@
 /**
  * `${ENV_NAME}` and `${file:/path}` inside any string of the configuration. `$${` is a literal `${`. The values are resolved once, at
- * load; a missing or empty one is a problem that names the key and the variable, never a value.
+ * load, without the white space around them (whoever makes a secret of a file's text has its line end in it); a missing or empty one is a problem that names the key and the variable, never a value.
  */
 import type { ConfigProblem } from './config-error.ts';
 import { joinPath } from './config-error.ts';
@@ -55,9 +55,6 @@ function lookUp(name: string, sources: SecretSources): string | { readonly probl
     }
   }
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name)) return { problem: `\${${name}} is neither an environment variable nor file:/path` };
-  return (
-    (Object.hasOwn(sources.env, name) ? sources.env[name] : undefined) ?? {
-      problem: `the environment variable ${name} is not set`,
-    }
-  );
+  const value = Object.hasOwn(sources.env, name) ? sources.env[name] : undefined;
+  return value?.trim() ?? { problem: `the environment variable ${name} is not set` };
 }

@@ -23,7 +23,11 @@ export function loadConfig(path: string, options: LoadOptions, revision = 1): Co
     text = readFileSync(path, 'utf8');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
-    throw new ConfigError([{ path: '', message: `the configuration file ${path} cannot be read (${code})` }]);
+    const message =
+      code === 'ENOENT'
+        ? `there is no configuration file ${path}; --config or MIZU_CONFIG names another`
+        : `the configuration file ${path} cannot be read (${code})`;
+    throw new ConfigError([{ path: '', message }]);
   }
   const { now, ...rest } = options;
   return parseConfig(text, { ...rest, path, revision, nowMs: now() });

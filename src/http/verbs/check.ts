@@ -21,10 +21,11 @@ export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
     const notes = [
       ...models.filter(({ rates }) => rates === undefined).map(({ name }) => `model ${name} has no price: it is not offered`),
       ...models.flatMap((model) => unserved(config, model, textTypes)),
+      ...config.channels.flatMap(misread),
       ...models.flatMap(({ name, rates }) => (rates === undefined ? [] : doubtful(rates, joinPath(['models', name, 'price'])))),
     ];
     const channels = config.channels.map(({ id, type, origin, models: own }) => ({ id, type, origin, models: [...own.keys()] }));
-    const head = `the configuration is valid: ${channels.length} channels, ${models.length} models`;
+    const head = `the configuration is valid: ${counted(channels.length, 'channel')}, ${counted(models.length, 'model')}`;
     report(context, { valid: true, channels, models: [...config.models.keys()], notes }, [head, ...notes].join('\n'));
     return 0;
   };
@@ -51,6 +52,22 @@ function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<
     video: (channel: Channel) => routeOf(channel, name) !== undefined,
   }[kind];
   return channels.some(can) ? [] : [`model ${name} is served by no channel that can answer a model of kind ${kind}`];
+}
+
+/** The ends of what vendors print as the address to send requests to. */
+const ENDPOINT = /\/(?:completions|responses|messages|embeddings|generations|edits|models|tasks|video_generation)$/;
+
+/** What a channel says that is taken as it stands, and was hardly meant so. */
+function misread({ id, basePath, options, apiKey }: Channel): string[] {
+  const endpoint = options.path === undefined ? ENDPOINT.exec(basePath)?.[0] : undefined;
+  return [
+    ...(endpoint === undefined ? [] : [`channel ${id}: base_url ends in ${endpoint}, and the endpoint is appended to it`]),
+    ...(/^\$\w+$/.test(apiKey ?? '') ? [`channel ${id}: api_key is no variable as it stands; one is read by \${NAME}`] : []),
+  ];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
 const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);

@@ -13,7 +13,7 @@ import type { ConfigError } from '../config/config-error.ts';
 import { parseConfig } from '../config/parse.ts';
 import { changedAtStartOnly } from '../config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
-import { DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
+import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
 import type { Gateway } from '../gateway.ts';
 import { inRanges, ipRanges } from '../ip-ranges.ts';
 import type { Metrics } from '../metrics.ts';
@@ -102,7 +102,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
     metrics = running.gateway.metrics;
     if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
     const { host } = source.current().listen;
-    const greeting = `Mizu listens on http://${host}:${running.port}`;
+    const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
     return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
   } finally {
     source.close();

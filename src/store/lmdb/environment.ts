@@ -50,7 +50,8 @@ export class Environment {
   static async open(options: StoreOptions, seams: Seams): Promise<Environment> {
     const floor = options.freeSpaceFloor ?? DEFAULT_FLOOR;
     const environment = await guard(async () => {
-      mkdirSync(options.path, { recursive: true });
+      // It holds the secret of the envelopes and the words of upstreams: nobody else's to read.
+      mkdirSync(options.path, { recursive: true, mode: 0o700 });
       checkFile(join(options.path, 'data.mdb'));
       // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
       const root = open({

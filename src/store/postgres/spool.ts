@@ -41,7 +41,7 @@ export class Spool {
     this.#maxBytes = options.spoolMaxBytes ?? DEFAULTS.spoolMaxBytes;
     this.#path = join(options.spoolPath, `${options.process.pid}-${owner}.spool`);
     try {
-      mkdirSync(options.spoolPath, { recursive: true });
+      mkdirSync(options.spoolPath, { recursive: true, mode: 0o700 });
     } catch (error) {
       throw new StoreError('unavailable', `the spool folder cannot be used: ${messageOf(error)}`, error);
     }

@@ -290,6 +290,9 @@ test('tool usage: the picture’s tokens are shown, the model’s are billed bes
     [usage?.billed.input, usage?.billed.imageInput, usage?.billed.output, usage?.billed.imageOutput],
     [150, 40, 210, 200],
   );
+  const cached = { ...gen, cached_tokens: 45, cached_tokens_details: { cached_image_tokens: 38, cached_text_tokens: 7 } };
+  const again = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: cached } }).response)).usage;
+  assert.deepEqual([again?.billed.input, again?.billed.cacheRead, again?.billed.imageInput], [105, 45, 2]);
   const zero = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
   const plain = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: zero } }).response)).usage;
   assert.deepEqual(plain?.shown, { input_tokens: 100, output_tokens: 10, total_tokens: 110 });

@@ -113,6 +113,16 @@ test('the base URL: the version is put between where there is none', () => {
   assert.equal(path('gemini', 'https://h/v1alpha'), 'https://h/v1alpha');
 });
 
+test('the white space around a secret is none of it, wherever it comes from', () => {
+  const env = { KEY: ' sk-secret\r\n' };
+  for (const [name, key] of [
+    ['KEY', 'sk-secret'],
+    ['file:/run/key', 'sk-from-file'],
+  ] as const) {
+    assert.equal(parse(JSON.stringify(file({ api_key: ref(name) })), { env }).channels[0]?.apiKey, key);
+  }
+});
+
 test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
@@ -141,6 +151,9 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
     'channels[0].api_key: the environment variable NOWHERE is not set',
   ]);
   assert.deepEqual(problemsOf(file({ api_key: ref('EMPTY') })), [`channels[0].api_key: ${ref('EMPTY')} is empty`]);
+  assert.deepEqual(problemsOf(file({ api_key: 'sk-one\nsk-two' })), [
+    'channels[0].api_key: holds a character that no header takes',
+  ]);
   assert.deepEqual(problemsOf(file({ api_key: ref('file:/nowhere') })), [
     'channels[0].api_key: the file /nowhere cannot be read (ENOENT)',
   ]);

@@ -75,6 +75,22 @@ test('I8 a picture made in a responses conversation is billed: by its piece, and
   });
   if (usage === undefined) throw new Error('no usage');
   assert.deepEqual(billableUsage(usage), { input: 110, output: 10, imageInput: 40, imageOutput: 200, images: 1 });
+  const cached = { cached_tokens: 45, cached_tokens_details: { cached_image_tokens: 38, cached_text_tokens: 7 } };
+  const again = readUsage({
+    output: [],
+    tool_usage: {
+      image_gen: {
+        input_tokens: 50,
+        input_tokens_details: { image_tokens: 40 },
+        output_tokens: 200,
+        total_tokens: 250,
+        ...cached,
+      },
+    },
+    usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
+  });
+  if (again === undefined) throw new Error('no usage');
+  assert.deepEqual(billableUsage(again), { input: 103, cachedInput: 45, output: 10, imageInput: 2, imageOutput: 200 });
   const quiet = readUsage({
     output: [],
     usage: { input_tokens: 1 },

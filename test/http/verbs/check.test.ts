@@ -63,6 +63,25 @@ test('a model whose channels cannot serve its kind is named', async () => {
   ]);
 });
 
+test('a channel that was hardly meant as it stands is named: an endpoint as its base, a variable without braces', async () => {
+  const at = (id: string, base_url: string, more: object = {}) => ({
+    id,
+    type: 'chat_completion',
+    base_url,
+    models: ['m'],
+    ...more,
+  });
+  const channels = [
+    at('a', 'https://h.example/v1/chat/completions/', { api_key: '$SOME_KEY' }),
+    at('b', 'https://h.example/v1/chat/completions', { options: { path: '/x' } }),
+    at('c', 'https://h.example/completions-proxy/v1', { api_key: 'sk-$' }),
+  ];
+  assert.deepEqual(await notesOf({ channels, models: { m: { price } } }), [
+    'channel a: base_url ends in /completions, and the endpoint is appended to it',
+    `channel a: api_key is no variable as it stands; one is read by \${NAME}`,
+  ]);
+});
+
 test('a price that is nearly one of the classes would be a tool meter that nothing counts: it is named', async () => {
   const models = {
     typo: { price: { ...price, cached_inputs: '0.1', web_search: '10', code_interpreter: '30' } },
