@@ -44,7 +44,8 @@ export function optionalBoolean(json: JsonObject, key: string, path = ''): boole
 export function optionalNumber(json: JsonObject, key: string, path = ''): number | undefined {
   const value = json[key];
   if (!present(value)) return undefined;
-  if (typeof value !== 'number') throw wrongType(memberPath(path, key), 'a number');
+  // `1e400` parses to Infinity, which JSON would tell an upstream as null.
+  if (typeof value !== 'number' || !Number.isFinite(value)) throw wrongType(memberPath(path, key), 'a number');
   return value;
 }
 
@@ -53,6 +54,14 @@ export function optionalInteger(json: JsonObject, key: string, path = '', least 
   if (value === undefined) return undefined;
   if (!Number.isSafeInteger(value)) throw wrongType(memberPath(path, key), 'an integer');
   if (value < least) throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must be at least ${least}.`);
+  return value;
+}
+
+/** A seed may have 64 bits, more than a number holds: the same protocol forwards its spelling, another the nearest number. */
+export function optionalSeed(json: JsonObject): number | undefined {
+  const value = optionalNumber(json, 'seed');
+  if (value !== undefined && !(Number.isInteger(value) && Math.abs(value) <= 2 ** 63))
+    throw wrongType('seed', 'an integer of 64 bits');
   return value;
 }
 

@@ -31,7 +31,8 @@ export function optionalBoolean(body: JsonObject, key: string, at = ''): boolean
 
 export function optionalNumber(body: JsonObject, key: string, at = ''): number | undefined {
   const value = given(body, key);
-  if (value === undefined || typeof value === 'number') return value;
+  // `1e400` parses to Infinity, which JSON would tell an upstream as null.
+  if (value === undefined || (typeof value === 'number' && Number.isFinite(value))) return value;
   throw invalid(pathOf(at, key), `${pathOf(at, key)} must be a number.`);
 }
 
