@@ -72,10 +72,11 @@ export function optionalInteger(json: JsonObject, key: string, bounds: Bounds = 
   return value;
 }
 
-/** `seed`: the vendor takes 64 bits, which is more than a number holds exactly. */
+/** `seed`: the vendor takes 64 bits, which is more than a number holds exactly: the same protocol forwards its spelling, another the nearest number. */
 export function readSeed(json: JsonObject): number | undefined {
   const seed = optionalNumber(json, 'seed');
-  if (seed !== undefined && !Number.isInteger(seed)) throw wrongType('seed', 'an integer');
+  if (seed !== undefined && !(Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63))
+    throw wrongType('seed', 'an integer of 64 bits');
   return seed;
 }
 

@@ -146,12 +146,18 @@ export function retryAfterMs({ headers, receivedAtMs }: Pick<UpstreamAnswer, 'he
     return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
   };
   const ms = one('retry-after-ms');
-  if (AMOUNT.test(ms)) return Math.ceil(Number(ms));
+  if (AMOUNT.test(ms)) return waitOf(Number(ms));
   const text = one('retry-after');
-  if (AMOUNT.test(text)) return Math.ceil(Number(text) * 1000);
+  if (AMOUNT.test(text)) return waitOf(Number(text) * 1000);
   const now = dateOf(one('date')) ?? receivedAtMs;
   const date = dateOf(text);
   return date === undefined || now === undefined ? undefined : Math.max(0, date - now);
+}
+
+/** An amount that is longer than a clock can count says nothing. */
+function waitOf(ms: number): number | undefined {
+  const whole = Math.ceil(ms);
+  return Number.isSafeInteger(whole) ? whole : undefined;
 }
 
 function dateOf(text: string): number | undefined {

@@ -29,6 +29,7 @@ const CASES: readonly (readonly [name: string, headers: UpstreamAnswer['headers'
   ['other numerals', { 'retry-after': '0x10' }, undefined],
   ['an exponent', { 'retry-after': '1e3' }, undefined],
   ['for ever', { 'retry-after': 'Infinity' }, undefined],
+  ['longer than a clock can count', { 'retry-after': '9'.repeat(400), 'retry-after-ms': '9'.repeat(20) }, undefined],
   ['absent', {}, undefined],
 ];
 

@@ -46,10 +46,13 @@ export interface UsageIteration {
   readonly imageOutput?: number;
 }
 
-/** A counter of any wire: a number or a numeric string, finite and never negative; undefined for everything else. */
+/**
+ * A counter of any wire: a number or a numeric string that is whole and never negative. Undefined for everything else, which is then
+ * counted as what was not reported is: nothing is free because an upstream writes nonsense.
+ */
 export function countOf(value: JsonValue | undefined): number | undefined {
   const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof count === 'number' && Number.isFinite(count) && count >= 0 ? count : undefined;
+  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
 }
 
 /** All output tokens of a report: more reasoning than output was counted beside it, not in it (known failure U14). */

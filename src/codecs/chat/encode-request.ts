@@ -75,13 +75,13 @@ function effortOfBudget(budget: number): Effort {
 
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
   if (request.serviceTier !== undefined) losses.add('service tier');
-  if (request.metadata !== undefined) losses.add('metadata');
   if (request.store !== undefined) losses.add('store');
   if (request.include !== undefined) losses.add('include');
   if (request.cacheControl !== undefined) losses.add('cache breakpoint');
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     ...given('user', request.user),
+    ...given('metadata', request.metadata),
     ...given('prompt_cache_key', request.promptCacheKey),
     ...given('safety_identifier', request.safetyIdentifier),
   };

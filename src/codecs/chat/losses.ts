@@ -64,7 +64,7 @@ export const requestLosses: RequestLosses = {
   'reasoning budget': coerce('reasoning_effort by size'),
   'reasoning summary asked': drop('chat cannot ask for summaries'),
   user: keep,
-  metadata: drop('labels of stored answers: OpenAI refuses them where store is not true'),
+  metadata: keep,
   'service tier': drop('tiers are named by each protocol'),
   'prompt cache key': keep,
   'safety identifier': keep,

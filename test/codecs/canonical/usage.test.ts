@@ -14,7 +14,24 @@ test('a counter is a number or a numeric string; anything else is unknown, never
     [0, 0],
   ] as const)
     assert.equal(countOf(value), count);
-  for (const value of [-1, '-1', '', ' ', 'seven', Number.NaN, Number.POSITIVE_INFINITY, '1e999', null, undefined, true, [], {}])
+  for (const value of [
+    -1,
+    '-1',
+    0.5,
+    '10.5',
+    2 ** 60,
+    '',
+    ' ',
+    'seven',
+    Number.NaN,
+    Number.POSITIVE_INFINITY,
+    '1e999',
+    null,
+    undefined,
+    true,
+    [],
+    {},
+  ])
     assert.equal(countOf(value), undefined, String(value));
 });
 
