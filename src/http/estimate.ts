@@ -4,6 +4,7 @@
  */
 import type { Whole } from '../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../codecs/canonical/item.ts';
+import { isObject, type JsonValue } from '../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../codecs/canonical/request.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import type { Model } from './config/config.ts';
@@ -14,19 +15,24 @@ const IMAGE_TOKENS = 1_000;
 /** The output that is reserved when neither the client nor the operator gave a cap. */
 const DEFAULT_OUTPUT = 4_096;
 
+/** What is found in a request or an answer. */
+interface Count {
+  text(text: string | undefined): void;
+  media(): void;
+}
+
 export function estimateInput(request: CanonicalRequest): number {
-  let bytes = 0;
+  let chars = 0;
   let media = 0;
-  const count = (text: string | undefined): void => {
-    bytes += text?.length ?? 0;
-  };
-  const countMedia = (found: Media): void => {
-    if (found.source.from === 'text') count(found.source.text);
-    else media += IMAGE_TOKENS;
-  };
-  for (const item of request.items) countItem(item, count, countMedia);
-  for (const tool of request.tools) count(toolText(tool));
-  return Math.ceil(bytes / BYTES_A_TOKEN) + media;
+  countRequest(request, {
+    text(text) {
+      chars += text?.length ?? 0;
+    },
+    media() {
+      media += IMAGE_TOKENS;
+    },
+  });
+  return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
@@ -37,36 +43,61 @@ function toolText(tool: CanonicalRequest['tools'][number]): string {
   return JSON.stringify('body' in tool ? tool.body : { ...tool, at: undefined });
 }
 
-function countItem(item: Item, count: (text: string | undefined) => void, countMedia: (media: Media) => void): void {
+function countRequest(request: SentRequest, count: Count): void {
+  for (const item of request.items) countItem(item, count);
+  for (const tool of request.tools) count.text(toolText(tool));
+}
+
+function countItem(item: Item, count: Count): void {
   switch (item.kind) {
     case 'text':
     case 'refusal':
-      count(item.text);
+      count.text(item.text);
       return;
     case 'reasoning':
-      count(item.raw);
-      for (const part of item.summary ?? []) count(part);
+      count.text(item.raw);
+      for (const part of item.summary ?? []) count.text(part);
       return;
     case 'toolCall':
-      count(item.tool.name);
-      count(item.input);
+      count.text(item.tool.name);
+      count.text(item.input);
       return;
     case 'toolResult':
-      for (const part of item.content) countPart(part, count, countMedia);
+      for (const part of item.content) countPart(part, count);
       return;
     case 'media':
-      countMedia(item.media);
+      countMedia(item.media, count);
       return;
     case 'native':
-      count(JSON.stringify(item.body));
+      countNative(item.body, count);
       return;
   }
 }
 
-function countPart(part: Part, count: (text: string | undefined) => void, countMedia: (media: Media) => void): void {
-  if (part.kind === 'text') count(part.text);
-  else if (part.kind === 'media') countMedia(part.media);
-  else count(JSON.stringify(part.body));
+function countPart(part: Part, count: Count): void {
+  if (part.kind === 'text') count.text(part.text);
+  else if (part.kind === 'media') countMedia(part.media, count);
+  else countNative(part.body, count);
+}
+
+function countMedia({ source }: Media, count: Count): void {
+  if (source.from === 'text') count.text(source.text);
+  else count.media();
+}
+
+/** A screenshot, a video or a fetched document that only its own dialect can read. */
+const DATA_URL = /^data:[^,]{0,256};base64,/;
+
+function countNative(body: JsonValue, count: Count): void {
+  const text = JSON.stringify(body);
+  count.text(text.includes('base64') ? JSON.stringify(body, withoutData) : text);
+
+  function withoutData(_key: string, value: JsonValue): JsonValue | undefined {
+    if (typeof value === 'string' && DATA_URL.test(value)) count.media();
+    else if (isObject(value) && value['type'] === 'base64' && typeof value['data'] === 'string') count.media();
+    else return value;
+    return undefined;
+  }
 }
 
 /** Longer texts are counted by their bytes: a tokenizer would hold up the event loop. */
@@ -117,31 +148,35 @@ export function withPictures(usage: Usage, whole: Whole): Usage {
 
 /** Usage of an answer that reported none: what was asked and what was said, counted and flagged. */
 export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
-  const texts: string[] = [];
   const reasoning: string[] = [];
-  let media = 0;
-  const collect = (text: string | undefined): void => {
-    if (text !== undefined) texts.push(text);
-  };
+  const said: Item[] = [];
   for (const { item } of whole.items) {
     if (item.kind === 'reasoning') reasoning.push(item.raw ?? (item.summary ?? []).join('\n'));
-    else countItem(item, collect, () => (media += IMAGE_TOKENS));
+    else said.push(item);
   }
-  const inputs: string[] = [];
-  let inputMedia = 0;
-  for (const item of request.items) {
-    countItem(
-      item,
-      (text) => inputs.push(text ?? ''),
-      () => (inputMedia += IMAGE_TOKENS),
-    );
-  }
-  for (const tool of request.tools) inputs.push(toolText(tool));
   const thought = await countTokens(reasoning.join('\n'));
+  const output = await counted('', (count) => {
+    for (const item of said) countItem(item, count);
+  });
   return {
-    input: (await countTokens(inputs.join('\n'))) + inputMedia,
-    output: (await countTokens(texts.join(''))) + thought + media,
+    input: await counted('\n', (count) => countRequest(request, count)),
+    output: output + thought,
     ...(thought > 0 ? { reasoning: thought } : {}),
     estimated: true,
   };
+}
+
+/** Tokens of what `find` finds, the texts with `between` between them. */
+async function counted(between: string, find: (count: Count) => void): Promise<number> {
+  const texts: string[] = [];
+  let media = 0;
+  find({
+    text(text) {
+      if (text !== undefined) texts.push(text);
+    },
+    media() {
+      media += IMAGE_TOKENS;
+    },
+  });
+  return (await countTokens(texts.join(between))) + media;
 }

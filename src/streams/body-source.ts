@@ -58,12 +58,10 @@ export function readBody(body: Readable, drain?: Drain): BodyReader {
       const batch: Uint8Array[] = [];
       for (let size = 0; size < BATCH_BYTES; ) {
         // One read() gives one buffer, so without the loop a hundred HTTP chunks of one packet would be a hundred batches.
-        const chunk: Uint8Array | string | null = body.read();
+        const chunk: Uint8Array | null = body.read();
         if (chunk === null) break;
-        const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
-        if (bytes.length === 0) continue;
-        batch.push(bytes);
-        size += bytes.length;
+        batch.push(chunk);
+        size += chunk.length;
       }
       if (batch.length > 0) return batch;
       if (finished) return null;
@@ -95,7 +93,7 @@ function letEnd(body: Readable, drain: Drain): void {
   let left = BATCH_BYTES;
   const timer = drain.clock.setTimeout(() => body.destroy(), drain.ms);
   body.once('close', () => timer.cancel());
-  body.on('data', (chunk: Uint8Array | string) => {
+  body.on('data', (chunk: Uint8Array) => {
     left -= chunk.length;
     if (left < 0) body.destroy();
   });

@@ -24,7 +24,7 @@ export interface PumpWriter<Out> {
   gone(): unknown;
   /** Undefined when more may follow, otherwise settles when it may. Throws or rejects once the reader is gone. */
   write(words: readonly Out[]): Promise<void> | undefined;
-  /** The last words, and the end. */
+  /** The last words, and the end. Rejects once the reader is gone. */
   end(words: readonly Out[]): Promise<void>;
   /** Cuts the connection. Does nothing once the reader is gone. */
   destroy(reason: unknown): void;
@@ -128,7 +128,6 @@ class Pump<In, Out> {
   }
 
   #writeEnd(words: readonly Out[]): Promise<void> {
-    this.#checkReader();
     const ended = this.#writer.end(words);
     if (words.length > 0) this.#options.onWords?.();
     return ended;
@@ -162,7 +161,7 @@ class Pump<In, Out> {
     try {
       this.#step.push(taken, words);
       if (failure !== undefined) this.#step.abort(failure.reason, words);
-      else if (this.#source.ended && !this.#step.over) this.#step.end(words);
+      else if (this.#source.ended) this.#step.end(words);
     } catch (broken) {
       const { lastWords } = this.#options;
       if (lastWords !== undefined && this.#writer.gone() === undefined) {

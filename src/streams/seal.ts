@@ -11,7 +11,7 @@ export interface Sealed<In, Out> {
   /** True once the ending was said: the source can be cancelled. Input after that is ignored. */
   readonly over: boolean;
   push(batch: readonly In[], out: Out[]): void;
-  /** The input ended. Afterwards `over` is true. */
+  /** The input ended. Afterwards `over` is true; does nothing where it was before. */
   end(out: Out[]): void;
   /** The input failed. Afterwards `over` is true. */
   abort(reason: unknown, out: Out[]): void;

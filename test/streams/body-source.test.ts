@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { test } from 'node:test';
-import { BATCH_BYTES, bodySource } from '../../src/streams/body-source.ts';
+import { BATCH_BYTES, bodySource, readBody } from '../../src/streams/body-source.ts';
 import { systemClock } from '../../src/streams/clock.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { collect, settled } from '../support/batches.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { serve, until } from '../support/loopback.ts';
+
+const SAID = new StreamError('ended', 'everything was said');
 
 const text = (values: readonly Uint8Array[]): string => Buffer.concat(values).toString();
 
@@ -135,6 +137,73 @@ test('a body that was over before anybody read it', async () => {
   assert.match(String((await collect(bodySource(failed))).failure), /early/);
 });
 
+test('a reader is woken once, by whatever there is to take: bytes, an end, a failure, a close without either', async () => {
+  const broken = new Error('broken');
+  const endings: readonly [(body: PassThrough) => unknown, unknown][] = [
+    [(body) => body.write('a'), 'a'],
+    [(body) => body.end(), null],
+    [(body) => body.destroy(broken), broken],
+    [(body) => body.destroy(), 'source_closed'],
+  ];
+  for (const [end, taken] of endings) {
+    const body = new PassThrough();
+    const reader = readBody(body);
+    assert.equal(reader.take(), undefined);
+    let woken = 0;
+    const awake = new Promise<void>((resolve) =>
+      reader.ready(() => {
+        woken += 1;
+        resolve();
+      }),
+    );
+    assert.equal(woken, 0, 'not before the call has returned');
+    end(body);
+    await awake;
+    const take = (): unknown => {
+      const batch = reader.take();
+      return Array.isArray(batch) ? text(batch) : batch;
+    };
+    // That no bytes will come is known before the end.
+    if (taken === null && take() === undefined) await reader.wait();
+    if (taken instanceof Error) assert.throws(take, taken);
+    else if (taken === 'source_closed') assert.throws(take, { reason: taken });
+    else assert.equal(take(), taken);
+    body.destroy();
+    await until(() => body.closed, 'the close');
+    assert.equal(woken, 1);
+  }
+});
+
+test('who let go of a body takes nothing any more, is not kept waiting, and leaves no timer', async () => {
+  const clock = createFakeClock();
+  const drain = { clock, ms: 100 };
+  const body = new PassThrough();
+  const reader = readBody(body, drain);
+  const waiting = reader.wait();
+  body.write('unread');
+  reader.cancel(SAID);
+  reader.cancel(new Error('again'));
+  await waiting;
+  assert.equal(reader.take(), null);
+  assert.equal(body.destroyed, false, 'it may end by itself');
+  body.end();
+  await until(() => body.closed, 'the end of the body');
+  assert.equal(clock.pending, 0);
+  for (const over of [Readable.from([]).resume(), new PassThrough().destroy()]) {
+    const ended = readBody(over, drain);
+    await until(() => over.closed, 'the end of the body');
+    ended.cancel(SAID);
+    assert.equal(clock.pending, 0);
+  }
+});
+
+test('a signal that was aborted before ends a body at once', async () => {
+  const body = new PassThrough();
+  body.write('finish');
+  const got = await collect(bodySource(body, { endSignal: AbortSignal.abort() }));
+  assert.deepEqual([text(got.values), got.failure], ['finish', undefined]);
+});
+
 test('the end signal: what has arrived is delivered and the stream ends well', async () => {
   let closed = false;
   await using upstream = await serve((_request, response) => {
@@ -154,8 +223,6 @@ test('the end signal: what has arrived is delivered and the stream ends well', a
   assert.deepEqual([text((await got).values), (await got).failure], ['finish', undefined]);
   await until(() => closed, 'the upstream is let go');
 });
-
-const SAID = new StreamError('ended', 'everything was said');
 
 test('once everything was said, a body that ends by itself keeps its connection for the next request', async () => {
   const sockets = new Set<unknown>();

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type PumpOptions, type PumpSource, type PumpWriter, pump } from '../../src/streams/pump.ts';
-import { sealed } from '../../src/streams/seal.ts';
+import { type Sealed, sealed } from '../../src/streams/seal.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';
 import { type Reaction, scripted } from '../support/scripted-stage.ts';
 
@@ -13,11 +13,15 @@ interface Given {
   readonly options?: PumpOptions<string, string>;
   /** Writes that leave the reader behind. */
   readonly full?: boolean;
+  /** Instead of what `script` says. */
+  readonly step?: Sealed<string, string>;
+  /** Why the reader is gone. */
+  readonly gone?: () => unknown;
 }
 
 /** Everything that is called, in order. */
 async function pumped(
-  { reads = [], script = [], options = {}, full = false }: Given,
+  { reads = [], script = [], options = {}, full = false, gone = () => undefined, ...given }: Given,
   calls: string[] = [],
 ): Promise<readonly string[]> {
   const left = [...reads];
@@ -37,7 +41,7 @@ async function pumped(
     cancel: (reason) => calls.push(`cancel ${reason instanceof StreamError ? reason.reason : reason}`),
   };
   const writer: PumpWriter<string> = {
-    gone: () => undefined,
+    gone,
     write(words) {
       calls.push(`write ${words.join()}`);
       return full ? Promise.resolve() : undefined;
@@ -47,7 +51,7 @@ async function pumped(
     },
     destroy: (reason) => calls.push(`destroy ${reason}`),
   };
-  const step = sealed(scripted('s', script), (reason) => String(reason));
+  const step = given.step ?? sealed(scripted('s', script), (reason) => String(reason));
   await pump(source, step, writer, { ...options, onWords: () => calls.push('words') }).catch((reason: unknown) =>
     calls.push(`rejected ${reason}`),
   );
@@ -105,4 +109,24 @@ test('a failure of the source becomes words, except where it says that nobody is
   assert.deepEqual(await pumped({ reads, script }), ['write s(a)#0', 'words', 'end s.FAIL(Error: gone)', 'words']);
   const calls = await pumped({ reads, script, options: { isGone: () => true } });
   assert.deepEqual(calls, ['write s(a)#0', 'words', 'cancel Error: gone', 'rejected Error: gone']);
+});
+
+test('a failure that has no words: what was said before it and the last words go out and the connection is cut, not where the reader left', async () => {
+  let left: Error | undefined;
+  const broken = (leaves: boolean): Sealed<string, string> => ({
+    over: false,
+    push(batch, out) {
+      out.push(...batch);
+      if (leaves) left = new Error('left');
+      throw new Error('broken');
+    },
+    end: () => assert.fail(),
+    abort: () => assert.fail(),
+  });
+  const end = ['cancel Error: broken', 'destroy Error: broken', 'rejected Error: broken'];
+  const lastWords = ['bye'];
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), ['write a,bye', ...end]);
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false) }), end);
+  const gone = (): unknown => left;
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(true), options: { lastWords }, gone }), end);
 });

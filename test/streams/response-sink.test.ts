@@ -181,6 +181,34 @@ test('a reader that takes nothing for write_stall_ms is ended', async () => {
   assert.deepEqual(gone, ['write_stall']);
 });
 
+test('a reader that takes a part of one large event is let be, and one that stops in it is ended', async () => {
+  const { server, response, client } = await exchange();
+  await using _ = server;
+  const clock = createFakeClock();
+  let taken = 0;
+  client.on('data', (chunk: string) => {
+    taken += chunk.length;
+    if (taken > 4_000_000) client.pause();
+  });
+  const wire = { chunked: true, socket: () => response.socket ?? undefined };
+  response.writeHead(200);
+  response.chunkedEncoding = false;
+  const writer = createResponseWriter(response, { clock, writeStallMs: 1000, wire });
+  const full = writer.write([FLOOD]);
+  assert.notEqual(full, undefined);
+  const outcome = assert.rejects(full ?? Promise.resolve(), { reason: 'write_stall' });
+  const before = response.writableLength;
+  await until(() => client.isPaused(), 'a part that was taken');
+  assert.equal(response.writableLength, before, 'the whole event still counts as unwritten');
+  clock.advance(1000);
+  assert.equal(writer.gone(), undefined);
+  // What the systems between them still took counts as taken, too.
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  clock.advance(1000);
+  clock.advance(1000);
+  await outcome;
+});
+
 test('a reader that was behind and has caught up may be told nothing for longer than that', async () => {
   const { server, response, client } = await exchange();
   await using _ = server;

@@ -15,8 +15,7 @@ export interface WholeItem {
 
 /** A finished answer. */
 export interface Whole {
-  readonly id?: string;
-  readonly model?: string;
+  /** As the upstream says it, in seconds. */
   readonly createdAt?: number;
   readonly items: readonly WholeItem[];
   readonly usage?: Usage;
@@ -41,19 +40,19 @@ interface Entry {
 
 /** Accumulates events that the order has accepted. */
 export class Fold {
-  #start: { id?: string; model?: string; createdAt?: number } = {};
+  #createdAt: number | undefined;
   #usage: Usage | undefined;
-  #reports = 0;
-  #firstReportAt = 0;
+  /** How many items had begun when usage was last reported. */
+  #reportedAt: number | undefined;
   #outcome: Outcome | undefined;
   readonly #items: Entry[] = [];
 
   get usage(): Usage | undefined {
     return this.#usage;
   }
-  /** The only report came before the first item: what it says of the output is a placeholder. */
+  /** No report came since the first item began: what was said of the output before is a placeholder. */
   get isUsageEarly(): boolean {
-    return this.#reports === 1 && this.#firstReportAt === 0 && this.#items.length > 0;
+    return this.#reportedAt === 0 && this.#items.length > 0;
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
@@ -69,11 +68,9 @@ export class Fold {
 
   push(event: CanonicalEvent): void {
     switch (event.type) {
-      case 'response.start': {
-        const { type: _, ...start } = event;
-        this.#start = start;
+      case 'response.start':
+        this.#createdAt = event.createdAt;
         return;
-      }
       case 'item.start':
         this.#items.push({ open: newlyOpen(event.head), whole: undefined });
         return;
@@ -86,8 +83,7 @@ export class Fold {
         this.#items[event.index] = { open: undefined, whole: { item: event.item, status: event.status } };
         return;
       case 'usage.report':
-        if (this.#reports === 0) this.#firstReportAt = this.#items.length;
-        this.#reports += 1;
+        this.#reportedAt = this.#items.length;
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
       case 'response.end':
@@ -101,8 +97,9 @@ export class Fold {
   /** What has been said so far; items still open count as incomplete. `outcome` is used where the stream gave none. */
   whole(outcome: Outcome): Whole {
     const items = this.#items.flatMap(closedItem);
+    const createdAt = this.#createdAt === undefined ? {} : { createdAt: this.#createdAt };
     const usage = this.#usage === undefined ? {} : { usage: this.#usage };
-    return { ...this.#start, items, ...usage, outcome: this.#outcome ?? outcome };
+    return { ...createdAt, items, ...usage, outcome: this.#outcome ?? outcome };
   }
 }
 

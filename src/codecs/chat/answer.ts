@@ -110,10 +110,18 @@ export class Answer {
     this.#texts.citeSources(chunk);
   }
 
-  /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
-  close(cut: boolean, out: CanonicalEvent[]): void {
+  /**
+   * Nothing more is said: begins what waited to be said whole. Before the usage that follows, which would otherwise seem to have come
+   * before the first word.
+   */
+  settle(out: CanonicalEvent[]): void {
     this.#calls?.settle(true, out);
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
+  }
+
+  /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
+  close(cut: boolean, out: CanonicalEvent[]): void {
+    this.settle(out);
     this.#texts.settleSources(out);
     const last = cut ? this.#last : undefined;
     this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);

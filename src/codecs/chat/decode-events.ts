@@ -134,6 +134,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const choice = firstChoice(chunk)?.choice;
     if (choice !== undefined) this.#choice(choice, events);
     this.#answer.citeSources(chunk);
+    if (this.finished) this.#answer.settle(events);
     this.#usage(chunk, events);
   }
 

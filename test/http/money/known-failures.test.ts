@@ -257,6 +257,20 @@ test('U8, F12: placeholders of zeros are skipped, the final figures are billed, 
   assert.equal(never.row.usage?.output, 2);
 });
 
+test('U3: a final report counts, though what it counts was only begun at the end of the stream', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  const spoken = { choices: [{ index: 0, delta: { audio: { id: 'a', data: 'aGk=', transcript: 'Hi' } }, finish_reason: null }] };
+  const script = raw(
+    chatChunk(spoken),
+    chatChunk({ choices: delta('', 'stop') }),
+    chatChunk({ choices: [], usage: { prompt_tokens: 70, completion_tokens: 40 } }),
+    '[DONE]',
+  );
+  const { row } = await asked(gateway, owner, 'chat', 'chat_completion', true, script);
+  assert.deepEqual(row.usage, { input: 70, output: 40 });
+  assert.deepEqual(row.charge?.flags, []);
+});
+
 test('U9: compaction passes are added to the main generation once; message passes and declined fallbacks are not', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   const pass = (type: string, input: number, output: number) => ({

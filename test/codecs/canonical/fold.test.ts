@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
+import { Fold } from '../../../src/codecs/canonical/fold.ts';
+
+const START: CanonicalEvent = { type: 'response.start' };
+const ITEM: CanonicalEvent = { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } };
+const word = (text: string): CanonicalEvent => ({ type: 'item.delta', index: 0, delta: { kind: 'text', text } });
+const report = (input: number, output: number): CanonicalEvent => ({ type: 'usage.report', usage: { input, output } });
+
+function folded(...events: readonly CanonicalEvent[]): Fold {
+  const fold = new Fold();
+  for (const event of events) fold.push(event);
+  return fold;
+}
+
+test('what was reported before the first item alone is early: later figures, or an answer without items, are final', () => {
+  assert.equal(folded(START, ITEM).isUsageEarly, false, 'none');
+  assert.equal(folded(START, report(9, 0)).isUsageEarly, false, 'no items');
+  assert.equal(folded(START, report(9, 0), ITEM).isUsageEarly, true);
+  assert.equal(folded(START, report(9, 0), report(9, 1), ITEM).isUsageEarly, true, 'twice');
+  assert.equal(folded(START, ITEM, report(9, 1)).isUsageEarly, false);
+  const final = folded(START, report(9, 0), ITEM, report(9, 7));
+  assert.equal(final.isUsageEarly, false);
+  assert.deepEqual(final.usage, { input: 9, output: 7 });
+});
+
+test('an answer that is cut has what was said of its open items, and the ending that it is given', () => {
+  const cut = { status: 'incomplete', reason: 'max_output' } as const;
+  const whole = folded({ ...START, createdAt: 5 }, ITEM, word('a'), word('b')).whole(cut);
+  assert.deepEqual(whole, {
+    createdAt: 5,
+    items: [{ item: { kind: 'text', role: 'assistant', text: 'ab', citations: [] }, status: 'incomplete' }],
+    outcome: cut,
+  });
+  const done = { status: 'completed', stop: 'end' } as const;
+  assert.deepEqual(folded(START, { type: 'response.end', outcome: done }).whole(cut), { items: [], outcome: done });
+});
