@@ -64,7 +64,7 @@ export async function reserve(
 }
 
 /** A rough upper figure: input at its own rate, output to its cap. */
-export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
+function estimateNanos(estimate: Estimate, rates: Rates): bigint {
   const input = rates.tokens.get('input') ?? 0n;
   const output = rates.tokens.get('output') ?? 0n;
   const picture = rates.tokens.get('image_output') ?? output;

@@ -124,7 +124,7 @@ class PrincipalCache {
   }
 }
 
-export function balanceOf(tables: Tables, key: KeyRecord): Balance {
+function balanceOf(tables: Tables, key: KeyRecord): Balance {
   const sub = paysFromSubAccount(key);
   const unlimited = !sub && (tables.accounts.get(key.accountId)?.unlimited ?? false);
   const nanos = tables.balances.get(sub ? subAccountOf(key.id) : walletOf(key.accountId)) ?? 0n;
