@@ -11,7 +11,6 @@ import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted, Princip
 import { inRange } from '../money.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
-import { withWallet } from './accounts.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import { metaOf, type Tables } from './tables.ts';
@@ -75,13 +74,6 @@ export function createKeys(environment: Environment): Keys {
       environment.read((tables) => {
         const key = tables.keys.get(keyId);
         return key === undefined ? undefined : balanceOf(tables, key);
-      }),
-
-    accountOf: (keyId) =>
-      environment.read((tables) => {
-        const key = tables.keys.get(keyId);
-        const account = key === undefined ? undefined : tables.accounts.get(key.accountId);
-        return account === undefined ? undefined : withWallet(tables, account);
       }),
   };
 }
