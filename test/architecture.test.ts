@@ -63,6 +63,34 @@ test('the simulator writes literal wire bytes: it may not import codecs', () => 
   assert.deepEqual(wrong, []);
 });
 
+/** `name`, `type Name`, `name as other` and `name: other`, of one import. */
+const IMPORTED = /(?:type\s+)?(\w+)(?:\s*(?:as\s|:)\s*\w+)?/g;
+
+test('what is exported is imported somewhere, if only by a test', () => {
+  const used = new Set<string>();
+  for (const path of [...files, ...globSync('{test,bench}/**/*.ts')]) {
+    const source = text.get(path) ?? readFileSync(path, 'utf8');
+    for (const [, names = '', to = ''] of source.matchAll(
+      /(\{[^{}]*\}|\* as \w+)\s*(?:from|=\s*await\s+import\()\s*'(\.[^']+)'/g,
+    )) {
+      const target = normalize(`${dirname(path)}/${to}`).replaceAll('\\', '/');
+      if (names.startsWith('*')) used.add(`${target}: *`);
+      else for (const [, name] of names.matchAll(IMPORTED)) used.add(`${target}: ${name}`);
+    }
+  }
+  const exported = files.flatMap((file) =>
+    used.has(`${file}: *`)
+      ? []
+      : [...(text.get(file) ?? '').matchAll(/^export (?:async )?(?:const|function|class) (\w+)/gm)].map(
+          ([, name]) => `${file}: ${name}`,
+        ),
+  );
+  assert.deepEqual(
+    exported.filter((name) => !used.has(name)),
+    [],
+  );
+});
+
 test('no drawer for odds and ends', () => {
   const banned = /(^|\/)(utils?|helpers?|common|types|misc)(\.ts|\/)/;
   assert.deepEqual(

@@ -94,7 +94,6 @@ export interface Target {
   readonly withoutOpaque: boolean;
   /** True when this very Channel made the item of this id and stored it (design: "history replay"). Absent: nothing is known. */
   readonly stored?: (itemId: string) => boolean;
-  readonly mint: Mint;
 }
 
 export interface UpstreamRequest {

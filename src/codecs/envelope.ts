@@ -10,9 +10,7 @@ import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:cry
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { CHANNEL_TYPES } from './canonical/dialect.ts';
 import { isObject, type JsonValue, parseJson } from './canonical/json.ts';
-import type { Opaque, Owner } from './canonical/opaque.ts';
-
-export const ENVELOPE_PREFIX = 'mz2.';
+import { ENVELOPE_PREFIX, isEnvelope, type Opaque, type Owner } from './canonical/opaque.ts';
 
 export interface EnvelopeSecret {
   /** 1 to 255. */
@@ -44,10 +42,6 @@ const DEFLATED = 1;
 const DEFLATE_ABOVE_BYTES = 1024;
 /** No vendor's value is near this; it bounds what a deflated one may grow to. */
 const MAX_CONTENT_BYTES = 32 * 1024 * 1024;
-
-export function isEnvelope(value: string): boolean {
-  return value.startsWith(ENVELOPE_PREFIX);
-}
 
 export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
   const keys = new Map<number, Keys>();

@@ -5,6 +5,7 @@
  */
 import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { RequestLogEntry } from '../store/request-log.ts';
+import { EXCHANGE_PREFIX } from '../store/settlement.ts';
 import type { Asking } from './gateway.ts';
 
 /** A client may name its model with any words. */
@@ -20,7 +21,7 @@ export function logRefusal(call: Asking, error: GatewayError): void {
     return;
   }
   const entry: RequestLogEntry = {
-    exchangeId: gateway.mint('ex_'),
+    exchangeId: gateway.mint(EXCHANGE_PREFIX),
     requestId,
     ...(call.clientRequestId === undefined ? {} : { clientRequestId: call.clientRequestId }),
     accountId: principal.account.id,

@@ -19,8 +19,8 @@ export type Handlers = { readonly [Name in RouteName]?: Handler };
 
 const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
-/** The routes whose calls are exchanges with an upstream: these are traced. */
-const EXCHANGES: ReadonlySet<RouteName> = new Set([
+/** The routes whose calls are exchanges with an upstream. */
+const TRACED: ReadonlySet<RouteName> = new Set([
   'chat_completions',
   'responses',
   'responses_compact',
@@ -132,7 +132,7 @@ function createCall(
   facts: CallFacts,
 ): Call {
   const config = gateway.config.current();
-  const trace = EXCHANGES.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
+  const trace = TRACED.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
   return {
     gateway,
     config,

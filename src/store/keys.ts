@@ -2,7 +2,7 @@
  * API keys: a digest, what it may do, how much it may spend. The key itself is shown once and never stored.
  * Knows nothing of headers, statuses or models; whether a model exists the caller says.
  */
-import type { Account, AccountRecord, Cause, ReusedCause, UnknownAccount } from './accounts.ts';
+import type { AccountRecord, Cause, ReusedCause, UnknownAccount } from './accounts.ts';
 import type { Invalid, Result } from './result.ts';
 
 /** Limits of what a key may spend, in nano-dollars, each > 0. Absent: no limit. Hours and days are fixed UTC windows. */
@@ -100,5 +100,4 @@ export interface Keys {
   >;
   /** The sub-account's balance when the key has one (and is enabled), otherwise the wallet's. */
   balance(keyId: string): Promise<Balance | undefined>;
-  accountOf(keyId: string): Promise<Account | undefined>;
 }

@@ -53,7 +53,7 @@ function fieldsOf(value: unknown): Fields | undefined {
   return isObject ? new Map(Object.entries(value)) : undefined;
 }
 
-/** LiteLLM's names (US dollars a token, a piece, a call) and ours. `shift` turns their unit into ours. */
+/** LiteLLM's names (US dollars a token, a piece, a call), ours, and the shift from their unit to ours. */
 const LITELLM: ReadonlyMap<string, readonly [string, number]> = new Map([
   ['input_cost_per_token', ['input', 6]],
   ['cache_read_input_token_cost', ['cached_input', 6]],
@@ -78,16 +78,13 @@ const KIND_OF_MODE: ReadonlyMap<string, ModelKind> = new Map([
 ]);
 
 /** Where a LiteLLM price name with its suffixes belongs. */
-function litellmPlace(name: string): { rate: readonly [string, number]; above?: number; tier?: string } | undefined {
+function litellmPlace(name: string): (Omit<Place, 'field'> & { readonly tier: string | undefined }) | undefined {
   const match = /^(.*?)(?:_above_([0-9]+)k_tokens)?(?:_(priority|flex))?$/.exec(name);
-  const rate = LITELLM.get(match?.[1] ?? '');
-  if (match === null || rate === undefined) return undefined;
+  const found = LITELLM.get(match?.[1] ?? '');
+  if (match === null || found === undefined) return undefined;
+  const [rate, shift] = found;
   const [, , thousands, tier] = match;
-  return {
-    rate,
-    ...(thousands === undefined ? {} : { above: Number(thousands) * 1000 }),
-    ...(tier === undefined ? {} : { tier }),
-  };
+  return { rate, shift, above: thousands === undefined ? undefined : Number(thousands) * 1000, tier };
 }
 
 /** A price under construction. */
@@ -110,6 +107,17 @@ function recordOf({ rates, long, above, tiers }: Draft): PriceRecord {
   ]);
 }
 
+/** Where an amount comes from and goes to. */
+interface Place {
+  /** As the catalogue names it. */
+  readonly field: string;
+  readonly rate: string;
+  /** Powers of ten between its unit and ours. */
+  readonly shift?: number;
+  /** Tokens of input above which it holds. */
+  readonly above?: number | undefined;
+}
+
 class BookBuilder {
   readonly prices = new Map<string, { kind: ModelKind; price: PriceRecord }>();
   readonly skipped: { model: string; reason: string }[] = [];
@@ -123,15 +131,15 @@ class BookBuilder {
     this.ignored.push({ model, field, reason });
   }
 
-  /** Puts one amount into the draft, or says why not. */
-  set(model: string, field: string, into: Draft, name: string, value: unknown, shift: number, above?: number): void {
+  /** Puts one amount of a model into the draft, or says why not. */
+  set(model: string, into: Draft, { field, rate, shift = 0, above }: Place, value: unknown): void {
     const amount = value instanceof NumberText ? shiftDecimal(value.text, shift) : undefined;
     if (amount === undefined) {
       this.ignore(model, field, 'is not a non-negative number');
       return;
     }
     if (above === undefined) {
-      into.rates.set(name, amount);
+      into.rates.set(rate, amount);
       return;
     }
     if (into.above !== undefined && into.above !== above) {
@@ -139,7 +147,7 @@ class BookBuilder {
       return;
     }
     into.above = above;
-    into.long.set(name, amount);
+    into.long.set(rate, amount);
   }
 
   add(model: string, kind: ModelKind, price: Draft): void {
@@ -165,11 +173,11 @@ export function convertLiteLlm(text: string): PriceBook {
     for (const [name, value] of fields) {
       if (!/cost/.test(name)) continue;
       if (name === 'search_context_cost_per_query') searchCost(book, model, price, value);
-      else if (kind === 'image' && name === 'input_cost_per_image') book.set(model, name, price, 'image', value, 0);
+      else if (kind === 'image' && name === 'input_cost_per_image') book.set(model, price, { field: name, rate: 'image' }, value);
       else {
         const place = litellmPlace(name);
         if (place === undefined) book.ignore(model, name, 'has no counterpart');
-        else book.set(model, name, tierOf(price, place.tier), place.rate[0], value, place.rate[1], place.above);
+        else book.set(model, tierOf(price, place.tier), { field: name, ...place }, value);
       }
     }
     book.add(model, kind, price);
@@ -192,7 +200,7 @@ function searchCost(book: BookBuilder, model: string, price: Draft, value: unkno
     book.ignore(model, 'search_context_cost_per_query', 'has no medium size');
     return;
   }
-  book.set(model, 'search_context_cost_per_query', price, 'web_search', medium, 3);
+  book.set(model, price, { field: 'search_context_cost_per_query', rate: 'web_search', shift: 3 }, medium);
   for (const [size, other] of sizes) {
     const same = other instanceof NumberText && medium instanceof NumberText && other.text === medium.text;
     if (!same) book.ignore(model, `search_context_cost_per_query.${size}`, 'differs from the medium size');
@@ -229,7 +237,7 @@ export function convertModelsDev(text: string): PriceBook {
 function devField(book: BookBuilder, model: string, price: Draft, field: string, value: unknown): void {
   const rate = MODELS_DEV.get(field);
   if (rate !== undefined) {
-    book.set(model, field, price, rate, value, 0);
+    book.set(model, price, { field, rate }, value);
     return;
   }
   const thousands = /^context_over_([0-9]+)k$/.exec(field)?.[1];
@@ -241,6 +249,6 @@ function devField(book: BookBuilder, model: string, price: Draft, field: string,
   for (const [inner, amount] of nested) {
     const innerRate = MODELS_DEV.get(inner);
     if (innerRate === undefined) book.ignore(model, `${field}.${inner}`, 'has no counterpart');
-    else book.set(model, `${field}.${inner}`, price, innerRate, amount, 0, Number(thousands) * 1000);
+    else book.set(model, price, { field: `${field}.${inner}`, rate: innerRate, above: Number(thousands) * 1000 }, amount);
   }
 }

@@ -32,8 +32,8 @@ const ID = /^[\x21-\x7e]{1,200}$/;
 /** What the endpoint takes. */
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
-/** Whose tasks: account and key. */
-export interface Owner {
+/** Whose tasks they are: an account's, by one key of it. */
+export interface TaskOwner {
   readonly accountId: string;
   readonly keyId: string;
 }
@@ -42,7 +42,7 @@ export function isTaskId(id: string): boolean {
   return ID.test(id);
 }
 
-export function isOwned(task: VideoTask | undefined, { accountId, keyId }: Owner): task is VideoTask {
+export function isOwned(task: VideoTask | undefined, { accountId, keyId }: TaskOwner): task is VideoTask {
   return task?.accountId === accountId && task.keyId === keyId;
 }
 

@@ -11,11 +11,6 @@ export type Transitions<State extends string, Event extends string> = {
   readonly [S in State]: { readonly [E in Event]: State | typeof illegal };
 };
 
-/** The states of `Table` from which `Event` is legal, read off the table so that the two cannot disagree. */
-export type From<Table, Event extends PropertyKey> = {
-  [S in keyof Table]: Table[S] extends { readonly [K in Event]: null } ? never : S;
-}[keyof Table];
-
 /** An event that its table does not allow in this state. Blameless: the stage that meets it says whose fault it is. */
 export class LifecycleError extends Error {
   override readonly name = 'LifecycleError';

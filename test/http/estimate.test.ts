@@ -52,7 +52,7 @@ test('the input of a request: four characters a token of all that is said, a tho
   );
   const withTool = estimateInput(requestOf('chat', { items: [text('x'.repeat(8))], tools: [tool] }));
   assert.ok(withTool > 2 + 25 && withTool < 2 + 50, `${withTool} with a tool`);
-  const own: Tool = { kind: 'native', dialect: 'responses', body: { type: 'x'.repeat(29) }, at: 'tools[0]' };
+  const own: Tool = { kind: 'native', dialect: 'responses', type: 'own', body: { type: 'x'.repeat(29) }, at: 'tools[0]' };
   assert.equal(estimateInput(requestOf('responses', { tools: [own] })), 10, 'a tool of its protocol as it is written');
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { advance, type From, illegal, LifecycleError, type Transitions } from '../../src/streams/lifecycle.ts';
+import { advance, illegal, LifecycleError, type Transitions } from '../../src/streams/lifecycle.ts';
 import { mermaid } from '../support/mermaid.ts';
 
 const STATES = ['idle', 'open', 'ended'] as const;
@@ -67,14 +67,6 @@ test('a refused event changes nothing: a walk with refusals ends where the walk 
       const expected = events.reduce<State>((state, event) => table[state][event] ?? state, 'idle');
       assert.equal(walked, expected);
     }),
-  );
-});
-
-test('From reads the legal states off the table', () => {
-  const legal: readonly From<typeof TABLE, 'fail'>[] = ['idle', 'open'];
-  assert.deepEqual(
-    legal,
-    STATES.filter((state) => TABLE[state].fail !== illegal),
   );
 });
 

@@ -7,16 +7,7 @@ import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
-import type {
-  ClientCodec,
-  CodecOptions,
-  DecodeContext,
-  Frame,
-  ModelFacts,
-  ResponseContext,
-  Target,
-  UpstreamCodec,
-} from '../../src/codecs/codec.ts';
+import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
 import { verbatimNames } from '../../src/codecs/tool-names.ts';
 import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
@@ -77,11 +68,8 @@ export function decodeContext(owner: Owner, changes: Partial<DecodeContext> = {}
   return { owner, request: requestOf('chat'), toolNames: verbatimNames, options: {}, mint: countingMint(), ...changes };
 }
 
-export function targetOf(
-  owner: Owner,
-  changes: { options?: CodecOptions; facts?: ModelFacts; withoutOpaque?: boolean } = {},
-): Target {
-  return { owner, options: {}, facts: {}, withoutOpaque: false, mint: countingMint(), ...changes };
+export function targetOf(owner: Owner, changes: Partial<Target> = {}): Target {
+  return { owner, options: {}, facts: {}, withoutOpaque: false, ...changes };
 }
 
 export interface Decoded {

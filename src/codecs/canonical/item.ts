@@ -33,7 +33,7 @@ export type MediaSource =
   /** `data` is base64, passed through without decoding; `mime` is a real type. */
   | { readonly from: 'inline'; readonly mime: string; readonly data: string }
   | { readonly from: 'url'; readonly url: string; readonly mime?: string }
-  /** A private file id: valid with one provider, Channel and credential (`file_scope`). */
+  /** A private file id: valid with one vendor, Channel and credential (`file_scope`). */
   | { readonly from: 'reference'; readonly id: string; readonly mime?: string }
   /** A document given as plain text. */
   | { readonly from: 'text'; readonly text: string };

@@ -13,6 +13,14 @@ export interface Owner {
   readonly model: string;
 }
 
+/** How an envelope of the gateway begins. */
+export const ENVELOPE_PREFIX = 'mz2.';
+
+/** True for a value that only the gateway can open; any other is a vendor's own. */
+export function isEnvelope(value: string): boolean {
+  return value.startsWith(ENVELOPE_PREFIX);
+}
+
 export interface Opaque {
   /** Who produced it, or `client` when the client sent a raw vendor value that no envelope of ours holds. */
   readonly owner: Owner | { readonly client: Dialect };

@@ -3,8 +3,7 @@ import type { Dialect } from './dialect.ts';
 import type { Item, ToolName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
-export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-export type Effort = (typeof EFFORTS)[number];
+export type Effort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max';
 
 export type Tool =
   | {

@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Opaque } from '../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
 import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { arrayAt, objectAt, optionalString, present, requiredString } from '../request-members.ts';
@@ -20,8 +20,6 @@ import { callOpaque, signatureOf } from './call-signatures.ts';
 import { imageSignatureId, isSignatureId, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import { readImage } from './images.ts';
 import { readContent, readResultParts } from './request-parts.ts';
-
-const ENVELOPE = 'mz2.';
 
 /** Reads `messages` of the exact body `text`. Throws `invalid_request` with the path of what is wrong. */
 export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
@@ -325,7 +323,7 @@ function callIdsOf(message: JsonObject): ReadonlySet<string> {
 /** An envelope is opened, or dropped where it cannot be; anything else is the vendor's own value. */
 function readOpaque(value: string | undefined, context: RequestContext, raw: (value: string) => Opaque): Opaque | undefined {
   if (value === undefined || value === '') return undefined;
-  if (!value.startsWith(ENVELOPE)) return raw(value);
+  if (!isEnvelope(value)) return raw(value);
   const opened = context.open(value);
   return opened === undefined ? undefined : { ...opened, sealed: value };
 }

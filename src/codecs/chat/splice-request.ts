@@ -3,7 +3,7 @@
  * unknown members survive.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { mayReceive, type Opaque, type OpaqueTarget } from '../canonical/opaque.ts';
+import { isEnvelope, mayReceive, type Opaque, type OpaqueTarget } from '../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
@@ -117,8 +117,6 @@ function opened(detail: Detail, value: string, values: Allowed, path: JsonPath):
   return { path, value: JSON.stringify(detailEntries(form, raw, value).at(-1)) };
 }
 
-const ENVELOPE = 'mz2.';
-
 type Sealed = Extract<Item, { readonly opaque?: Opaque }>;
 
 /** What each opaque value of the body becomes for one target. */
@@ -142,7 +140,7 @@ class Allowed {
   /** The raw value, or undefined where it must be left out. */
   of(payload: string): string | undefined {
     if (this.#none) return undefined;
-    if (!payload.startsWith(ENVELOPE)) return payload;
+    if (!isEnvelope(payload)) return payload;
     const opaque = this.#bySealed.get(payload)?.opaque;
     return opaque !== undefined && mayReceive(opaque, this.#target) ? opaque.value : undefined;
   }

@@ -1,4 +1,4 @@
-/** Media as parts: inline content, public URLs and files of this provider. The gateway fetches nothing. */
+/** Media as parts: inline content, public URLs and files of this vendor. The gateway fetches nothing. */
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Media } from '../canonical/item.ts';
@@ -50,7 +50,7 @@ function unknownType(path: string | undefined): never {
   throw notConvertible(path, 'The selected upstream needs the media type of this file; give a type or a name with an extension.');
 }
 
-/** A name or URI of the provider's file store, or of its object storage. Whose credential may read it, `http` has checked. */
+/** A name or URI of the vendor's file store, or of its object storage. Whose credential may read it, `http` has checked. */
 function isFileUri(id: string): boolean {
   return /^files\/[\w-]+$/.test(id) || /^gs:\/\/\S+$/.test(id) || /^https:\/\/\S+\/files\/[\w-]+$/.test(id);
 }

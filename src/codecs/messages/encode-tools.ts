@@ -18,7 +18,7 @@ export function namesOf(request: CanonicalRequest): ToolNames {
   return nameTools([...declared, ...called], TOOL_NAME_RULE);
 }
 
-/** The tools that the upstream can have; those of another provider are left out. */
+/** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];

@@ -19,7 +19,7 @@ const TYPES: Readonly<Record<number, string>> = {
 };
 
 /** The vendor's error type for a status (semantics 2.1.2). */
-export function errorType(status: number): string {
+function errorType(status: number): string {
   return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }
 

@@ -43,7 +43,7 @@ export type DeltaKind =
   | 'unknown';
 
 // biome-ignore format: a table is read by its columns
-export const FITS = {
+const FITS = {
   //            text_delta         citations_delta         thinking_delta         signature_delta         input_json_delta         compaction_delta         unknown
   text:       { text_delta: true,  citations_delta: true,  thinking_delta: false, signature_delta: false, input_json_delta: false, compaction_delta: false, unknown: true },
   thinking:   { text_delta: false, citations_delta: false, thinking_delta: true,  signature_delta: true,  input_json_delta: false, compaction_delta: false, unknown: true },

@@ -43,7 +43,7 @@ export const requestLosses: RequestLosses = {
   'custom tool: freeform': refuse(
     'messages tools need an object schema (the Channel option lower_custom_tools makes it a function with one string)',
   ),
-  'native tool': drop('only its own provider can run it; refused where tool_choice requires it'),
+  'native tool': drop('only its own vendor can run it; refused where tool_choice requires it'),
   'tool choice: auto, none, required': keep,
   'tool choice: one tool': keep,
   'tool choice: allowed tools': coerce('the tools themselves are filtered'),

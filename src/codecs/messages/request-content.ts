@@ -5,7 +5,7 @@
 import { invalid } from '../canonical/error.ts';
 import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role, TextItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Opaque } from '../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
 import { type JsonPath, jsonSlicer } from '../json-text.ts';
 import { sourceOfUrl } from '../media.ts';
@@ -22,7 +22,6 @@ import {
 import { REDACTED } from './blocks.ts';
 import { restoreSignatures } from './signatures.ts';
 
-const ENVELOPE_PREFIX = 'mz2.';
 const ROLES: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer']);
 
 /** What reading one block needs to know of its place. */
@@ -176,7 +175,7 @@ export class ConversationReader {
   /** An envelope is opened or dropped; anything else is a vendor's own value that the client got elsewhere. */
   #opaque(value: string | undefined, form: string | undefined): Opaque | undefined {
     if (value === undefined || value === '') return undefined;
-    if (value.startsWith(ENVELOPE_PREFIX)) return this.#context.open(value);
+    if (isEnvelope(value)) return this.#context.open(value);
     return { owner: { client: 'messages' }, value, ...(form === undefined ? {} : { form }) };
   }
 }

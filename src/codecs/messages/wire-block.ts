@@ -10,7 +10,7 @@ export interface WireBlock {
   cacheControl?: JsonObject | undefined;
 }
 
-export function render(block: WireBlock): string {
+function render(block: WireBlock): string {
   const members = JSON.stringify(block.json);
   const input = block.input === undefined ? '' : `,"input":${block.input}`;
   const cache = block.cacheControl === undefined ? '' : `,"cache_control":${JSON.stringify(block.cacheControl)}`;

@@ -5,14 +5,14 @@
 import { invalid } from '../canonical/error.ts';
 import type { Item, Media, MediaSource, Part, ReasoningItem, Role, ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Opaque } from '../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
 import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../request-members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
-import { ENVELOPE, OPAQUE_MEMBERS } from './wire.ts';
+import { OPAQUE_MEMBERS } from './wire.ts';
 
 const DIALECT = 'responses';
 const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'] satisfies Role[];
@@ -258,7 +258,7 @@ function readOpaque(reader: InputReader, item: JsonObject, at: string): Opaque |
   for (const member of OPAQUE_MEMBERS) {
     const value = optionalString(item, member, at);
     if (value === undefined || value === '') continue;
-    if (value.startsWith(ENVELOPE)) return reader.context.open(value);
+    if (isEnvelope(value)) return reader.context.open(value);
     const id = idOf(item).id;
     return { owner: { client: DIALECT }, value, ...(id === undefined ? {} : { itemId: id }) };
   }

@@ -73,7 +73,7 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
 }
 
 /** Texts of `content` or `summary` parts, in order. */
-export function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
+function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
   return listOf(item, key, 'reasoning item').flatMap((part) => {
     if (!isObject(part)) throw malformed('reasoning item');
     return typeof part['text'] === 'string' ? [part['text']] : [];

@@ -21,9 +21,6 @@ export function isKnownItem(type: string): type is KnownItemType {
   return Object.hasOwn(ID_PREFIX, type);
 }
 
-/** Prefix of the envelopes that the gateway seals. */
-export const ENVELOPE = 'mz2.';
-
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */
 export const OPAQUE_MEMBERS = ['encrypted_content', 'signature'] as const;
 

@@ -16,13 +16,12 @@ import type {
   TextItem,
   ToolResultItem,
 } from '../canonical/item.ts';
-import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { mayReceive } from '../canonical/opaque.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
-import { ENVELOPE } from './wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
@@ -166,14 +165,10 @@ function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   let leads = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') leads = isLedTo(item);
-    else if (!leads && !isEnvelope(item['encrypted_content'])) continue;
+    else if (!leads && !isEnvelope(String(item['encrypted_content'] ?? ''))) continue;
     kept.push(item);
   }
   return kept.reverse();
-}
-
-function isEnvelope(value: JsonValue | undefined): boolean {
-  return typeof value === 'string' && value.startsWith(ENVELOPE);
 }
 
 function isLedTo(item: JsonObject): boolean {

@@ -22,7 +22,6 @@ const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
 ]);
 
 export const arkVideo: VideoUpstream = {
-  channelType: 'ark_video',
   check: (request) => checkProviderOptions(request.providerOptions, OPTIONS),
   submit,
   readSubmission,

@@ -14,7 +14,6 @@ const OPTIONS: ReadonlyMap<string, OptionRule> = new Map([
 ]);
 
 export const minimaxVideoV1: VideoUpstream = {
-  channelType: 'minimax_video',
   check,
   submit,
   readSubmission,

@@ -16,7 +16,6 @@ const DEFAULT_DURATION_S = 6;
 const DEFAULT_RESOLUTION = '768P';
 
 export const minimaxVideoV2: VideoUpstream = {
-  channelType: 'minimax_video',
   check(request) {
     checkProviderOptions(request.providerOptions, OPTIONS);
     if ((request.prompt ?? '') === '') throw invalid('prompt', "prompt is required by this model's Channel.");

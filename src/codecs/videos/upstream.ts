@@ -3,7 +3,6 @@
  * the task and its money; a codec only says which of few things the upstream said. An unclear answer is never read as a refusal: a task
  * that may exist upstream is not submitted again.
  */
-import type { ChannelType } from '../canonical/dialect.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import type { VideoRequest } from './request.ts';
@@ -45,7 +44,6 @@ export type Progress =
   | { readonly said: 'queryError'; readonly reason: string };
 
 export interface VideoUpstream {
-  readonly channelType: ChannelType;
   /** Refuses what this Channel cannot say; throws GatewayError naming the field. Called before anything is held. */
   check(request: VideoRequest): void;
   submit(request: VideoRequest, upstreamModel: string): VideoCall;

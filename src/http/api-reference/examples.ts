@@ -3,7 +3,6 @@
  * and TypeScript are files of `static/examples/`, since they show the vendors' own SDKs. `__BASE_URL__` and `__MODEL__` stand where the
  * pages put the reader's values.
  */
-import type { ModelKind } from '../../store/prices.ts';
 
 export const BASE_URL = '__BASE_URL__';
 export const MODEL = '__MODEL__';
@@ -30,7 +29,6 @@ export interface ProtocolExample {
   readonly title: string;
   /** Endpoints of the reference that it belongs to, by id; it is shown at the first. */
   readonly endpoint: string;
-  readonly modelKind: ModelKind;
   readonly request?: ExampleRequest;
 }
 
@@ -42,14 +40,12 @@ export const PROTOCOL_EXAMPLES: readonly ProtocolExample[] = [
     id: 'responses',
     title: 'Responses',
     endpoint: 'create-response',
-    modelKind: 'text',
     request: { method: 'POST', path: '/v1/responses', body: { model: MODEL, input: QUESTION } },
   },
   {
     id: 'chat-completions',
     title: 'Chat completions',
     endpoint: 'create-chat-completion',
-    modelKind: 'text',
     request: {
       method: 'POST',
       path: '/v1/chat/completions',
@@ -60,7 +56,6 @@ export const PROTOCOL_EXAMPLES: readonly ProtocolExample[] = [
     id: 'messages',
     title: 'Messages',
     endpoint: 'create-message',
-    modelKind: 'text',
     request: {
       method: 'POST',
       path: '/v1/messages',
@@ -68,12 +63,11 @@ export const PROTOCOL_EXAMPLES: readonly ProtocolExample[] = [
       body: { model: MODEL, max_tokens: 1024, messages: [{ role: 'user', content: QUESTION }] },
     },
   },
-  { id: 'responses-websocket', title: 'Responses over WebSocket', endpoint: 'connect-responses', modelKind: 'text' },
+  { id: 'responses-websocket', title: 'Responses over WebSocket', endpoint: 'connect-responses' },
   {
     id: 'compact',
     title: 'Compaction',
     endpoint: 'compact-response',
-    modelKind: 'text',
     request: {
       method: 'POST',
       path: '/v1/responses/compact',
@@ -84,33 +78,29 @@ export const PROTOCOL_EXAMPLES: readonly ProtocolExample[] = [
     id: 'image-generations',
     title: 'Image generation',
     endpoint: 'create-image',
-    modelKind: 'image',
     request: {
       method: 'POST',
       path: '/v1/images/generations',
       body: { model: MODEL, prompt: 'A harbour at dawn, woodcut', size: '1024x1024' },
     },
   },
-  { id: 'image-edits', title: 'Image editing', endpoint: 'edit-image', modelKind: 'image' },
+  { id: 'image-edits', title: 'Image editing', endpoint: 'edit-image' },
   {
     id: 'embeddings',
     title: 'Embeddings',
     endpoint: 'create-embedding',
-    modelKind: 'embedding',
     request: { method: 'POST', path: '/v1/embeddings', body: { model: MODEL, input: ['high water', 'low water'] } },
   },
   {
     id: 'completions',
     title: 'Legacy completions',
     endpoint: 'create-completion',
-    modelKind: 'text',
     request: { method: 'POST', path: '/v1/completions', body: { model: MODEL, prompt: 'The tide comes in', max_tokens: 64 } },
   },
   {
     id: 'videos',
     title: 'Video',
     endpoint: 'create-video',
-    modelKind: 'video',
     request: {
       method: 'POST',
       path: '/v1/videos',
@@ -118,12 +108,11 @@ export const PROTOCOL_EXAMPLES: readonly ProtocolExample[] = [
       body: { model: MODEL, prompt: 'Waves against a pier, slow motion', duration: 6 },
     },
   },
-  { id: 'models', title: 'Models', endpoint: 'list-models', modelKind: 'text', request: { method: 'GET', path: '/v1/models' } },
+  { id: 'models', title: 'Models', endpoint: 'list-models', request: { method: 'GET', path: '/v1/models' } },
   {
     id: 'balance',
     title: 'Balance',
     endpoint: 'read-balance',
-    modelKind: 'text',
     request: { method: 'GET', path: '/user/balance' },
   },
 ];

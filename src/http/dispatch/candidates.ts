@@ -45,7 +45,7 @@ function unfit(message: string): GatewayError {
   return new GatewayError('no_healthy_upstream', message);
 }
 
-/** A file id means something with one provider and credential only, so every Channel that could be chosen must share the scope. */
+/** A file id means something with one vendor and credential only, so every Channel that could be chosen must share the scope. */
 function checkFileScope(channels: readonly Channel[], at: string): void {
   const scopes = new Set(channels.map(({ fileScope }) => fileScope));
   if (scopes.size === 1 && !scopes.has(undefined)) return;

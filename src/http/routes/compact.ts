@@ -90,7 +90,6 @@ async function attempt(
   codec: UpstreamCodec,
   asked: Asked,
 ): Promise<Compaction> {
-  const { gateway } = call;
   const { channel, withoutOpaque } = target;
   const model = wireModel(channel, request.model);
   const { path, body, headers } = codec.encodeRequest(request, {
@@ -99,7 +98,6 @@ async function attempt(
     facts: {},
     withoutOpaque,
     ...(asked.stored === undefined ? {} : { stored: asked.stored(channel.id) }),
-    mint: gateway.mint,
   });
   const outgoing = { path: `${path}/compact`, headers, body };
   return await ask(call, { ...target, channel: atCompact(channel), upstreamModel: model }, outgoing, {

@@ -62,7 +62,7 @@ function inputsOf(input: JsonValue | undefined): readonly (readonly string[])[] 
 }
 
 /** A unit vector. */
-export function embed(words: readonly string[], dimensions: number): Float32Array {
+function embed(words: readonly string[], dimensions: number): Float32Array {
   const vector = new Float32Array(dimensions);
   for (const word of words) {
     const random = seededRandom(seedOf(word.trim().toLowerCase()));

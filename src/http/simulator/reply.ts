@@ -129,10 +129,6 @@ export function roughTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }
 
-export function textOfPieces(pieces: readonly Piece[]): string {
-  return pieces.map((piece) => (piece.type === 'text' || piece.type === 'refusal' ? wholeOf(piece.text) : '')).join('');
-}
-
 /** The usage that a reply reports; `null` where it reports none. */
 export function usageOf(reply: Reply, promptText: string): UsageFigures | null {
   if (reply.usage !== undefined) return reply.usage;

@@ -108,7 +108,6 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     facts: options.model.facts,
     withoutOpaque: target.withoutOpaque,
     ...(stored === undefined ? {} : { stored }),
-    mint,
   });
   return callUpstream(
     target,

@@ -100,6 +100,6 @@ function findRecord(tables: Tables, idOrName: string): AccountRecord | undefined
   return tables.accounts.get(id);
 }
 
-export function withWallet(tables: Tables, record: AccountRecord): Account {
+function withWallet(tables: Tables, record: AccountRecord): Account {
   return { ...record, walletNanos: tables.balances.get(walletOf(record.id)) ?? 0n };
 }

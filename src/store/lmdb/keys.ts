@@ -11,7 +11,6 @@ import type { Balance, KeyChanges, KeyRecord, Keys, NewKey, NotAccepted, Princip
 import { inRange } from '../money.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
-import { withWallet } from './accounts.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import type { Environment } from './environment.ts';
 import { metaOf, type Tables } from './tables.ts';
@@ -76,13 +75,6 @@ export function createKeys(environment: Environment): Keys {
         const key = tables.keys.get(keyId);
         return key === undefined ? undefined : balanceOf(tables, key);
       }),
-
-    accountOf: (keyId) =>
-      environment.read((tables) => {
-        const key = tables.keys.get(keyId);
-        const account = key === undefined ? undefined : tables.accounts.get(key.accountId);
-        return account === undefined ? undefined : withWallet(tables, account);
-      }),
   };
 }
 
@@ -124,7 +116,7 @@ class PrincipalCache {
   }
 }
 
-export function balanceOf(tables: Tables, key: KeyRecord): Balance {
+function balanceOf(tables: Tables, key: KeyRecord): Balance {
   const sub = paysFromSubAccount(key);
   const unlimited = !sub && (tables.accounts.get(key.accountId)?.unlimited ?? false);
   const nanos = tables.balances.get(sub ? subAccountOf(key.id) : walletOf(key.accountId)) ?? 0n;

@@ -4,9 +4,9 @@
  * alone and is told to `onProblem`. An exchange that is settled before its opening was flushed is never written as open.
  */
 import type { RequestLogEntry } from '../request-log.ts';
+import { Eventual } from '../eventual.ts';
 import { Flusher } from '../flusher.ts';
 import { isEngineFailure, openingLost, settlementLost } from '../lost-row.ts';
-import { Outcome } from '../outcome.ts';
 import { type OpenExchange, openFields, type Settled, type Settlement, type Settlements } from '../settlement.ts';
 import { StoreError } from '../store-error.ts';
 import type { Environment } from './environment.ts';
@@ -22,18 +22,18 @@ const BATCH = 192;
 class Row {
   readonly exchangeId: string;
   exchange: OpenExchange | undefined;
-  opened: Outcome<void> | undefined;
+  opened: Eventual<void> | undefined;
   entry: RequestLogEntry | undefined;
   /** Gives the reservation back: the charge is on disk, or lost for good. */
   release: (() => void) | undefined;
-  settled: Outcome<Settled> | undefined;
+  settled: Eventual<Settled> | undefined;
 
   constructor(exchangeId: string) {
     this.exchangeId = exchangeId;
   }
 }
 
-type Result = { readonly row: Row; readonly settled: Settled | undefined };
+type Applied = { readonly row: Row; readonly settled: Settled | undefined };
 
 export class SettlementQueue implements Settlements {
   readonly #environment: Environment;
@@ -57,9 +57,9 @@ export class SettlementQueue implements Settlements {
     return this.#waiting.size;
   }
 
-  open(exchange: OpenExchange): Outcome<void> {
+  open(exchange: OpenExchange): Eventual<void> {
     const row = new Row(exchange.exchangeId);
-    const opened = new Outcome<void>();
+    const opened = new Eventual<void>();
     row.exchange = exchange;
     row.opened = opened;
     this.#openWaiting.set(row.exchangeId, row);
@@ -67,10 +67,10 @@ export class SettlementQueue implements Settlements {
     return opened;
   }
 
-  settle({ entry, reservation }: Settlement): Outcome<Settled> {
+  settle({ entry, reservation }: Settlement): Eventual<Settled> {
     const opening = this.#openWaiting.get(entry.exchangeId);
     const row = opening ?? new Row(entry.exchangeId);
-    const settled = new Outcome<Settled>();
+    const settled = new Eventual<Settled>();
     row.entry = entry;
     row.release = reservation?.handOver(entry.charge?.total ?? 0n);
     row.settled = settled;
@@ -148,7 +148,7 @@ export class SettlementQueue implements Settlements {
     }
   }
 
-  #apply(work: Work, row: Row): Result {
+  #apply(work: Work, row: Row): Applied {
     const { exchangeId, exchange, entry } = row;
     const { openExchanges } = work.tables;
     if (entry !== undefined) {
@@ -164,7 +164,7 @@ export class SettlementQueue implements Settlements {
   }
 
   /** Only now, with the rows on disk, does this process's memory follow. */
-  #done(results: readonly Result[]): void {
+  #done(results: readonly Applied[]): void {
     for (const { row, settled } of results) {
       if (settled !== undefined) {
         this.#opened.delete(row.exchangeId);

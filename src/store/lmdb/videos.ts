@@ -26,7 +26,7 @@ import {
   isOwned,
   isTaskId,
   MAX_LIST,
-  type Owner,
+  type TaskOwner,
   pageOf,
   pageSize,
   queuedTask,
@@ -43,7 +43,7 @@ import type { Work } from './work.ts';
 
 export function createVideos(environment: Environment, reservations: Reservations): Videos {
   const find = (tables: Tables, id: string): VideoTask | undefined => (isTaskId(id) ? tables.videos.get(id) : undefined);
-  const owned = (tables: Tables, id: string, owner: Owner): VideoTask | undefined => {
+  const owned = (tables: Tables, id: string, owner: TaskOwner): VideoTask | undefined => {
     const task = find(tables, id);
     return isOwned(task, owner) ? task : undefined;
   };
@@ -120,7 +120,7 @@ export function createVideos(environment: Environment, reservations: Reservation
 }
 
 /** The newest tasks of an owner whose number is below `below`. */
-function newestOf(tables: Tables, { accountId, keyId }: Owner, below: number, limit: number): VideoTask[] {
+function newestOf(tables: Tables, { accountId, keyId }: TaskOwner, below: number, limit: number): VideoTask[] {
   const range = tables.videoOwners.getRange({
     start: [accountId, keyId, below - 1],
     end: [accountId, keyId, 0],

@@ -29,7 +29,8 @@ export interface Unit<T> {
   run(): Promise<T>;
 }
 
-interface Outcome<T> {
+/** What a transaction came to, known before it is known to be committed. */
+interface Attempted<T> {
   readonly result: T;
   readonly work: Work;
 }
@@ -68,14 +69,14 @@ export class Database {
   unit<T>(change: (work: Work) => Promise<T>): Unit<T> {
     const id = randomHex(this.options.randomBytes);
     // What the last attempt would have committed, while it is not known whether it did.
-    const doubt: { outcome?: Outcome<T> } = {};
+    const doubt: { attempted?: Attempted<T> } = {};
     return {
       run: async () => {
-        const outcome = await this.#again(() => this.#attempt(id, change, doubt));
-        delete doubt.outcome;
-        this.cache.committed(outcome.work.changes());
-        if (outcome.work.urgent) this.#notify();
-        return outcome.result;
+        const attempted = await this.#again(() => this.#attempt(id, change, doubt));
+        delete doubt.attempted;
+        this.cache.committed(attempted.work.changes());
+        if (attempted.work.urgent) this.#notify();
+        return attempted.result;
       },
     };
   }
@@ -153,24 +154,24 @@ export class Database {
     await this.#pool.end();
   }
 
-  async #attempt<T>(id: string, change: (work: Work) => Promise<T>, doubt: { outcome?: Outcome<T> }): Promise<Outcome<T>> {
+  async #attempt<T>(id: string, change: (work: Work) => Promise<T>, doubt: { attempted?: Attempted<T> }): Promise<Attempted<T>> {
     return this.#borrow(async (session) => {
       await session.command('BEGIN');
       const [row] = await session.run(LOCK_HEAD);
       if (row === undefined) throw new StoreError('corrupt', 'the ledger has no head');
       // The lock was ours to get, so an earlier attempt is over, one way or the other.
-      if (doubt.outcome !== undefined && (await session.run(COMMITTED, [id])).length > 0) {
+      if (doubt.attempted !== undefined && (await session.run(COMMITTED, [id])).length > 0) {
         await session.command('ROLLBACK');
-        return doubt.outcome;
+        return doubt.attempted;
       }
-      delete doubt.outcome;
+      delete doubt.attempted;
       const work = new Work(session, headOf(row), id);
       const result = await change(work);
       await work.finish();
-      const outcome = { result, work };
-      doubt.outcome = outcome;
+      const attempted = { result, work };
+      doubt.attempted = attempted;
       await session.command('COMMIT');
-      return outcome;
+      return attempted;
     }, true);
   }
 

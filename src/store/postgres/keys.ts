@@ -12,7 +12,7 @@ import { done, invalid, refused, type Result } from '../result.ts';
 import { findAccount } from './accounts.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
-import { ACCOUNT_JSON, accountOf, accountWithWallet, flag, int, KEY_JSON, keyOf, maybeBig, maybeText, object } from './rows.ts';
+import { ACCOUNT_JSON, accountOf, flag, int, KEY_JSON, keyOf, maybeBig, maybeText, object } from './rows.ts';
 import type { Session, Statement } from './session.ts';
 import type { Watch } from './watch.ts';
 import type { Work } from './work.ts';
@@ -34,11 +34,6 @@ const BALANCE: Statement = {
   text: `SELECT k.*, a.unlimited, w.nanos AS wallet, s.nanos AS sub FROM keys k JOIN accounts a ON a.id = k.account_id
     LEFT JOIN balances w ON w.account = 'wallet:' || k.account_id LEFT JOIN balances s ON s.account = 'sub:' || k.id
     WHERE k.id = $1`,
-};
-const ACCOUNT: Statement = {
-  name: 'key_account',
-  text: `SELECT a.*, b.nanos FROM keys k JOIN accounts a ON a.id = k.account_id
-    LEFT JOIN balances b ON b.account = 'wallet:' || a.id WHERE k.id = $1`,
 };
 const INSERT: Statement = {
   name: 'key_insert',
@@ -113,11 +108,6 @@ export function createKeys(database: Database, watch: Watch): Keys {
       const sub = paysFromSubAccount(keyOf(row));
       const nanos = maybeBig(row, sub ? 'sub' : 'wallet') ?? 0n;
       return { source: sub ? 'sub_account' : 'wallet', nanos, unlimited: !sub && flag(row, 'unlimited') };
-    },
-
-    async accountOf(keyId) {
-      const [row] = await one(ACCOUNT, keyId);
-      return row === undefined ? undefined : accountWithWallet(row);
     },
   };
 }

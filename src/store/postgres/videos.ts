@@ -28,7 +28,7 @@ import {
   isOwned,
   isTaskId,
   MAX_LIST,
-  type Owner,
+  type TaskOwner,
   pageOf,
   pageSize,
   queuedTask,
@@ -96,7 +96,7 @@ export function createVideos(database: Database, reservations: Reservations): Vi
     const [row] = isTaskId(id) ? await run.run(FIND, [id]) : [];
     return row === undefined ? undefined : taskOf(row);
   };
-  const owned = async (run: Pick<Work, 'run'>, id: string, owner: Owner): Promise<VideoTask | undefined> => {
+  const owned = async (run: Pick<Work, 'run'>, id: string, owner: TaskOwner): Promise<VideoTask | undefined> => {
     const task = await find(run, id);
     return isOwned(task, owner) ? task : undefined;
   };

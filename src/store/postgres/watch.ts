@@ -208,7 +208,7 @@ export function newerSchema(found: number): StoreError {
 }
 
 /** Rows of `what, id, value` as changes. */
-export function changesOf(rows: readonly Row[]): Changes {
+function changesOf(rows: readonly Row[]): Changes {
   const of = (what: string) => rows.filter((row) => row['what'] === what);
   const [head] = of('head');
   return {

@@ -3,36 +3,17 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
-import type { Opaque, Owner } from '../../../src/codecs/canonical/opaque.ts';
+import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import { chatClient, chatUpstream } from '../../../src/codecs/chat/index.ts';
-import type { DecodeContext, Frame, Mint, RequestContext, ResponseContext, Target } from '../../../src/codecs/codec.ts';
-import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import type { DecodeContext, Frame, RequestContext, ResponseContext, Target } from '../../../src/codecs/codec.ts';
+import * as wire from '../../support/wire.ts';
 
 export const owner: Owner = { channelType: 'chat_completion', scope: 'https://up.test', model: 'up-model' };
 
-export function counter(): Mint {
-  let next = 0;
-  return (prefix) => `${prefix}${(next++).toString(16).padStart(32, '0')}`;
-}
-
-/** Envelopes that hold their value readably: what is sealed can be compared. */
-export function seal(opaque: Opaque): string {
-  const { sealed: _, ...rest } = opaque;
-  return `mz2.${Buffer.from(JSON.stringify(rest)).toString('base64url')}`;
-}
-
-export const requestContext: RequestContext = {
-  open(sealed) {
-    try {
-      const json: Opaque = JSON.parse(Buffer.from(sealed.slice(4), 'base64url').toString());
-      return json;
-    } catch {
-      return undefined;
-    }
-  },
-};
+export const seal = wire.sealForTests;
+export const requestContext: RequestContext = { open: wire.openForTests };
 
 export function requestOf(body: JsonObject, text = JSON.stringify(body)): CanonicalRequest {
   return chatClient.decodeRequest(text, body, requestContext);
@@ -41,24 +22,16 @@ export function requestOf(body: JsonObject, text = JSON.stringify(body)): Canoni
 export const plainRequest = requestOf({ model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true });
 
 export function decodeContext(over: Partial<DecodeContext> = {}): DecodeContext {
-  return { owner, request: plainRequest, toolNames: verbatimNames, options: {}, mint: counter(), ...over };
+  return wire.decodeContext(owner, { request: plainRequest, ...over });
 }
 
 export function responseContext(over: Partial<ResponseContext> = {}): ResponseContext {
-  return {
-    responseId: 'chatcmpl-gateway',
-    model: 'm',
-    createdAt: 1_700_000_000,
-    request: plainRequest,
-    owner,
-    seal,
-    mint: counter(),
-    ...over,
-  };
+  const own = { responseId: 'chatcmpl-gateway', model: 'm', createdAt: 1_700_000_000, request: plainRequest };
+  return wire.responseContext(chatClient, owner, { ...own, ...over });
 }
 
 export function target(over: Partial<Target> = {}): Target {
-  return { owner, options: {}, facts: {}, withoutOpaque: false, mint: counter(), ...over };
+  return wire.targetOf(owner, over);
 }
 
 export const frame = (data: unknown): Frame => ({

@@ -3,45 +3,28 @@ import assert from 'node:assert/strict';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { fold, type Whole } from '../../../src/codecs/canonical/fold.ts';
+import type { Item } from '../../../src/codecs/canonical/item.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import type { DecodeContext, Frame, Target } from '../../../src/codecs/codec.ts';
 import { GenerateContentDecoder, geminiUpstream } from '../../../src/codecs/gemini/index.ts';
-import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import * as wire from '../../support/wire.ts';
 
 export const OWNER: Owner = { channelType: 'gemini', scope: 'https://generative.example', model: 'gemini-x' };
 
 export function requestOf(members: Partial<CanonicalRequest> = {}): CanonicalRequest {
-  return {
-    dialect: 'chat',
-    text: '{}',
-    json: {},
-    reads: new Set(),
-    model: 'logical',
-    stream: false,
-    items: [{ kind: 'text', role: 'user', text: 'Hi', citations: [], at: 'messages[0].content' }],
-    tools: [],
-    includeUsage: false,
-    ...members,
-  };
-}
-
-export function mintOf(): (prefix: string) => string {
-  let count = 0;
-  return (prefix) => {
-    count += 1;
-    return `${prefix}${String(count).padStart(32, '0')}`;
-  };
+  const hi: Item = { kind: 'text', role: 'user', text: 'Hi', citations: [], at: 'messages[0].content' };
+  return wire.requestOf('chat', { model: 'logical', stream: false, items: [hi], includeUsage: false, ...members });
 }
 
 export function targetOf(members: Partial<Target> = {}): Target {
-  return { owner: OWNER, options: {}, facts: {}, withoutOpaque: false, mint: mintOf(), ...members };
+  return wire.targetOf(OWNER, members);
 }
 
 export function contextOf(members: Partial<DecodeContext> = {}): DecodeContext {
-  return { owner: OWNER, request: requestOf(), toolNames: verbatimNames, options: {}, mint: mintOf(), ...members };
+  return wire.decodeContext(OWNER, { request: requestOf(), ...members });
 }
 
 /** The body that the encoder makes, parsed. */

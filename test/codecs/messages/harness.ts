@@ -2,26 +2,17 @@
 import type { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
-import type { Opaque, Owner } from '../../../src/codecs/canonical/opaque.ts';
+import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import type { DecodeContext, Frame, RequestContext, ResponseContext, Target } from '../../../src/codecs/codec.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
-import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import * as wire from '../../support/wire.ts';
 
 export const owner: Owner = { channelType: 'messages', scope: 'https://upstream.test', model: 'up-model' };
 
-export function seal(opaque: Opaque): string {
-  return `mz2.${Buffer.from(JSON.stringify(opaque)).toString('base64url')}`;
-}
-
-export function open(sealed: string): Opaque | undefined {
-  try {
-    return JSON.parse(Buffer.from(sealed.slice(4), 'base64url').toString('utf8'));
-  } catch {
-    return undefined;
-  }
-}
+export const seal = wire.sealForTests;
+export const open = wire.openForTests;
 
 export const requestContext: RequestContext = { open };
 
@@ -35,25 +26,11 @@ export function decodeBody(body: unknown): CanonicalRequest {
 export const request = decodeBody({ model: 'logical', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }] });
 
 export function canonical(parts: Partial<CanonicalRequest>): CanonicalRequest {
-  return {
-    dialect: 'chat',
-    text: '{}',
-    json: {},
-    reads: new Set(),
-    model: 'logical',
-    stream: false,
-    items: [],
-    tools: [],
-    includeUsage: false,
-    ...parts,
-  };
+  return wire.requestOf('chat', { model: 'logical', stream: false, includeUsage: false, ...parts });
 }
 
-let minted = 0;
-const mint = (prefix: string) => `${prefix}${(minted++).toString(16).padStart(32, '0')}`;
-
 export function target(parts: Partial<Target> = {}): Target {
-  return { owner, options: {}, facts: {}, withoutOpaque: false, mint, ...parts };
+  return wire.targetOf(owner, parts);
 }
 
 export function encodeFor(parts: Partial<CanonicalRequest>, to: Partial<Target> = {}): JsonObject {
@@ -63,20 +40,12 @@ export function encodeFor(parts: Partial<CanonicalRequest>, to: Partial<Target> 
 }
 
 export function decodeContext(parts: Partial<DecodeContext> = {}): DecodeContext {
-  return { owner, request, toolNames: verbatimNames, options: {}, mint, ...parts };
+  return wire.decodeContext(owner, { request, ...parts });
 }
 
 export function responseContext(parts: Partial<ResponseContext> = {}): ResponseContext {
-  return {
-    responseId: `msg_${'0'.repeat(32)}`,
-    model: 'logical',
-    createdAt: 1_700_000_000,
-    request,
-    owner,
-    seal,
-    mint,
-    ...parts,
-  };
+  const own = { model: 'logical', createdAt: 1_700_000_000, request };
+  return wire.responseContext(messagesClient, owner, { ...own, ...parts });
 }
 
 /** Frames of SSE text, or of one JSON payload a line. */

@@ -2,27 +2,17 @@
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
-import type { Opaque, Owner } from '../../../src/codecs/canonical/opaque.ts';
+import type { Owner } from '../../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import type { DecodeContext, Frame, ResponseContext, Target } from '../../../src/codecs/codec.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import * as wire from '../../support/wire.ts';
 
 export const OWNER: Owner = { channelType: 'responses', scope: 'https://api.example', model: 'upstream-model' };
 
-/** Envelopes that tests can read: the real ones are ciphertext. */
-export function seal(opaque: Opaque): string {
-  return `mz2.${Buffer.from(JSON.stringify(opaque)).toString('base64url')}`;
-}
-
-export function open(sealed: string): Opaque | undefined {
-  try {
-    return JSON.parse(Buffer.from(sealed.slice(4), 'base64url').toString()) as Opaque;
-  } catch {
-    return undefined;
-  }
-}
+export const seal = wire.sealForTests;
+export const open = wire.openForTests;
 
 export function objectFrom(text: string): JsonObject {
   const json = parseJson(text);
@@ -46,30 +36,17 @@ export function refusalOf(run: () => unknown): GatewayError {
 }
 
 export function target(more: Partial<Target> = {}): Target {
-  return { owner: OWNER, options: {}, facts: {}, withoutOpaque: false, mint: counter(), ...more };
-}
-
-function counter(): (prefix: string) => string {
-  let count = 0;
-  return (prefix) => `${prefix}${(count++).toString(16).padStart(32, '0')}`;
+  return wire.targetOf(OWNER, more);
 }
 
 const REQUEST = decode({ model: 'logical-model', input: 'hi' });
 
 export function decodeContext(request: CanonicalRequest = REQUEST): DecodeContext {
-  return { owner: OWNER, request, toolNames: verbatimNames, options: {}, mint: counter() };
+  return wire.decodeContext(OWNER, { request });
 }
 
 export function responseContext(request: CanonicalRequest = REQUEST): ResponseContext {
-  return {
-    responseId: `resp_mizu_${'0'.repeat(32)}`,
-    model: 'logical-model',
-    createdAt: 1_700_000_000,
-    request,
-    owner: OWNER,
-    seal,
-    mint: counter(),
-  };
+  return wire.responseContext(responsesClient, OWNER, { createdAt: 1_700_000_000, request });
 }
 
 /** Frames of JSON lines, as an upstream would name them. */

@@ -9,7 +9,10 @@ import { demonstrate, limit } from '../../../src/http/simulator/demonstration.ts
 import type { Prompt } from '../../../src/http/simulator/dialect.ts';
 import { type Context, PARAGRAPH_START, tokenize, trainNgram } from '../../../src/http/simulator/ngram.ts';
 import { seededRandom } from '../../../src/http/simulator/random.ts';
-import { textOfPieces, type TextPiece } from '../../../src/http/simulator/reply.ts';
+import { type Reply, type TextPiece, wholeOf } from '../../../src/http/simulator/reply.ts';
+
+const textOfPieces = (pieces: Reply['pieces']): string =>
+  pieces.map((piece) => (piece.type === 'text' || piece.type === 'refusal' ? wholeOf(piece.text) : '')).join('');
 
 const TEXTS = [
   'The river runs to the sea, and the sea keeps the river.',
