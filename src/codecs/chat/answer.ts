@@ -202,9 +202,9 @@ export class Answer {
   }
 
   #sayContent(piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    if (piece !== '') this.#say('text', piece, logprobs, out);
     // A token that is a piece of a character comes with no text of its own.
-    if (piece === '' && (logprobs === undefined || !this.#texts.isOpen('text'))) return;
-    this.#say('text', piece, logprobs, out);
+    else if (logprobs !== undefined) this.#texts.hold(logprobs);
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
