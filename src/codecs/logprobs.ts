@@ -53,6 +53,28 @@ function writeHead(entry: Head): JsonObject {
   return { token: entry.token, logprob: entry.logprob, bytes: entry.bytes ?? null };
 }
 
+/** A model's own marks behind a text, such as its end. */
+const MAX_MARKS = 2;
+
+/**
+ * The last run of tokens that says `text` exactly, without what came before it and without the marks of a model behind it (vLLM);
+ * undefined where there is none.
+ */
+export function spokenBy(text: string, logprobs: Logprobs): Logprobs | undefined {
+  for (let marks = 0; marks <= MAX_MARKS && marks < logprobs.length; marks++) {
+    const end = logprobs.length - marks;
+    let start = end;
+    for (let left = Buffer.byteLength(text); left > 0 && start > 0; ) left -= sizeOf(logprobs[--start]);
+    const run = logprobsOf(text, logprobs.slice(start, end));
+    if (run !== undefined) return run;
+  }
+  return undefined;
+}
+
+function sizeOf(entry: TokenLogprob | undefined): number {
+  return entry?.bytes?.length ?? Buffer.byteLength(entry?.token ?? '');
+}
+
 /**
  * The logprobs while they still describe `text` exactly; undefined otherwise (spec rule 7). A token can be a piece of a
  * character, so where the tokens do not add up their bytes decide.

@@ -57,6 +57,20 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   return isPlaceholder(usage) ? undefined : usage;
 }
 
+/**
+ * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
+ * taken apart only after that. Null and zero say nothing.
+ */
+export function laterReport(known: JsonObject, report: JsonObject): JsonObject {
+  const merged: Record<string, JsonValue | undefined> = { ...known };
+  for (const [key, value] of Object.entries(report)) {
+    const before = known[key] ?? undefined;
+    if (isObject(value)) merged[key] = isObject(before) ? laterReport(before, value) : value;
+    else if (before === undefined || (value !== null && value !== 0)) merged[key] = value;
+  }
+  return merged;
+}
+
 /** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
 export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
   const total =

@@ -71,8 +71,9 @@ export class Answer {
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = callEntries(delta['tool_calls']);
     if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
-    const legacy = delta['function_call'];
-    if (legacy !== undefined && legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
+    // A call in both spellings is one call.
+    const legacy = calls.length > 0 ? null : (delta['function_call'] ?? null);
+    if (legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
     for (const annotation of list(delta['annotations'], 'annotations')) this.#texts.cite(readAnnotation(annotation), out);
   }
 
@@ -210,9 +211,9 @@ export class Answer {
   }
 
   #sayContent(piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    if (piece !== '') this.#say('text', piece, logprobs, out);
     // A token that is a piece of a character comes with no text of its own.
-    if (piece === '' && (logprobs === undefined || !this.#texts.isOpen('text'))) return;
-    this.#say('text', piece, logprobs, out);
+    else if (logprobs !== undefined) this.#texts.hold(logprobs);
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {

@@ -10,7 +10,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
 import type { JsonPath } from '../json-text.ts';
-import { readTokenUsage } from '../token-usage.ts';
+import { laterReport, readTokenUsage } from '../token-usage.ts';
 import { goesOn } from './tool-pieces.ts';
 import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
@@ -49,6 +49,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #meta: Meta = {};
   #serviceTier: string | undefined;
   #finish: string | undefined;
+  /** Usage as the upstream has said it so far. */
+  #reported: JsonObject | undefined;
   readonly #repeats = new JsonRepeats(VARIES);
   #plain: Plain | undefined;
 
@@ -154,8 +156,12 @@ export class ChatDecoder implements Stage<Frame, Step> {
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
-    const usage = readTokenUsage(usageIn(chunk));
-    if (usage === undefined) return;
+    const said = usageIn(chunk);
+    const alone = readTokenUsage(said);
+    if (alone === undefined || !isObject(said)) return;
+    const before = this.#reported;
+    this.#reported = before === undefined ? said : laterReport(before, said);
+    const usage = before === undefined ? alone : (readTokenUsage(this.#reported) ?? alone);
     this.#start(events);
     const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
     events.push({ type: 'usage.report', usage: { ...usage, ...tier } });

@@ -65,12 +65,12 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
 }
 
 /**
- * The choice that is the answer. Copilot splits one over several without an index, its text in one and its calls in others: two that both have
- * a text are candidates all the same.
+ * The choice that is the answer. Copilot splits one over several without an index of their own, its text in one and its calls in others: two
+ * that both have a text are candidates all the same.
  */
 function choicesOf(body: JsonObject): readonly JsonObject[] {
   const all = list(body['choices'], 'choices').map((choice) => object(choice, 'choices'));
-  const isNumbered = all.some(({ index }) => index !== undefined && index !== null);
+  const isNumbered = all.some(({ index }) => index !== undefined && index !== null && index !== 0);
   if (!isNumbered && all.filter(hasText).length <= 1) return all;
   const first = firstChoice(body);
   return first === undefined ? [] : [first.choice];

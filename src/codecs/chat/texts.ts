@@ -8,10 +8,14 @@ import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { codePointLength } from '../citations.ts';
-import { logprobsOf } from '../logprobs.ts';
+import { logprobsOf, spokenBy } from '../logprobs.ts';
 import { annotation, place, sourcesIn, within } from './annotations.ts';
 
 type TextKind = 'text' | 'refusal';
+
+/** More than the tokens of any character, and than a server holds back. */
+const MAX_EARLY = 16;
+const NONE: Logprobs = [];
 
 interface OpenText {
   readonly kind: TextKind;
@@ -39,6 +43,8 @@ export class Texts {
   #citations: Citation[] = [];
   /** Made for the first citation. */
   #cited: Set<string> | undefined;
+  /** Tokens that came with no text of their own: perhaps pieces of the next character. */
+  #early: Logprobs | undefined;
 
   constructor(awaitsCitations: boolean, begin: (out: CanonicalEvent[]) => number) {
     this.#awaitsCitations = awaitsCitations;
@@ -65,14 +71,17 @@ export class Texts {
     return whole.slice(said.length);
   }
 
-  isOpen(kind: TextKind): boolean {
-    return this.#open?.kind === kind;
+  /** Tokens without text. Those that the next piece does not say are marks of the model, which no text has. */
+  hold(logprobs: Logprobs): void {
+    this.#early = [...(this.#early ?? NONE), ...logprobs].slice(-MAX_EARLY);
   }
 
   /** Returns the item that says it; undefined where there is nothing to say. */
-  say(kind: TextKind, piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
-    if (piece === '' && logprobs === undefined) return undefined;
+  say(kind: TextKind, piece: string, scored: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
+    if (piece === '') return undefined;
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
+    const logprobs = scored === undefined ? undefined : saying(piece, [...(this.#early ?? NONE), ...scored]);
+    this.#early = undefined;
     open.text = grown(open.text, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
@@ -200,6 +209,11 @@ export class Texts {
     const scored = logprobs === undefined ? {} : { logprobs };
     out.push({ type: 'item.end', index, item: { kind, role: 'assistant', text: open.text, citations, ...scored }, status });
   }
+}
+
+/** Those tokens that say the piece. Where none do all are taken: a server that holds text back says it later (vLLM), and the sum decides. */
+function saying(piece: string, logprobs: Logprobs): Logprobs {
+  return spokenBy(piece, logprobs) ?? logprobs;
 }
 
 function startOf(citation: Citation): number | undefined {

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, ItemHead, Step } from '../../../src/codecs/canonical/event.ts';
-import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
+import type { Logprobs, OutputItem } from '../../../src/codecs/canonical/item.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { Order } from '../../../src/codecs/canonical/order.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
@@ -49,7 +49,7 @@ function whole(item: OutputItem): string {
   const opaque = 'opaque' in item && item.opaque !== undefined ? ` opaque=${item.opaque.value}` : '';
   switch (item.kind) {
     case 'text':
-      return `text ${JSON.stringify(item.text)}${item.citations.length > 0 ? ` cites=${item.citations.length}` : ''}${opaque}`;
+      return `text ${JSON.stringify(item.text)}${item.citations.length > 0 ? ` cites=${item.citations.length}` : ''}${scored(item.logprobs)}${opaque}`;
     case 'refusal':
       return `refusal ${JSON.stringify(item.text)}`;
     case 'reasoning': {
@@ -66,6 +66,10 @@ function whole(item: OutputItem): string {
   }
 }
 
+function scored(logprobs: Logprobs | undefined): string {
+  return logprobs === undefined ? '' : ` scored=${logprobs.map(({ token }) => token).join('|')}`;
+}
+
 function line(event: CanonicalEvent): string {
   switch (event.type) {
     case 'response.start':
@@ -76,7 +80,7 @@ function line(event: CanonicalEvent): string {
       const { delta } = event;
       if (delta.kind === 'citation') return `${event.index} citation ${JSON.stringify(delta.citation)}`;
       const part = delta.kind === 'summary' ? ` ${delta.part}` : '';
-      return `${event.index} ${delta.kind}${part} ${JSON.stringify(delta.text)}`;
+      return `${event.index} ${delta.kind}${part} ${JSON.stringify(delta.text)}${delta.kind === 'text' ? scored(delta.logprobs) : ''}`;
     }
     case 'item.end':
       return `${event.index} end ${event.status} ${whole(event.item)}`;

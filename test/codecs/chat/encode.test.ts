@@ -403,7 +403,7 @@ describe('whole chat bodies', () => {
     }
   });
 
-  it('are put together from choices without an index (Copilot), never from candidates', () => {
+  it('are put together from choices without an index (Copilot), or with one index, never from candidates', () => {
     const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
     const said = (message: JsonObject) => ({ finish_reason: 'tool_calls', message: { role: 'assistant', ...message } });
     const choices = [said({ content: 'I will' }), said({ tool_calls: [call('a')] }), said({ tool_calls: [call('b')] })];
@@ -411,6 +411,9 @@ describe('whole chat bodies', () => {
     const step = chatUpstream.decodeResponse(body, decodeContext());
     const [only, ...others] = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext())).choices;
     assert.deepEqual([only.message.content, only.message.tool_calls, others], ['I will', [call('a'), call('b')], []]);
+    const alike = choices.map((choice) => ({ index: 0, ...choice }));
+    const joined = chatUpstream.decodeResponse(JSON.stringify({ ...JSON.parse(body), choices: alike }), decodeContext());
+    assert.deepEqual(joined.events, step.events);
     const numbered = choices.map((choice, index) => ({ index, ...choice }));
     const first = chatUpstream.decodeResponse(JSON.stringify({ ...JSON.parse(body), choices: numbered }), decodeContext());
     assert.equal(fold(first.events).items.length, 1);
