@@ -152,6 +152,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       return;
     }
     const edits = eventEdits(name, json, this.#context);
+    // Some upstreams say it in the frame alone.
+    if (json['type'] !== name) edits.push({ path: ['type'], value: JSON.stringify(name) });
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
       edits.push(...responseEdits(['response'], response, this.#context, undefined));

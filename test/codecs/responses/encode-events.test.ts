@@ -9,7 +9,18 @@ import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
 import { wholeHead } from '../../../src/codecs/responses/slot.ts';
-import { bodiesOf, decode, decodeAll, encodeAll, framesOf, open, responseContext, seal, terminalOf } from './support.ts';
+import {
+  bodiesOf,
+  decode,
+  decodeAll,
+  encodeAll,
+  framesOf,
+  objectFrom,
+  open,
+  responseContext,
+  seal,
+  terminalOf,
+} from './support.ts';
 
 const START: CanonicalEvent = { type: 'response.start', id: 'x', model: 'm' };
 const END: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
@@ -401,4 +412,14 @@ test('encodeEvents: a call is done after every item before it, however their end
       outputOf(frames),
     );
   }
+});
+
+test('encodeEvents: an upstream that says the type of an event in its frame alone: the client reads it in the event', () => {
+  const events: Frame[] = NATIVE.map((text) => {
+    const { type, ...rest } = objectFrom(text);
+    return { event: String(type), data: JSON.stringify(rest) };
+  });
+  const frames = encodeAll(decodeAll(events).steps);
+  checkResponsesStream(frames);
+  assert.deepEqual(bodiesOf(frames), bodiesOf(encodeAll(decodeAll(framesOf(...NATIVE)).steps)));
 });
