@@ -423,3 +423,39 @@ test('encodeEvents: an upstream that says the type of an event in its frame alon
   checkResponsesStream(frames);
   assert.deepEqual(bodiesOf(frames), bodiesOf(encodeAll(decodeAll(framesOf(...NATIVE)).steps)));
 });
+
+test('encodeEvents: items that a native upstream gives no id have one, the same wherever they are named', () => {
+  const message = '"type":"message","role":"assistant"';
+  const part = '{"type":"output_text","text":"Hi","annotations":[]}';
+  const said = `{${message},"status":"completed","content":[${part}]}`;
+  const call = '{"type":"function_call","call_id":"call_1","name":"look","arguments":"{}","status":"completed"}';
+  const late = call.replace('call_1', 'call_2');
+  const vendors = '{"type":"web_search_call","status":"completed"}';
+  const output = `[${said},${call},${vendors},${late}]`;
+  const { steps } = decodeAll(
+    framesOf(
+      NATIVE[0] ?? '',
+      `{"type":"response.output_item.added","output_index":0,"item":{${message},"status":"in_progress","content":[]}}`,
+      `{"type":"response.content_part.added","output_index":0,"content_index":0,"part":${part.replace('Hi', '')}}`,
+      '{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}',
+      `{"type":"response.output_item.done","output_index":0,"item":${said}}`,
+      `{"type":"response.output_item.done","output_index":1,"item":${call}}`,
+      `{"type":"response.output_item.done","output_index":2,"item":${vendors}}`,
+      `{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":${output}}}`,
+    ),
+  );
+  const frames = encodeAll(steps);
+  checkResponsesStream(frames);
+  const ids = outputOf(frames).map(({ id }) => id);
+  assert.deepEqual(
+    ids.map((id) => (typeof id === 'string' ? id.replace(/[0-9a-f]{32}$/, '') : id)),
+    ['msg_', 'fc_', undefined, 'fc_'],
+  );
+  for (const body of bodiesOf(frames)) {
+    if (body['output_index'] === 0 && body['item'] === undefined) assert.equal(body['item_id'], ids[0], JSON.stringify(body));
+  }
+  const whole = decodeAll(framesOf(`{"type":"response.completed","response":{"status":"completed","output":${output}}}`));
+  assert.ok(
+    outputOf(encodeAll(whole.steps)).every((item) => item['type'] === 'web_search_call' || typeof item['id'] === 'string'),
+  );
+});
