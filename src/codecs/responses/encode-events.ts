@@ -29,7 +29,7 @@ import {
   type ToldPart,
   toldText,
 } from './told.ts';
-import { DELTA, SEQUENCE_NUMBER } from './wire.ts';
+import { DELTA, missingId, SEQUENCE_NUMBER } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
@@ -140,8 +140,9 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
 
   #splice(native: Native, events: readonly CanonicalEvent[]): void {
     if (this.#continues(native)) return;
-    const { name, json } = native;
-    if (!isObject(json)) return;
+    const { name } = native;
+    if (!isObject(native.json)) return;
+    const json = this.#identified(native.json);
     for (const event of events) if (event.type === 'usage.report') this.#usage = mergeUsage(this.#usage, event.usage);
     const end = events.find((event) => event.type === 'response.end');
     const response = json['response'];
@@ -151,7 +152,11 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
       else this.#terminate(end.outcome);
       return;
     }
-    const edits = eventEdits(name, json, this.#context);
+    const edits = eventEdits(name, native.json, this.#context);
+    if (json !== native.json && isObject(json['item']))
+      edits.push({ path: ['item', 'id'], value: JSON.stringify(json['item']['id']) });
+    // Some upstreams say it in the frame alone.
+    if (json['type'] !== name) edits.push({ path: ['type'], value: JSON.stringify(name) });
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
       edits.push(...responseEdits(['response'], response, this.#context, undefined));
@@ -165,6 +170,14 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#out.push({ event: name, data: text });
     noteNative(this.#native, name, json, text);
     this.#run(native, json, edits);
+  }
+
+  /** An item that its upstream gives no id gets one with its first event: SDKs take no item without. */
+  #identified(json: JsonObject): JsonObject {
+    const { item, output_index: index } = json;
+    if (!isObject(item) || this.#native.has(Number(index))) return json;
+    const id = missingId(item, this.#context.mint);
+    return id === undefined ? json : { ...json, item: { ...item, id } };
   }
 
   /** True for a delta like the one before, which is said and noted. */
@@ -225,7 +238,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     let said = text;
     if (owesItems(this.#native, response, outcome)) {
       said = editJson(text, edits);
-      const output = settleItems(this.#native, said, outcome, this.#emit);
+      const output = settleItems(this.#native, said, outcome, this.#emit, this.#context.mint);
       edits = output === undefined ? [] : [{ path: ['response', 'output'], value: output }];
     }
     edits.push(...this.#number(json));

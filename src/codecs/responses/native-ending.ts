@@ -5,11 +5,12 @@
  */
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
+import type { Mint } from '../codec.ts';
 import { sliceElements } from '../json-text.ts';
 import { repeatedItems } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';
-import { isKnownItem } from './wire.ts';
+import { isKnownItem, missingId } from './wire.ts';
 
 /** An item as the client read it, for the comparison with those of the terminal. */
 interface Streamed {
@@ -53,7 +54,13 @@ function asTold(item: JsonObject, { id, announced }: ToldItem): JsonObject {
  * is right. `text` is the terminal event as the client will read it. What a failure leaves out of its output is kept
  * (spec rule 8).
  */
-export function settleItems(told: Map<number, ToldItem>, text: string, outcome: Outcome, emit: Emit): string | undefined {
+export function settleItems(
+  told: Map<number, ToldItem>,
+  text: string,
+  outcome: Outcome,
+  emit: Emit,
+  mint: Mint,
+): string | undefined {
   const listed = sliceElements(text, ['response', 'output']) ?? [];
   const streamed = new Map([...told].map(([index, item]) => [index, streamedOf(item)]));
   const { found } = repeatedItems(
@@ -86,9 +93,12 @@ export function settleItems(told: Map<number, ToldItem>, text: string, outcome: 
   }
   for (const entry of found) {
     if (entry.slot !== undefined) continue;
-    const item = announceItem(unusedIndex(told, entry.position), entry.item, emit);
+    const id = missingId(entry.item, mint);
+    const final = id === undefined ? entry.item : { ...entry.item, id };
+    isAmended ||= id !== undefined;
+    const item = announceItem(unusedIndex(told, entry.position), final, emit);
     told.set(item.outputIndex, item);
-    sayItem(item, entry.item, listed[entry.position] ?? 'null', emit);
+    sayItem(item, final, id === undefined ? (listed[entry.position] ?? 'null') : JSON.stringify(final), emit);
     finals.set(item.outputIndex, item.final);
   }
   const isComplete = listed.length === finals.size || (listed.length > 0 && !isCut);

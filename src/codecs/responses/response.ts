@@ -12,7 +12,7 @@ import { errorOf, finalStatus, readOutcome, readUsage } from './read-outcome.ts'
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './told.ts';
-import { stringOf, wordOf } from './wire.ts';
+import { listOf, missingId, stringOf, wordOf } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
@@ -76,7 +76,12 @@ function startOf(json: JsonObject): CanonicalEvent {
 /** Failed and cancelled answers too: they keep what was said, usage and the error. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === DIALECT && isObject(native.json)) {
-    return editJson(native.text, responseEdits([], native.json, context, whole.outcome));
+    const edits = responseEdits([], native.json, context, whole.outcome);
+    for (const [index, item] of listOf(native.json, 'output', 'response').entries()) {
+      const id = isObject(item) ? missingId(item, context.mint) : undefined;
+      if (id !== undefined) edits.push({ path: ['output', index, 'id'], value: JSON.stringify(id) });
+    }
+    return editJson(native.text, edits);
   }
   const mute = () => undefined;
   const writer = new ItemWriter(context, mute, mute);

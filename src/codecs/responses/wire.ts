@@ -4,6 +4,7 @@
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Mint } from '../codec.ts';
 
 /** The id prefixes of items that the gateway makes, by item type (known failure R22: an id must match its type). */
 export const ID_PREFIX = {
@@ -19,6 +20,12 @@ export type KnownItemType = keyof typeof ID_PREFIX;
 
 export function isKnownItem(type: string): type is KnownItemType {
   return Object.hasOwn(ID_PREFIX, type);
+}
+
+/** A new id for an item of known type that has none. */
+export function missingId(item: JsonObject, mint: Mint): string | undefined {
+  const type = wordOf(item, 'type');
+  return type === undefined || !isKnownItem(type) || wordOf(item, 'id') !== undefined ? undefined : mint(ID_PREFIX[type]);
 }
 
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */

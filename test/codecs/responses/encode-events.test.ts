@@ -9,7 +9,18 @@ import type { Frame } from '../../../src/codecs/codec.ts';
 import { responsesClient } from '../../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../../src/codecs/responses/lifecycle.ts';
 import { wholeHead } from '../../../src/codecs/responses/slot.ts';
-import { bodiesOf, decode, decodeAll, encodeAll, framesOf, open, responseContext, seal, terminalOf } from './support.ts';
+import {
+  bodiesOf,
+  decode,
+  decodeAll,
+  encodeAll,
+  framesOf,
+  objectFrom,
+  open,
+  responseContext,
+  seal,
+  terminalOf,
+} from './support.ts';
 
 const START: CanonicalEvent = { type: 'response.start', id: 'x', model: 'm' };
 const END: CanonicalEvent = { type: 'response.end', outcome: { status: 'completed', stop: 'end' } };
@@ -401,4 +412,50 @@ test('encodeEvents: a call is done after every item before it, however their end
       outputOf(frames),
     );
   }
+});
+
+test('encodeEvents: an upstream that says the type of an event in its frame alone: the client reads it in the event', () => {
+  const events: Frame[] = NATIVE.map((text) => {
+    const { type, ...rest } = objectFrom(text);
+    return { event: String(type), data: JSON.stringify(rest) };
+  });
+  const frames = encodeAll(decodeAll(events).steps);
+  checkResponsesStream(frames);
+  assert.deepEqual(bodiesOf(frames), bodiesOf(encodeAll(decodeAll(framesOf(...NATIVE)).steps)));
+});
+
+test('encodeEvents: items that a native upstream gives no id have one, the same wherever they are named', () => {
+  const message = '"type":"message","role":"assistant"';
+  const part = '{"type":"output_text","text":"Hi","annotations":[]}';
+  const said = `{${message},"status":"completed","content":[${part}]}`;
+  const call = '{"type":"function_call","call_id":"call_1","name":"look","arguments":"{}","status":"completed"}';
+  const late = call.replace('call_1', 'call_2');
+  const vendors = '{"type":"web_search_call","status":"completed"}';
+  const output = `[${said},${call},${vendors},${late}]`;
+  const { steps } = decodeAll(
+    framesOf(
+      NATIVE[0] ?? '',
+      `{"type":"response.output_item.added","output_index":0,"item":{${message},"status":"in_progress","content":[]}}`,
+      `{"type":"response.content_part.added","output_index":0,"content_index":0,"part":${part.replace('Hi', '')}}`,
+      '{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}',
+      `{"type":"response.output_item.done","output_index":0,"item":${said}}`,
+      `{"type":"response.output_item.done","output_index":1,"item":${call}}`,
+      `{"type":"response.output_item.done","output_index":2,"item":${vendors}}`,
+      `{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":${output}}}`,
+    ),
+  );
+  const frames = encodeAll(steps);
+  checkResponsesStream(frames);
+  const ids = outputOf(frames).map(({ id }) => id);
+  assert.deepEqual(
+    ids.map((id) => (typeof id === 'string' ? id.replace(/[0-9a-f]{32}$/, '') : id)),
+    ['msg_', 'fc_', undefined, 'fc_'],
+  );
+  for (const body of bodiesOf(frames)) {
+    if (body['output_index'] === 0 && body['item'] === undefined) assert.equal(body['item_id'], ids[0], JSON.stringify(body));
+  }
+  const whole = decodeAll(framesOf(`{"type":"response.completed","response":{"status":"completed","output":${output}}}`));
+  assert.ok(
+    outputOf(encodeAll(whole.steps)).every((item) => item['type'] === 'web_search_call' || typeof item['id'] === 'string'),
+  );
 });

@@ -143,6 +143,9 @@ test('encodeResponse: the same dialect has the members that the interface promis
   }
   assert.deepEqual(said('{"status":"incomplete","output":[]}')['incomplete_details'], { reason: 'max_output_tokens' });
   assert.deepEqual(said('{"status":"failed","error":{"code":"server_error","message":"x"}}')['output'], []);
+  const nameless = '{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","status":"completed","content":[]}';
+  const { output: named } = said(`{"status":"completed","output":[${nameless}]}`);
+  assert.match(JSON.stringify(named), /"id":"rs_[0-9a-f]{32}".*"id":"msg_[0-9a-f]{32}"/);
   const bare =
     '{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi"}]}';
   assert.deepEqual(said(`{"status":"completed","output":[${bare}]}`)['output'], [
