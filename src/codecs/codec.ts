@@ -77,7 +77,10 @@ export interface ModelFacts {
 export interface CodecOptions {
   /** chat upstreams that want `max_tokens` instead of `max_completion_tokens`. */
   readonly legacyOutputCap?: boolean;
-  /** chat: send `reasoning_content` of history back (DeepSeek-style); the default sends back the surface it arrived on. */
+  /**
+   * chat: send `reasoning_content` of history back (DeepSeek-style); the default sends back the surface it arrived on. messages: send
+   * thinking back that nobody signed (servers that sign nothing).
+   */
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
   readonly acceptDoneWithoutFinish?: boolean;

@@ -57,11 +57,12 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   });
 }
 
-/** An error object that an upstream wrote as it is into a stream. */
+/** An error object that an upstream wrote as it is into a stream, or the first of a list of them (Gemini without SSE). */
 function rawError(text: string): GatewayError | undefined {
-  let json: JsonValue;
+  let json: JsonValue | undefined;
   try {
-    json = parseJson(text);
+    const said = parseJson(text);
+    json = Array.isArray(said) ? said[0] : said;
   } catch {
     // Not JSON: the caller reports text that is no event stream.
     return undefined;

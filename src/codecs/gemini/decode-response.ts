@@ -1,24 +1,32 @@
-/** A whole `generateContent` body: one chunk, then its end. */
+/** A whole body: one chunk, or all chunks of a stream that is no SSE, and then the end. */
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
-import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
+import { sliceElements } from '../json-text.ts';
 import { GenerateContentDecoder } from './decode-events.ts';
 
-/** Throws `undecodable` for what is no object, `empty` for an answer without candidates, `truncated` without a finish reason. */
+/** Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason. */
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = parsed(text);
-  if (!isObject(body)) throw upstreamFault('undecodable', "The upstream's answer is not a JSON object.", { text });
+  const chunks = Array.isArray(body) ? body : [body];
+  if (chunks.length === 0 || !chunks.every(isObject)) {
+    throw upstreamFault('undecodable', "The upstream's answer is not a JSON object.", { text });
+  }
   const decoder = new GenerateContentDecoder(context);
   const steps: Step[] = [];
-  decoder.push({ event: undefined, data: text }, steps);
-  const candidates = body['candidates'];
-  if (!decoder.ended && !(Array.isArray(candidates) && candidates.length > 0)) {
+  const texts = Array.isArray(body) ? (sliceElements(text, []) ?? []) : [text];
+  for (const data of texts) decoder.push({ event: undefined, data }, steps);
+  if (!decoder.ended && !chunks.some(hasCandidate)) {
     throw upstreamFault('empty', 'The upstream answered without a candidate.', { text });
   }
   decoder.end(steps);
   const events: CanonicalEvent[] = steps.flatMap((step) => step.events);
   return { events };
+}
+
+function hasCandidate({ candidates }: JsonObject): boolean {
+  return Array.isArray(candidates) && candidates.length > 0;
 }
 
 function parsed(text: string): JsonValue | undefined {

@@ -1,5 +1,5 @@
-/** Errors of the upstream: HTTP error bodies, error objects inside a stream, and those written raw into one. */
-import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+/** Errors of the upstream: HTTP error bodies, and error objects inside a stream. One written raw into it is read in the http room. */
+import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../upstream-error.ts';
@@ -23,16 +23,6 @@ export function errorOf(error: JsonValue, text: string): GatewayError {
     text,
     retryAfterMs: retryDelayMs(object),
   });
-}
-
-/**
- * An error object that the server wrote into the stream without `data:` (it does, in mid-stream). `text` is what the SSE
- * decoder could not read. Other text is a malformed stream.
- */
-export function readStreamError(text: string): GatewayError {
-  const error = errorObject(parsed(text));
-  if (error === undefined) return upstreamFault('malformed_event', 'The upstream sent bytes that are no event.', { text });
-  return errorOf(error, text);
 }
 
 /** `{error: {…}}`, or the first of a list of them (the form of a stream that is not SSE). */

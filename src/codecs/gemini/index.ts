@@ -7,7 +7,6 @@ import { decodeError } from './errors.ts';
 import { requestLosses } from './losses.ts';
 
 export { GenerateContentDecoder } from './decode-events.ts';
-export { readStreamError } from './errors.ts';
 
 export const geminiUpstream: UpstreamCodec = {
   dialect: 'gemini',

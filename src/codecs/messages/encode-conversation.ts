@@ -15,7 +15,7 @@ import type { ToolNames } from '../tool-names.ts';
 import { REDACTED } from './blocks.ts';
 import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';
-import { joinSummary } from './message-parts.ts';
+import { joinSummary, thinkingText } from './message-parts.ts';
 import { isObjectText, saysNoArguments } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
@@ -115,7 +115,10 @@ class ConversationBuilder {
     this.#put('user', textBlock(`<${SYSTEM_TAG}>\n${item.text}\n</${SYSTEM_TAG}>`, item));
   }
 
-  /** Only signed thinking of this owner is replayed, unmodified: the vendor rejects every other (semantics 9.4). */
+  /**
+   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects every other (semantics 9.4). Servers that sign nothing
+   * want what nobody signed, where the Channel says so.
+   */
   #addReasoning(item: ReasoningItem): void {
     const { target, losses } = this.#options;
     const { opaque } = item;
@@ -124,6 +127,8 @@ class ConversationBuilder {
       if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
       if (item.raw !== undefined) losses.add('reasoning: raw text in history');
       if (item.summary !== undefined && item.summary.length > 0) losses.add('reasoning: summary in history');
+      const thinking = opaque === undefined && target.options.replayReasoningContent === true ? thinkingText(item) : '';
+      if (thinking !== '') this.#put('assistant', { json: { type: 'thinking', thinking, signature: '' } });
       return;
     }
     const json: JsonObject =

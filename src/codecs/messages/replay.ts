@@ -3,7 +3,7 @@
  * they hold, or their blocks go; `max_tokens` is added where the client gave none. Empty texts, which upstreams stream and the
  * vendor refuses to take back, go too (M29).
  */
-import { isObject, type JsonValue } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -45,6 +45,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
       own.push(...emptyResultTexts(block, path));
       const member = opaqueMember(block);
       if (member === undefined || !isObject(block)) return;
+      if (target.options.replayReasoningContent === true && isUnsigned(block)) return;
       const value = values.get(`messages[${index}].content[${at}]`);
       if (value === undefined) {
         own.push({ path, value: undefined });
@@ -86,6 +87,10 @@ function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
   return block['content'].flatMap((part: JsonValue, at) =>
     isEmptyText(part) ? [{ path: [...path, 'content', at], value: undefined }] : [],
   );
+}
+
+function isUnsigned({ type, signature }: JsonObject): boolean {
+  return type === 'thinking' && (signature === undefined || signature === null || signature === '');
 }
 
 function opaqueMember(block: JsonValue): 'signature' | 'data' | undefined {

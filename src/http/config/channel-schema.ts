@@ -45,7 +45,9 @@ const sharedOptions = {
 const textOptions = {
   ...sharedOptions,
   legacy_output_cap: Type.Optional(Type.Boolean({ description: 'Send `max_tokens` instead of `max_completion_tokens`.' })),
-  replay_reasoning_content: Type.Optional(Type.Boolean({ description: 'Send `reasoning_content` of the history back.' })),
+  replay_reasoning_content: Type.Optional(
+    Type.Boolean({ description: 'Send `reasoning_content` of the history back; on messages, unsigned thinking.' }),
+  ),
   accept_done_without_finish: Type.Optional(Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as an end.' })),
   lower_custom_tools: Type.Optional(Type.Boolean({ description: 'Lower freeform custom tools to functions with one string.' })),
 };

@@ -425,6 +425,21 @@ test('whole bodies: what is no answer is an error of its own kind', () => {
   assert.throws(() => decodeWhole({ candidates: [{ content: {} }] }), fault('truncated'));
 });
 
+test('G6: a stream that came as one JSON array is that stream', () => {
+  const args = '{"n":1.0,"b":[ 1 ]}';
+  const call = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"f","args":${args}}}]}}]}`;
+  const chunks = [chunkOf([{ text: 'a' }]), chunkOf([{ text: 'b' }]), 'CALL', STOP, { usageMetadata: { promptTokenCount: 3 } }];
+  const body = ` [${chunks.map((chunk) => JSON.stringify(chunk)).join('\n,\n')}] `.replace('"CALL"', call);
+  assert.deepEqual(decodeWhole(body), decodeStream(chunks.map((chunk) => (chunk === 'CALL' ? call : chunk))));
+  assert.match(JSON.stringify(decodeWhole(body)), /1\.0/);
+
+  const fault = (reason: string) => gatewayError('upstream_error', { reason });
+  assert.throws(() => decodeWhole([chunkOf([{ text: 'a' }])]), fault('truncated'));
+  assert.throws(() => decodeWhole([{}]), fault('empty'));
+  assert.throws(() => decodeWhole([STOP, 'x']), fault('undecodable'));
+  assert.equal(decodeWhole([{ error: { code: 503, message: 'no' } }]).at(-1)?.type, 'response.end');
+});
+
 test('the stream is finished once a finish reason came, and ended once it closed', () => {
   const decoder = new GenerateContentDecoder(contextOf());
   assert.deepEqual([decoder.finished, decoder.ended], [false, false]);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { geminiUpstream, readStreamError } from '../../../src/codecs/gemini/index.ts';
+import { geminiUpstream } from '../../../src/codecs/gemini/index.ts';
 
 const body = (error: object): string => JSON.stringify({ error });
 const decode = (status: number, text: string, headers: Record<string, string> = {}) =>
@@ -42,14 +42,4 @@ test('what is no error object still is an error, and HTML is not shown', () => {
   assert.equal(decode(404, 'no such thing').message, 'no such thing');
   assert.equal(decode(404, '<html><title>404</title></html>').message, 'The upstream refused the request.');
   assert.equal(decode(503, '').message, 'The upstream is overloaded.');
-});
-
-test('an error object that stands raw in a stream is that error; other bytes are a malformed stream', () => {
-  const raw = JSON.stringify({ error: { code: 499, message: 'The operation was cancelled.', status: 'CANCELLED' } }, null, 2);
-  const error = readStreamError(raw);
-  assert.equal(error.details.reason, 'error_event');
-  assert.equal(error.details.upstream?.status, 499);
-  for (const text of ['', '{"error":', '{}', 'hello', '{"error": 3}']) {
-    assert.equal(readStreamError(text).details.reason, 'malformed_event');
-  }
 });

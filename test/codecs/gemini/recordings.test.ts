@@ -4,7 +4,9 @@ import test from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
-import { GenerateContentDecoder, geminiUpstream, readStreamError } from '../../../src/codecs/gemini/index.ts';
+import { GenerateContentDecoder, geminiUpstream } from '../../../src/codecs/gemini/index.ts';
+import { upstreamFailure } from '../../../src/http/errors.ts';
+import { StreamError } from '../../../src/streams/stream-error.ts';
 import { type Recording, readRecordings, splitStream } from './recordings.ts';
 import { contextOf, frameOf, ordered, requestOf } from './support.ts';
 
@@ -21,7 +23,7 @@ function outcome(recording: Recording): { verdict: Expected; events: CanonicalEv
       const { chunks, stray } = splitStream(recording);
       const decoder = new GenerateContentDecoder(context());
       for (const chunk of chunks) decoder.push(frameOf(chunk), steps);
-      if (stray !== '') throw readStreamError(stray);
+      if (stray !== '') throw upstreamFailure(new StreamError('not_event_stream', 'a stray line', { text: stray }));
       decoder.end(steps);
     } else {
       steps.push(geminiUpstream.decodeResponse(recording.text, context()));

@@ -77,7 +77,10 @@ const REQUESTS: Record<RequestFeature, Asked | ((upstream: UpstreamCodec) => Ask
     ...told({ kind: 'reasoning', raw: PROBE, at }, says('assistant', 'a')),
     options: { replayReasoningContent: true },
   },
-  'reasoning: summary in history': told({ kind: 'reasoning', summary: [PROBE], at }, says('assistant', 'a')),
+  'reasoning: summary in history': {
+    ...told({ kind: 'reasoning', summary: [PROBE], at }, says('assistant', 'a')),
+    options: { replayReasoningContent: true },
+  },
   'reasoning: opaque of this owner': (upstream) => {
     const opaque = { ...signed({ ...foreign, channelType: ownerOf(upstream).channelType as never }), itemId: 'rs_1' };
     return told({ kind: 'reasoning', id: 'rs_1', summary: ['s'], opaque, at }, says('assistant', 'a'));

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { Item } from '../../../src/codecs/canonical/item.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
 import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
@@ -192,6 +193,33 @@ test('same dialect: envelopes of this owner are opened in place, every other thi
     { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'D' }, text] },
   ]);
   assert.deepEqual(sent(true), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
+});
+
+test('unsigned thinking goes back where the Channel replays it, from clients of every dialect', () => {
+  const unsigned = ['', null, undefined].map((signature) => ({ type: 'thinking', thinking: 't', signature }));
+  const foreign = { type: 'thinking', thinking: 't', signature: seal({ owner: { ...owner, scope: 'elsewhere' }, value: 'x' }) };
+  const text = { type: 'text', text: 'x' };
+  const messages = [user, { role: 'assistant', content: [...unsigned, foreign, text] }, user];
+  const sent = (options: object) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, messages }), { ...target(), options }).body).messages[1]
+      .content;
+  assert.deepEqual(sent({ replayReasoningContent: true }), JSON.parse(JSON.stringify([...unsigned, text])));
+  assert.deepEqual(sent({}), [text]);
+
+  const items: Item[] = [
+    { kind: 'text', role: 'user', text: 'hi', citations: [], at: '' },
+    { kind: 'reasoning', raw: 'r', summary: ['s'], at: '' },
+    { kind: 'reasoning', summary: ['a', 'b'], at: '' },
+    { kind: 'reasoning', summary: ['f'], opaque: { owner: { ...owner, scope: 'elsewhere' }, value: 'x' }, at: '' },
+    { kind: 'text', role: 'assistant', text: 'x', citations: [], at: '' },
+  ];
+  const request = { ...decodeBody({ ...ask, messages: [user] }), dialect: 'chat' as const, items };
+  const { body } = messagesUpstream.encodeRequest(request, { ...target(), options: { replayReasoningContent: true } });
+  assert.deepEqual(JSON.parse(body).messages[1].content, [
+    { type: 'thinking', thinking: 'r', signature: '' },
+    { type: 'thinking', thinking: 'a\n\nb', signature: '' },
+    text,
+  ]);
 });
 
 test('M29: same dialect: empty texts, which the vendor refuses, are left out of a history that says something beside them', () => {

@@ -1,0 +1,18 @@
+/** What a failure of an upstream becomes. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { upstreamFailure } from '../../src/http/errors.ts';
+import { StreamError } from '../../src/streams/stream-error.ts';
+
+test('an error object that stands raw in a stream is that error, alone or in a list; other text is no event stream', () => {
+  const read = (text: string) => upstreamFailure(new StreamError('not_event_stream', 'foreign text', { text })).details;
+  const raw = JSON.stringify({ error: { code: 499, message: 'The operation was cancelled.', status: 'CANCELLED' } }, null, 2);
+  for (const text of [raw, `[${raw}]`]) {
+    assert.equal(read(text).reason, 'error_event');
+    assert.equal(read(text).upstream?.status, 499);
+  }
+  for (const text of ['', '{"error":', '{}', '[]', '[1]', 'hello', '{"error":null}']) {
+    assert.equal(read(text).reason, 'undecodable', text);
+    assert.equal(read(text).upstream?.text, text);
+  }
+});
