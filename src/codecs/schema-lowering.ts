@@ -174,7 +174,7 @@ function finish(entries: Entries, target: SchemaTarget): JsonObject {
   }
   if (types.length === 1) {
     entries.set('type', types[0] ?? 'null');
-    return Object.fromEntries(entries);
+    return withItems(Object.fromEntries(entries));
   }
   return spread(entries, types);
 }
@@ -271,7 +271,13 @@ function branchOf(type: string | undefined, inner: readonly [string, JsonValue][
       branch.push([key, value]);
     }
   }
-  return Object.fromEntries(branch);
+  return withItems(Object.fromEntries(branch));
+}
+
+/** An array says what it holds, if only that it is anything: the vendor refuses one that does not. */
+function withItems(schema: JsonObject): JsonObject {
+  const isBare = schema['type'] === 'array' && schema['items'] === undefined && schema['prefixItems'] === undefined;
+  return isBare ? { ...schema, items: {} } : schema;
 }
 
 function scalarOf(type: string): string {

@@ -91,6 +91,15 @@ test('several types become branches, each with the keywords that speak of it', (
   assert.deepEqual(lower({ type: 'STRING', nullable: true }), { anyOf: [{ type: 'string' }, { type: 'null' }] });
 });
 
+test('an array that does not say what it holds holds anything', () => {
+  assert.deepEqual(lower({ type: 'array', minItems: 1 }), { type: 'array', minItems: 1, items: {} });
+  assert.deepEqual(lower({ type: ['array', 'null'] }), { anyOf: [{ type: 'array', items: {} }, { type: 'null' }] });
+  assert.deepEqual(lower({ type: 'array', prefixItems: [{ type: 'string' }] }), {
+    type: 'array',
+    prefixItems: [{ type: 'string' }],
+  });
+});
+
 test('a reference stands alone; what describes it goes around it', () => {
   const schema = {
     type: 'object',
