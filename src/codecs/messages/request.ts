@@ -1,7 +1,7 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReadsWithin, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { ConversationReader } from './request-content.ts';
 import {
@@ -25,6 +25,15 @@ const READ: ReadonlySet<string> = new Set([
   ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
 ]);
 
+/** The same of the client's own tools. */
+const READ_WITHIN: readonly ReadsWithin[] = [
+  {
+    key: 'tools',
+    reads: new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']),
+    passes: ({ type }) => typeof type === 'string' && type !== 'custom',
+  },
+];
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = needName(json, 'model', 'model');
   const stream = mayBoolean(json, 'stream', 'stream') ?? false;
@@ -43,6 +52,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
+    readsWithin: READ_WITHIN,
     model,
     stream,
     items,
