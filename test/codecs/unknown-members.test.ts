@@ -58,6 +58,56 @@ const BODIES: Readonly<Record<string, { readonly read: JsonObject; readonly more
   },
 };
 
+/** Members within an object or a list of the body, laid over what is read there. */
+const WITHIN: Readonly<Record<string, readonly JsonObject[]>> = {
+  chat: [
+    { messages: [{ role: 'user', content: 'hi', name: 'Ann' }] },
+    { tools: [{ type: 'function', function: tool, strategy: 'x' }] },
+  ],
+  completions: [],
+  responses: [
+    { tools: [{ type: 'function', ...tool, output_schema: { type: 'object' } }] },
+    { tools: [{ type: 'function', ...tool, defer_loading: true }] },
+    { reasoning: { effort: 'low', mode: 'pro' } },
+  ],
+  messages: [{ tools: [{ name: 'f', input_schema: tool.parameters, input_examples: [{ a: 1 }] }] }],
+};
+
+/** What stands within and says nothing, or nothing that another loss does not name. */
+const SILENT: Readonly<Record<string, readonly JsonObject[]>> = {
+  chat: [
+    { messages: [{ role: 'user', content: 'hi', name: null, annotations: [] }] },
+    {
+      messages: [
+        { role: 'user', content: 'hi' },
+        {
+          role: 'assistant',
+          content: null,
+          tool_calls: [{ id: 'c', type: 'function', function: { name: 'f', arguments: '{}' } }],
+        },
+        { role: 'tool', tool_call_id: 'c', name: 'f', content: 'r' },
+      ],
+    },
+  ],
+  completions: [],
+  responses: [
+    {
+      tools: [
+        { type: 'function', ...tool, defer_loading: false },
+        { type: 'web_search', search_context_size: 'low' },
+      ],
+    },
+  ],
+  messages: [
+    {
+      tools: [
+        { name: 'f', input_schema: tool.parameters, input_examples: [] },
+        { type: 'bash_20250124', name: 'bash' },
+      ],
+    },
+  ],
+};
+
 function lossesOf(client: (typeof CLIENTS)[number], json: JsonObject): Map<string, boolean> {
   const request = client.decodeRequest(JSON.stringify(json), json, { open: openForTests });
   return new Map(
@@ -73,6 +123,22 @@ for (const client of CLIENTS) {
 
   test(`${client.dialect}: everything that is read, and a null, is no unknown member`, () => {
     for (const [dialect, isNamed] of lossesOf(client, { ...read, x_unknown: null })) assert.equal(isNamed, false, dialect);
+  });
+
+  for (const members of WITHIN[client.dialect] ?? []) {
+    test(`${client.dialect}: a part of ${JSON.stringify(members)} is named as left out wherever another protocol is spoken`, () => {
+      for (const [dialect, isNamed] of lossesOf(client, { ...read, ...members })) {
+        assert.equal(isNamed, dialect !== client.dialect, dialect);
+      }
+    });
+  }
+
+  test(`${client.dialect}: what says nothing within a message or a tool is no unknown member`, () => {
+    for (const members of SILENT[client.dialect] ?? []) {
+      for (const [dialect, isNamed] of lossesOf(client, { ...read, ...members })) {
+        assert.equal(isNamed, false, `${dialect}: ${JSON.stringify(members)}`);
+      }
+    }
   });
 
   for (const [key, value] of Object.entries(more)) {

@@ -66,6 +66,14 @@ export interface ReasoningControl {
   readonly adaptive?: boolean;
 }
 
+/** Objects within a body, alone or in a list, and those of their members that have a canonical reading. */
+export interface ReadsWithin {
+  readonly key: string;
+  readonly reads: ReadonlySet<string>;
+  /** Entries that are lost as a whole, and named so, or whose other members mean nothing to a model. */
+  readonly passes?: (entry: JsonObject) => boolean;
+}
+
 export interface CanonicalRequest {
   /** The client's dialect. */
   readonly dialect: Dialect;
@@ -74,6 +82,8 @@ export interface CanonicalRequest {
   readonly json: JsonObject;
   /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
   readonly reads: ReadonlySet<string>;
+  /** The same of objects within it. */
+  readonly readsWithin?: readonly ReadsWithin[];
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;

@@ -68,9 +68,14 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnT
   return `{${members.join(',')}}`;
 }
 
-/** A model that thinks by budget refuses results of calls before which it did not think, as after a change of upstream (semantics 9.3.3). */
+/**
+ * A model that thinks by budget refuses an answer that it is to continue (semantics 6.7.5), and results of calls before which it did not
+ * think, as after a change of upstream (semantics 9.3.3).
+ */
 function mayThink(turns: readonly Turn[]): boolean {
-  if (turns.at(-1)?.results.length === 0) return true;
+  const last = turns.at(-1);
+  if (last?.role === 'assistant') return false;
+  if (last?.results.length === 0) return true;
   const first = turns.at(-2)?.blocks[0]?.json['type'];
   return first === 'thinking' || first === 'redacted_thinking';
 }

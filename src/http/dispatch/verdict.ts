@@ -39,18 +39,20 @@ export function reportTo(permit: Permit, error: GatewayError): void {
 }
 
 const FLAGGED = /flagged_input|input was flagged|moderation_blocked|content_policy_violation/i;
+/** Files expire, and a client may name one that was never there: Google then speaks of permission. */
+const UNREACHABLE_FILE = /\baccess (to )?the (file|google cloud storage object)\b|\bstorage\.objects\./i;
 /** What a vendor quotes of the request: a name is the client's own choice of words. */
 const QUOTED = /'[^']*'|`[^`]*`/g;
 const NAMED_BY_CLIENT = /\b(conversation|previous_response|item|prompt|file|container|skill|vector[ _]store)(_?id|s)?\b/i;
 
 /**
- * A 403 about what was said, or a 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
+ * A 403 about what was said, or a 403 or 404 about what the client named, says nothing of the Channel: otherwise one tenant could close it
  * for all others by asking.
  */
 function blamesContent(error: GatewayError): boolean {
   const upstream = error.details.upstream;
   const text = upstream?.text ?? '';
-  if (upstream?.status === 403) return FLAGGED.test(text);
+  if (upstream?.status === 403) return FLAGGED.test(text) || UNREACHABLE_FILE.test(text);
   if (upstream?.status !== 404) return false;
   const said = text.replace(QUOTED, '');
   return NAMED_BY_CLIENT.test(said) && !/model/i.test(said);

@@ -224,6 +224,8 @@ test('reasoning control', () => {
     undefined,
   ]);
   assert.deepEqual(control({ effort: 'high' }, { maxOutputTokens: 1000 }, budget), [{ type: 'disabled' }, undefined]);
+  const begun = { items: [...hi, text('assistant', 'Once')] };
+  assert.deepEqual(control({ effort: 'high' }, begun, budget), [{ type: 'disabled' }, undefined]);
   assert.deepEqual(control({ budget: 20000 }, {}, { ...budget, maxThinkingBudget: 8000 }), [
     { type: 'enabled', budget_tokens: 8000 },
     undefined,

@@ -36,6 +36,13 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['402', said(402), 'next', false, 'refused'],
   ['403', said(403), 'next', false, 'refused'],
   ['403 for what was said', said(403, 'Your Input was flagged.'), 'next', false, 'nothing'],
+  [
+    '403 of a file',
+    said(403, 'You do not have permission to access the File abc or it may not exist.'),
+    'next',
+    false,
+    'nothing',
+  ],
   ['404', said(404), 'next', false, 'unknownModel'],
   ['404 of a client’s name', said(404, "No file with id 'file_1'"), 'next', false, 'nothing'],
   [
