@@ -90,7 +90,8 @@ export class Meter {
     const now = clock.monotonic();
     if (this.#lastWordsAt === undefined) {
       this.#firstWordsAt = now;
-      metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
+      // A whole answer has no first word that anybody waits for: its end would hide those of streams.
+      if (this.#options.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
     } else {
       metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
     }

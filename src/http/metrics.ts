@@ -86,6 +86,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
     labelNames: ['result'],
     registers,
   });
+  // An increase can only be seen from a value that was there before.
+  for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
   const moves = new Counter({
     name: 'mizu_circuit_transitions_total',
     help: 'Times that a circuit of a Channel went to a state.',

@@ -16,17 +16,18 @@ const logged = (gateway: TestGateway, message: string): Record<string, unknown>[
 test('metrics: requests, errors, attempts, first token, gaps, tokens, in flight, circuits', async () => {
   await using gateway = await testGateway({ channels: [channel(well.url)], models: MODELS });
   assert.match(await (await gateway.post('/v1/messages', ask({ stream: true }))).text(), /message_stop/);
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
   assert.equal((await gateway.post('/v1/messages', ask({ model: 'nothing' }))).status, 404);
-  await eventually(() => gateway.store.settled.length === 2, 'both rows');
+  await eventually(() => gateway.store.settled.length === 3, 'all rows');
   await eventually(() => gateway.running.gateway.metrics !== undefined);
   const text = await metrics(gateway);
-  assert.match(text, /^mizu_requests_total\{route="messages",status="200"\} 1$/m);
+  assert.match(text, /^mizu_requests_total\{route="messages",status="200"\} 2$/m);
   assert.match(text, /^mizu_errors_total\{route="messages",code="model_not_found"\} 1$/m);
-  assert.match(text, /^mizu_attempts_total\{channel="one",outcome="success",reason=""\} 1$/m);
-  assert.match(text, /^mizu_time_to_first_token_seconds_count\{route="messages"\} 1$/m);
+  assert.match(text, /^mizu_attempts_total\{channel="one",outcome="success",reason=""\} 2$/m);
+  assert.match(text, /^mizu_time_to_first_token_seconds_count\{route="messages"\} 1$/m, 'of the stream alone');
   assert.match(text, /^# TYPE mizu_time_between_tokens_seconds histogram$/m);
-  assert.match(text, /^mizu_tokens_total\{kind="input"\} 7$/m);
-  assert.match(text, /^mizu_tokens_total\{kind="output"\} 5$/m);
+  assert.match(text, /^mizu_tokens_total\{kind="input"\} 14$/m);
+  assert.match(text, /^mizu_tokens_total\{kind="output"\} 10$/m);
   assert.match(text, /^mizu_requests_in_flight\{route="messages"\} 0$/m);
   assert.match(text, /^# TYPE mizu_circuit_open gauge$/m);
 });
