@@ -123,6 +123,26 @@ test('one log line an exchange, good or bad', async () => {
   ]) {
     assert.notEqual(line?.[name], undefined, name);
   }
+  assert.equal(line?.['failed_attempts'], undefined);
+});
+
+test('the log line of an exchange names the Channels that failed, and why in words of ours', async () => {
+  const words = { type: 'error', error: { type: 'canary', message: 'canary' } };
+  const sick = await fakeUpstream(jsonAnswer(500, words));
+  await using gateway = await testGateway({
+    channels: [
+      channel(sick.url, { id: 'sick' }),
+      channel('http://127.0.0.1:1', { id: 'dead', priority: 1 }),
+      channel(well.url, { priority: 2 }),
+    ],
+    models: MODELS,
+  });
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
+  await eventually(() => logged(gateway, 'exchange').length === 1, 'the line');
+  const [line] = logged(gateway, 'exchange');
+  assert.deepEqual([line?.['channel'], line?.['failed_attempts']], ['one', ['sick status_500', 'dead network']]);
+  assert.ok(!gateway.logLines.join('').includes('canary'));
+  await sick.close();
 });
 
 test('x-mizu-channel names the Channel, for streams too, when it is switched on', async () => {
