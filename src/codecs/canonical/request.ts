@@ -67,6 +67,14 @@ export interface ReasoningControl {
   readonly adaptive?: boolean;
 }
 
+/** The members of an object, or of each entry of a list, whose meaning a decoder reads. */
+export interface ReadMembers {
+  readonly own: ReadonlySet<string>;
+  /** The values of `type` that this is true of; absent: of all. */
+  readonly types?: ReadonlySet<string>;
+  readonly within?: Readonly<Record<string, ReadMembers>>;
+}
+
 export interface CanonicalRequest {
   /** The client's dialect. */
   readonly dialect: Dialect;
@@ -75,6 +83,8 @@ export interface CanonicalRequest {
   readonly json: JsonObject;
   /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
   readonly reads: ReadonlySet<string>;
+  /** The same of what these members hold, where that is known. */
+  readonly readsIn?: Readonly<Record<string, ReadMembers>>;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;

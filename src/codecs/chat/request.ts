@@ -18,6 +18,7 @@ import {
   requiredString,
   stringAt,
 } from '../request-members.ts';
+import { READ_IN } from './read-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
 
@@ -65,6 +66,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
+    readsIn: READ_IN,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], text, context),

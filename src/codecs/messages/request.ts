@@ -3,6 +3,7 @@ import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { READ_IN } from './read-members.ts';
 import { ConversationReader } from './request-content.ts';
 import {
   mayArray,
@@ -43,6 +44,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
+    readsIn: READ_IN,
     model,
     stream,
     items,

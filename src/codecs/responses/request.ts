@@ -19,6 +19,7 @@ import {
   requiredString,
 } from './members.ts';
 import { type InputReader, readInputItem, textItem } from './read-input.ts';
+import { READ_IN } from './read-members.ts';
 import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
@@ -46,6 +47,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
+    readsIn: READ_IN,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
