@@ -90,7 +90,8 @@ export class Meter {
     const now = clock.monotonic();
     if (this.#lastWordsAt === undefined) {
       this.#firstWordsAt = now;
-      metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
+      // A whole answer has no first word that anybody waits for: its end would hide those of streams.
+      if (this.#options.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
     } else {
       metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
     }
@@ -184,6 +185,7 @@ export class Meter {
         model: entry.model,
         channel: entry.channelId,
         attempts: entry.attempts.length,
+        failed_attempts: failuresOf(entry.attempts),
         stream: entry.stream,
         status: entry.httpStatus,
         error_code: entry.errorCode,
@@ -197,6 +199,15 @@ export class Meter {
       'exchange',
     );
   }
+}
+
+/** The Channels that failed and why, for whoever reads the line; undefined where none did. */
+function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
+  if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
+  return attempts.flatMap((attempt) => {
+    const reason = attemptReason(attempt);
+    return reason === '' ? [] : [`${attempt.channelId} ${reason}`];
+  });
 }
 
 /** Why an attempt failed, in few words of our own: an upstream's code could be anything, and every value of a label is kept for ever. */

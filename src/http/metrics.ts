@@ -53,6 +53,8 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'output']) tokens.inc({ kind }, 0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
+  // An increase can only be seen from a value that was there before.
+  for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
   const moves = counter(
     'mizu_circuit_transitions_total',
     'Times that a circuit of a Channel went to a state.',

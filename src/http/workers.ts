@@ -82,10 +82,13 @@ export interface WorkersOptions {
 /** A worker that dies sooner than this is not replaced at once: its reason will not have gone. */
 const RESTART_PAUSE_MS = 1_000;
 
-/** Resolves with the exit code when every worker has ended after a stop. */
+/** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
   const { count, log, clock } = options;
   let stopping = false;
+  let exitCode = 0;
+  /** Set once a worker has listened: what keeps the first ones from it (a port that is taken, a store that does not open) would keep all others. */
+  let served = false;
   let renewing = false;
   /** A successor that does not listen yet: it is nobody's loss when it ends. */
   let candidate: Worker | undefined;
@@ -107,7 +110,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       if (!listens) {
         // The code or the configuration on disk does not start: those that serve go on serving.
         log.error('a new worker did not start; the old ones stay');
-        break;
+        renewing = false;
+        return;
       }
       retired.add(worker);
       worker.process.kill('SIGTERM');
@@ -118,18 +122,37 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
   };
   const stopOperations = await serveOperations(options, () => Object.keys(cluster.workers ?? {}).length);
   return await new Promise<number>((resolve) => {
-    const alive = (): Worker[] => Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    // One that has ended is on the list until its channel is closed, too.
+    const alive = (): Worker[] =>
+      Object.values(cluster.workers ?? {}).flatMap((worker) => (worker === undefined || worker.isDead() ? [] : [worker]));
+    const endWithLast = (): void => {
+      if (!stopping || alive().length > 0) return;
+      stopOperations();
+      resolve(exitCode);
+    };
+    // A second stop reaches the workers as their second one, and they cut.
+    const tell = (signal: NodeJS.Signals): void => {
+      for (const worker of alive()) worker.process.kill(signal);
+    };
+    cluster.on('listening', () => {
+      served = true;
+    });
     cluster.on('exit', (worker, code, signal) => {
       const expected = retired.delete(worker) || candidate === worker;
-      if (!stopping && !expected) {
+      if (stopping) return endWithLast();
+      if (expected) return;
+      if (served) {
         log.error({ pid: worker.process.pid, code, signal }, 'a worker ended; another one starts');
         clock.setTimeout(() => {
           if (!stopping) cluster.fork();
         }, RESTART_PAUSE_MS);
-      } else if (stopping && alive().length === 0) {
-        stopOperations();
-        resolve(0);
+        return;
       }
+      log.error({ pid: worker.process.pid, code, signal }, 'no worker could start');
+      exitCode = code || 1;
+      stopping = true;
+      tell('SIGTERM');
+      endWithLast();
     });
     options.onSignal((signal) => {
       if (signal === 'renew') {
@@ -137,9 +160,8 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
         return;
       }
       if (signal === 'stop') stopping = true;
-      // A second stop reaches the workers as their second one, and they cut.
-      for (const worker of alive()) worker.process.kill(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
-      if (stopping && alive().length === 0) resolve(0);
+      tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
+      endWithLast();
     });
     cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
     for (let index = 0; index < count; index++) cluster.fork();

@@ -118,6 +118,29 @@ function lossesOf(client: (typeof CLIENTS)[number], json: JsonObject): Map<strin
   );
 }
 
+/** The same below the top: what a decoder reads there, what its own loss names, and a member that nobody reads. */
+const INSIDE: Readonly<Record<string, (more: JsonObject) => readonly JsonObject[]>> = {
+  chat: (more) => [
+    { messages: [{ role: 'user', content: 'hi', ...more }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...more }] }] },
+    { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://a.test/x.png', ...more } }] }] },
+    { tools: [{ type: 'function', function: { ...tool, ...more } }] },
+    { tools: [{ type: 'function', function: tool, ...more }] },
+  ],
+  completions: () => [],
+  responses: (more) => [
+    { input: [{ role: 'user', content: 'hi', ...more }] },
+    { input: [{ type: 'message', role: 'user', content: [{ type: 'input_text', text: 'hi', ...more }] }] },
+    { tools: [{ type: 'function', ...tool, ...more }] },
+  ],
+  messages: (more) => [
+    { system: [{ type: 'text', text: 'be kind', ...more }] },
+    { messages: [{ role: 'user', content: [{ type: 'text', text: 'hi', ...more }] }] },
+    { tools: [{ name: 'f', input_schema: tool.parameters, ...more }] },
+    { metadata: { user_id: 'u', ...more } },
+  ],
+};
+
 for (const client of CLIENTS) {
   const { read, more } = BODIES[client.dialect] ?? assert.fail(`no bodies for ${client.dialect}`);
 
@@ -148,4 +171,17 @@ for (const client of CLIENTS) {
       }
     });
   }
+
+  test(`${client.dialect}: a member inside a message, a part or a tool is named, too; an empty one says nothing`, () => {
+    const inside = INSIDE[client.dialect] ?? assert.fail(`nothing inside ${client.dialect}`);
+    for (const [more, says] of [
+      [{ x_unknown: 1 }, true],
+      [{ x_unknown: null, x_list: [], x_text: '' }, false],
+    ] as const) {
+      for (const changes of inside(more)) {
+        for (const [dialect, isNamed] of lossesOf(client, { ...read, ...changes }))
+          assert.equal(isNamed, says && dialect !== client.dialect, `${dialect}: ${JSON.stringify(changes)}`);
+      }
+    }
+  });
 }

@@ -156,6 +156,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
       model: 'm',
       channel: 'one',
       attempts: 1,
+      failed_attempts: undefined,
       stream: true,
       status: 200,
       error_code: undefined,

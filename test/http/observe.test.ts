@@ -16,17 +16,18 @@ const logged = (gateway: TestGateway, message: string): Record<string, unknown>[
 test('metrics: requests, errors, attempts, first token, gaps, tokens, in flight, circuits', async () => {
   await using gateway = await testGateway({ channels: [channel(well.url)], models: MODELS });
   assert.match(await (await gateway.post('/v1/messages', ask({ stream: true }))).text(), /message_stop/);
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
   assert.equal((await gateway.post('/v1/messages', ask({ model: 'nothing' }))).status, 404);
-  await eventually(() => gateway.store.settled.length === 2, 'both rows');
+  await eventually(() => gateway.store.settled.length === 3, 'all rows');
   await eventually(() => gateway.running.gateway.metrics !== undefined);
   const text = await metrics(gateway);
-  assert.match(text, /^mizu_requests_total\{route="messages",status="200"\} 1$/m);
+  assert.match(text, /^mizu_requests_total\{route="messages",status="200"\} 2$/m);
   assert.match(text, /^mizu_errors_total\{route="messages",code="model_not_found"\} 1$/m);
-  assert.match(text, /^mizu_attempts_total\{channel="one",outcome="success",reason=""\} 1$/m);
-  assert.match(text, /^mizu_time_to_first_token_seconds_count\{route="messages"\} 1$/m);
+  assert.match(text, /^mizu_attempts_total\{channel="one",outcome="success",reason=""\} 2$/m);
+  assert.match(text, /^mizu_time_to_first_token_seconds_count\{route="messages"\} 1$/m, 'of the stream alone');
   assert.match(text, /^# TYPE mizu_time_between_tokens_seconds histogram$/m);
-  assert.match(text, /^mizu_tokens_total\{kind="input"\} 7$/m);
-  assert.match(text, /^mizu_tokens_total\{kind="output"\} 5$/m);
+  assert.match(text, /^mizu_tokens_total\{kind="input"\} 14$/m);
+  assert.match(text, /^mizu_tokens_total\{kind="output"\} 10$/m);
   assert.match(text, /^mizu_requests_in_flight\{route="messages"\} 0$/m);
   assert.match(text, /^# TYPE mizu_circuit_open gauge$/m);
 });
@@ -122,6 +123,26 @@ test('one log line an exchange, good or bad', async () => {
   ]) {
     assert.notEqual(line?.[name], undefined, name);
   }
+  assert.equal(line?.['failed_attempts'], undefined);
+});
+
+test('the log line of an exchange names the Channels that failed, and why in words of ours', async () => {
+  const words = { type: 'error', error: { type: 'canary', message: 'canary' } };
+  const sick = await fakeUpstream(jsonAnswer(500, words));
+  await using gateway = await testGateway({
+    channels: [
+      channel(sick.url, { id: 'sick' }),
+      channel('http://127.0.0.1:1', { id: 'dead', priority: 1 }),
+      channel(well.url, { priority: 2 }),
+    ],
+    models: MODELS,
+  });
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
+  await eventually(() => logged(gateway, 'exchange').length === 1, 'the line');
+  const [line] = logged(gateway, 'exchange');
+  assert.deepEqual([line?.['channel'], line?.['failed_attempts']], ['one', ['sick status_500', 'dead network']]);
+  assert.ok(!gateway.logLines.join('').includes('canary'));
+  await sick.close();
 });
 
 test('x-mizu-channel names the Channel, for streams too, when it is switched on', async () => {

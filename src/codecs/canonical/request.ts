@@ -66,12 +66,12 @@ export interface ReasoningControl {
   readonly adaptive?: boolean;
 }
 
-/** Objects within a body, alone or in a list, and those of their members that have a canonical reading. */
-export interface ReadsWithin {
-  readonly key: string;
-  readonly reads: ReadonlySet<string>;
-  /** Entries that are lost as a whole, and named so, or whose other members mean nothing to a model. */
-  readonly passes?: (entry: JsonObject) => boolean;
+/** The members of an object, or of each entry of a list, whose meaning a decoder reads. */
+export interface ReadMembers {
+  readonly own: ReadonlySet<string>;
+  /** The entries that this is true of; absent: of all. Others are native to their dialect and named as such, or say nothing more. */
+  readonly of?: (entry: JsonObject) => boolean;
+  readonly within?: Readonly<Record<string, ReadMembers>>;
 }
 
 export interface CanonicalRequest {
@@ -82,8 +82,8 @@ export interface CanonicalRequest {
   readonly json: JsonObject;
   /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
   readonly reads: ReadonlySet<string>;
-  /** The same of objects within it. */
-  readonly readsWithin?: readonly ReadsWithin[];
+  /** The same of what these members hold, where that is known. */
+  readonly readsIn?: Readonly<Record<string, ReadMembers>>;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;

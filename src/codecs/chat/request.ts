@@ -1,6 +1,6 @@
 /** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
 import { isObject, type JsonObject } from '../canonical/json.ts';
-import type { CanonicalRequest, ReadsWithin, ReasoningControl } from '../canonical/request.ts';
+import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import {
   defined,
@@ -16,6 +16,7 @@ import {
   refuseSeveralChoices,
   requiredName,
 } from '../request-members.ts';
+import { READ_IN } from './read-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
 
@@ -27,23 +28,6 @@ const READ: ReadonlySet<string> = new Set([
   ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort'],
   ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
-
-/** The same of messages and tools. What the message of a result says of its tool stands in the call, too. */
-const READ_WITHIN: readonly ReadsWithin[] = [
-  {
-    key: 'messages',
-    reads: new Set([
-      ...['role', 'content', 'refusal', 'tool_calls', 'function_call', 'audio', 'images', 'cache_control', 'extra_content'],
-      ...['reasoning', 'reasoning_content', 'reasoning_details', 'reasoning_opaque', 'configuration_update'],
-    ]),
-    passes: ({ role }) => role === 'tool' || role === 'function',
-  },
-  {
-    key: 'tools',
-    reads: new Set(['type', 'function', 'custom', 'cache_control']),
-    passes: ({ type }) => type !== 'function' && type !== 'custom',
-  },
-];
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -80,7 +64,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
-    readsWithin: READ_WITHIN,
+    readsIn: READ_IN,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], text, context),

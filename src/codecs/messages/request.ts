@@ -1,7 +1,8 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReadsWithin, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { READ_IN } from './read-members.ts';
 import {
   defined,
   objectAt,
@@ -26,15 +27,6 @@ const READ: ReadonlySet<string> = new Set([
   ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
   ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
 ]);
-
-/** The same of the client's own tools. */
-const READ_WITHIN: readonly ReadsWithin[] = [
-  {
-    key: 'tools',
-    reads: new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']),
-    passes: ({ type }) => typeof type === 'string' && type !== 'custom',
-  },
-];
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -66,7 +58,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
-    readsWithin: READ_WITHIN,
+    readsIn: READ_IN,
     model,
     stream,
     items,

@@ -5,7 +5,7 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReadsWithin, ReasoningControl, Tool } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
 import {
@@ -21,6 +21,7 @@ import {
   wrongType,
 } from '../request-members.ts';
 import { type InputReader, readInputItem, textItem } from './read-input.ts';
+import { READ_IN } from './read-members.ts';
 import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
@@ -31,16 +32,6 @@ const READ: ReadonlySet<string> = new Set([
   ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
   ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
 ]);
-
-/** The same of the client's own tools and of its wish to reason. */
-const READ_WITHIN: readonly ReadsWithin[] = [
-  {
-    key: 'tools',
-    reads: new Set(['type', 'name', 'description', 'parameters', 'strict', 'format', 'input_schema']),
-    passes: ({ type }) => type !== 'function' && type !== 'custom',
-  },
-  { key: 'reasoning', reads: new Set(['effort', 'summary', 'generate_summary']) },
-];
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -76,7 +67,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     text,
     json,
     reads: READ,
-    readsWithin: READ_WITHIN,
+    readsIn: READ_IN,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,

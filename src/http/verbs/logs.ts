@@ -68,7 +68,7 @@ function line(row: RequestLogRow): string {
   );
   const what = row.errorCode === undefined ? row.status : `${row.status} ${row.errorCode}`;
   return oneLine(
-    `${at} ${row.requestId} ${row.endpoint} ${row.model} ${row.httpStatus ?? ''} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`,
+    `${at} ${row.requestId} ${row.endpoint} ${row.model || '-'} ${row.httpStatus ?? '-'} ${what} ${row.durationMs}ms $${charge} [${tries.join(' ')}]`,
   );
 }
 

@@ -1,5 +1,8 @@
 /** Real processes: reloads by file and by signal, a bad file, strict durability, workers, and restarts under load. */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
 import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
@@ -124,6 +127,21 @@ test('F39: workers: one port, summed metrics, circuits of each, a reload for all
   const stopped = serving.stop();
   for (const response of open) assert.match(await response.text(), /data: \[DONE\]\n\n$/);
   assert.equal(await stopped, 0);
+});
+
+test('what keeps every worker from starting ends the gateway with its reason', async () => {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const address = holder.address();
+  const taken = typeof address === 'object' && address !== null ? address.port : 0;
+  await using place = await install(file(simulator));
+  const words = ['src/main.ts', 'serve', '--workers', '2', '--config', place.configPath];
+  const env = { PATH: process.env['PATH'] ?? '', PORT: String(taken) };
+  const { status, stderr } = spawnSync(process.execPath, words, { env, encoding: 'utf8', timeout: 40_000 });
+  holder.close();
+  assert.equal(status, 1, stderr);
+  assert.match(stderr, /^mizu: .*EADDRINUSE/m);
+  assert.match(stderr, /"no worker could start"/);
 });
 
 test('a worker that dies is replaced, and its open exchange is closed without a charge', async () => {
