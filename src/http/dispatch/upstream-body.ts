@@ -14,7 +14,7 @@ const ERROR_BODY_MS = 5_000;
 export async function readWhole(body: BodyReader, maxBytes: number): Promise<string> {
   const { bytes, cut } = await read(body, maxBytes);
   if (cut) throw new StreamError('too_many_bytes', `more than ${maxBytes} bytes`);
-  return bytes.toString('utf8');
+  return textOf(bytes);
 }
 
 /** What can be had of an error body in a short time; never throws, since the status already says that it is one. */
@@ -41,8 +41,15 @@ const DECODERS: Readonly<Record<string, (bytes: Buffer, options: { readonly maxO
 
 /** Proxies before an upstream compress their errors whatever was asked for. Throws for what does not fit its name, and for a bomb. */
 function decoded(bytes: Buffer, encoding: string): string {
-  if (encoding === '' || encoding === 'identity') return bytes.toString('utf8');
-  return DECODERS[encoding]?.(bytes, { maxOutputLength: MAX_ERROR_BYTES }).toString('utf8') ?? '';
+  if (encoding === '' || encoding === 'identity') return textOf(bytes);
+  const plain = DECODERS[encoding]?.(bytes, { maxOutputLength: MAX_ERROR_BYTES });
+  return plain === undefined ? '' : textOf(plain);
+}
+
+/** Without the byte order mark that some servers put before JSON, which its parser does not take. */
+function textOf(bytes: Buffer): string {
+  const text = bytes.toString('utf8');
+  return text.startsWith('\ufeff') ? text.slice(1) : text;
 }
 
 async function read(body: BodyReader, maxBytes: number): Promise<{ readonly bytes: Buffer; readonly cut: boolean }> {
