@@ -45,7 +45,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   }
 
   push(frame: Frame, out: Step[]): void {
-    if (this.ended || frame.data.trim() === '[DONE]') return;
+    if (this.ended || frame.data === '' || frame.data.trim() === '[DONE]') return;
     const json = parseFrame(frame.data);
     const events: CanonicalEvent[] = [];
     this.#read(json, frame.data, events);

@@ -107,13 +107,15 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     if (!this.ended) throw truncated();
   }
 
-  /** Undefined for unreadable data of an event that we do not know: unknown events never fail. */
+  /** Undefined for unreadable data of an event that we do not know, since unknown events never fail, and for one that only keeps a connection. */
   #parse(frame: Frame): JsonObject | undefined {
     let json: JsonValue;
     try {
       json = parseJson(frame.data);
     } catch {
-      if (frame.event !== undefined && frame.event !== 'message' && !KNOWN.has(frame.event)) return undefined;
+      const name = frame.event ?? 'message';
+      if (name !== 'message' && !KNOWN.has(name)) return undefined;
+      if (frame.data === '' && (name === 'message' || name === 'ping')) return undefined;
       throw malformed(`${frame.event ?? 'an event'} is not JSON`);
     }
     if (!isObject(json)) throw malformed(`${frame.event ?? 'an event'} is not an object`);

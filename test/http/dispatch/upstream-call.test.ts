@@ -64,6 +64,12 @@ test('a whole answer: status, headers and text', async () => {
   assert.deepEqual([status, headers['x-a'], await readWhole(body, 100)], [201, 'b', 'whole']);
 });
 
+test('the mark that some servers put before JSON is no part of the text, of an answer and of an error', async () => {
+  await using server = await upstream((_request, response) => response.end('\ufeff{"a":"\ufeff"}'));
+  assert.equal(await readWhole((await server.ask().head).body, 100), '{"a":"\ufeff"}');
+  assert.equal(await readErrorText(await server.ask().head, systemClock), '{"a":"\ufeff"}');
+});
+
 test('an informational answer is passed over', async () => {
   await using server = await upstream((_request, response) => {
     response.writeEarlyHints({ link: '</a>; rel=preload' });
