@@ -207,22 +207,10 @@ export function spanOf(text: string, path: JsonPath): { readonly start: number; 
 }
 
 function find(text: string, start: number, step: string | number): number | undefined {
-  const opening = text.charCodeAt(start);
-  if (opening !== (typeof step === 'string' ? OPEN_BRACE : OPEN_BRACKET)) return undefined;
   let found: number | undefined;
-  let index = 0;
-  let at = skipSpace(text, start + 1);
-  while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
-    let key: string | number = index++;
-    if (opening === OPEN_BRACE) {
-      const keyEnd = skipString(text, at);
-      key = readKey(text, at, keyEnd);
-      at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    }
+  eachChild(text, start, (key, at) => {
     if (key === step) found = at;
-    at = skipSpace(text, skipValue(text, at));
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
-  }
+  });
   return found;
 }
 
@@ -253,8 +241,14 @@ export function jsonSlicer(text: string): (path: JsonPath) => string | undefined
 /** Where each child of the container at `start` begins; none for a scalar. Of duplicate keys the last counts. */
 function indexChildren(text: string, start: number): ReadonlyMap<string | number, number> {
   const found = new Map<string | number, number>();
+  eachChild(text, start, (key, at) => found.set(key, at));
+  return found;
+}
+
+/** Names each child of the container at `start`, by key or by number, and says where its value begins. */
+function eachChild(text: string, start: number, child: (key: string | number, at: number) => void): void {
   const opening = text.charCodeAt(start);
-  if (opening !== OPEN_BRACE && opening !== OPEN_BRACKET) return found;
+  if (opening !== OPEN_BRACE && opening !== OPEN_BRACKET) return;
   let index = 0;
   let at = skipSpace(text, start + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
@@ -264,25 +258,18 @@ function indexChildren(text: string, start: number): ReadonlyMap<string | number
       key = readKey(text, at, keyEnd);
       at = skipSpace(text, skipSpace(text, keyEnd) + 1);
     }
-    found.set(key, at);
+    child(key, at);
     at = skipSpace(text, skipValue(text, at));
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
-  return found;
 }
 
 /** The exact texts of the elements of the array at `path`; undefined where there is no array. */
 export function sliceElements(text: string, path: JsonPath): string[] | undefined {
-  const array = sliceJson(text, path);
-  if (array === undefined || array.charCodeAt(0) !== OPEN_BRACKET) return undefined;
+  const span = spanOf(text, path);
+  if (span === undefined || text.charCodeAt(span.start) !== OPEN_BRACKET) return undefined;
   const elements: string[] = [];
-  let at = skipSpace(array, 1);
-  while (at < array.length && array.charCodeAt(at) !== CLOSE_BRACKET) {
-    const end = skipValue(array, at);
-    elements.push(array.slice(at, end));
-    at = skipSpace(array, end);
-    if (array.charCodeAt(at) === COMMA) at = skipSpace(array, at + 1);
-  }
+  eachChild(text, span.start, (_key, at) => elements.push(text.slice(at, skipValue(text, at))));
   return elements;
 }
 

@@ -1,7 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { compactJson, editJson, type JsonEdit, sliceElements, sliceJson } from '../../src/codecs/json-text.ts';
+import {
+  compactJson,
+  editJson,
+  type JsonEdit,
+  type JsonPath,
+  jsonSlicer,
+  sliceElements,
+  sliceJson,
+} from '../../src/codecs/json-text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
 
@@ -41,6 +49,85 @@ test('slices give the exact text', () => {
   assert.equal(sliceJson(text, ['a', 0, 'x']), '1.50');
   assert.equal(sliceJson(text, ['a', 5]), undefined);
   assert.deepEqual(sliceElements(text, ['a']), ['{"x":1.50}', '"s"']);
+});
+
+/** A value in some spelling, and where its children stand in it. */
+interface Spelled {
+  readonly text: string;
+  readonly kind: 'object' | 'array' | 'scalar';
+  readonly children: readonly { readonly key: string | number; readonly start: number; readonly value: Spelled }[];
+}
+
+const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 2 });
+const escaped = (key: string): string =>
+  `"${[...key].map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`;
+const keys = fc
+  .tuple(fc.constantFrom('a', 'b', '0', '', 'c"}]', '__proto__'), fc.boolean())
+  .map(([key, isEscaped]) => ({ key, text: isEscaped ? escaped(key) : JSON.stringify(key) }));
+
+const { spelled } = fc.letrec<{ spelled: Spelled }>((tie) => ({
+  spelled: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc
+      .constantFrom('1.50', '-0', '1e2', 'true', 'null', '"s"', '"\\\\"', '"{[\\"]}"', '""')
+      .map((text): Spelled => ({ text, kind: 'scalar', children: [] })),
+    fc
+      .tuple(fc.boolean(), space, fc.array(fc.tuple(keys, tie('spelled'), space, space, space, space), { maxLength: 4 }))
+      .map(([isObject, inner, members]): Spelled => {
+        let text = isObject ? '{' : '[';
+        text += inner;
+        const children: Spelled['children'][number][] = [];
+        for (const [index, [key, value, before, colon, after, end]] of members.entries()) {
+          if (index > 0) text += `,${before}`;
+          if (isObject) text += `${key.text}${colon}:${after}`;
+          children.push({ key: isObject ? key.key : index, start: text.length, value });
+          text += value.text + end;
+        }
+        return { text: text + (isObject ? '}' : ']'), kind: isObject ? 'object' : 'array', children };
+      }),
+  ),
+}));
+
+/** Every path that leads somewhere; of duplicate keys to the last. */
+function placesIn(value: Spelled, path: JsonPath, start: number): { path: JsonPath; start: number; value: Spelled }[] {
+  const last = new Map(value.children.map((child) => [child.key, child]));
+  const below = [...last.values()].flatMap((child) => placesIn(child.value, [...path, child.key], start + child.start));
+  return [{ path, start, value }, ...below];
+}
+
+/** Paths that lead nowhere: a number into an object, a name into an array, a child that is not there. */
+function astray(path: JsonPath): JsonPath[] {
+  const turns = path.map((step, index) => [...path.slice(0, index), typeof step === 'number' ? String(step) : 0]);
+  return [...turns, [...path, 'none'], [...path, 99]];
+}
+
+/** A key on the way stands twice, so that an edit has two places. */
+function isDouble(at: Spelled, [step, ...rest]: JsonPath): boolean {
+  const found = at.children.filter(({ key }) => key === step);
+  return found.length > 1 || found.some(({ value }) => isDouble(value, rest));
+}
+
+test('property: every way to read a place gives its exact text, in any spelling, and an edit of it changes no other byte', () => {
+  fc.assert(
+    fc.property(spelled, space, space, (whole, before, after) => {
+      const text = before + whole.text + after;
+      const slice = jsonSlicer(text);
+      for (const { path, start, value } of placesIn(whole, [], before.length)) {
+        assert.equal(sliceJson(text, path), value.text);
+        assert.equal(slice(path), value.text);
+        const elements = value.kind === 'array' ? value.children.map((child) => child.value.text) : undefined;
+        assert.deepEqual(sliceElements(text, path), elements);
+        for (const nowhere of astray(path)) {
+          assert.equal(sliceJson(text, nowhere), undefined);
+          assert.equal(slice(nowhere), undefined);
+        }
+        if (isDouble(whole, path)) continue;
+        const edited = `${text.slice(0, start)}"new"${text.slice(start + value.text.length)}`;
+        assert.equal(editJson(text, [edit(path, '"new"')]), edited);
+      }
+    }),
+    { numRuns: 300 },
+  );
 });
 
 test('property: an edited text parses to the edited value, and other members keep their text', () => {

@@ -37,6 +37,7 @@ test('the input of a request: four characters a token of all that is said, a tho
   assert.equal(inputOf(text('xxx'), text('y')), 1, 'rounded once');
   assert.equal(inputOf({ kind: 'refusal', text: 'x'.repeat(8) }), 2);
   assert.equal(inputOf({ kind: 'reasoning', raw: 'x'.repeat(8), summary: ['y'.repeat(4), 'z'.repeat(4)] }), 4);
+  assert.equal(inputOf({ kind: 'reasoning', summary: ['y'.repeat(8)] }, { kind: 'reasoning', raw: 'x'.repeat(8) }), 4);
   assert.equal(inputOf(call('four', 'x'.repeat(8))), 3);
   assert.equal(inputOf(image({ from: 'inline', mime: 'image/png', data: LONG }), image({ from: 'url', url: LONG })), 2_000);
   assert.equal(inputOf(image({ from: 'text', text: 'x'.repeat(8) })), 2, 'a document of words');
@@ -51,6 +52,8 @@ test('the input of a request: four characters a token of all that is said, a tho
   );
   const withTool = estimateInput(requestOf('chat', { items: [text('x'.repeat(8))], tools: [tool] }));
   assert.ok(withTool > 2 + 25 && withTool < 2 + 50, `${withTool} with a tool`);
+  const own: Tool = { kind: 'native', dialect: 'responses', type: 'x', body: { type: 'x'.repeat(29) }, at: 'tools[0]' };
+  assert.equal(estimateInput(requestOf('responses', { tools: [own] })), 10, 'a tool of its protocol as it is written');
 });
 
 test('media in what only one protocol can read are pieces, too: screenshots, fetched documents, videos', () => {
