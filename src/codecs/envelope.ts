@@ -9,7 +9,7 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
 import { CHANNEL_TYPES } from './canonical/dialect.ts';
-import { isObject, type JsonValue, parseJson } from './canonical/json.ts';
+import { type JsonValue, parseJson } from './canonical/json.ts';
 import { ENVELOPE_PREFIX, isEnvelope, type Opaque, type Owner } from './canonical/opaque.ts';
 
 export interface EnvelopeSecret {
@@ -147,7 +147,7 @@ function decodeContent(content: Buffer): Opaque | undefined {
 }
 
 function readOwner(who: JsonValue | undefined): Opaque['owner'] | undefined {
-  if (!Array.isArray(who) || isObject(who)) return undefined;
+  if (!Array.isArray(who)) return undefined;
   const [first, scope, model]: readonly (JsonValue | undefined)[] = who;
   if (who.length === 1) {
     const client = CLIENT_DIALECTS.find((dialect) => dialect === first);
