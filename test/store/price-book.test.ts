@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { convertLiteLlm, convertModelsDev, shiftDecimal } from '../../src/store/price-book.ts';
+import { readLiteLlm } from '../../src/store/litellm-prices.ts';
+import { readModelsDev } from '../../src/store/models-dev-prices.ts';
+import { shiftDecimal } from '../../src/store/price-book.ts';
 
 test('a number is shifted as it is spelled', () => {
   assert.equal(shiftDecimal('1.5e-07', 6), '0.15');
@@ -26,7 +28,7 @@ test('shifting agrees with integers', () => {
 });
 
 test('a LiteLLM catalogue', () => {
-  const book = convertLiteLlm(`{
+  const book = readLiteLlm(`{
     "sample_spec": {"input_cost_per_token": 0, "mode": "one of chat, embedding"},
     "m": {"mode": "chat", "input_cost_per_token": 1.25e-06, "output_cost_per_token": 1e-05, "cache_read_input_token_cost": 1.25e-07,
           "cache_creation_input_token_cost": 0.0000015625, "cache_creation_input_token_cost_above_1hr": 2.5e-06,
@@ -65,7 +67,7 @@ test('a LiteLLM catalogue', () => {
 });
 
 test('a models.dev catalogue', () => {
-  const book = convertModelsDev(`{"acme": {"id": "acme", "models": {
+  const book = readModelsDev(`{"acme": {"id": "acme", "models": {
     "m": {"cost": {"input": 2.50, "output": 15, "cache_read": 0.25, "cache_write": 3.125, "input_audio": 1,
                     "context_over_200k": {"input": 5, "output": 22.5, "x": 1}}},
     "none": {"name": "none"}, "half": {"cost": {"input": 1}}}}}`);
@@ -88,7 +90,7 @@ test('a models.dev catalogue', () => {
 
 test('F36: what is not a catalogue converts to nothing, and what is not JSON throws', () => {
   for (const text of ['null', '[]', '5', '{"a": 5}', '{"a": {"models": 3}}']) {
-    assert.equal(convertLiteLlm(text).prices.size + convertModelsDev(text).prices.size, 0);
+    assert.equal(readLiteLlm(text).prices.size + readModelsDev(text).prices.size, 0);
   }
-  assert.throws(() => convertLiteLlm('{'), SyntaxError);
+  assert.throws(() => readLiteLlm('{'), SyntaxError);
 });

@@ -3,7 +3,9 @@
  * section of our configuration. `mizu prices check --from … FILE`: where the configured prices differ from it. Fetches nothing.
  */
 import { formatUsd } from '../../store/money.ts';
-import { convertLiteLlm, convertModelsDev, type PriceBook } from '../../store/price-book.ts';
+import { readLiteLlm } from '../../store/litellm-prices.ts';
+import { readModelsDev } from '../../store/models-dev-prices.ts';
+import type { PriceBook } from '../../store/price-book.ts';
 import { parsePrice, type Rates, type RateTable, type PriceRecord } from '../../store/prices.ts';
 import type { Config, Model } from '../config/config.ts';
 import { listOption } from './operator-input.ts';
@@ -12,8 +14,8 @@ import { argument, RefusedError, report, takes, textOption, UsageError, type Ver
 export const PRICES_USAGE = 'prices import | check --from litellm|models.dev FILE [--models A,B]';
 
 const FORMATS: ReadonlyMap<string, (text: string) => PriceBook> = new Map([
-  ['litellm', convertLiteLlm],
-  ['models.dev', convertModelsDev],
+  ['litellm', readLiteLlm],
+  ['models.dev', readModelsDev],
 ]);
 
 export const prices: Verb = async (context) => {
@@ -26,12 +28,12 @@ export const prices: Verb = async (context) => {
 
 function readBook(context: VerbContext): PriceBook {
   const format = textOption(context, 'from');
-  const convert = FORMATS.get(format ?? '');
-  if (convert === undefined) throw new UsageError(`--from must be one of ${[...FORMATS.keys()].join(', ')}`);
+  const read = FORMATS.get(format ?? '');
+  if (read === undefined) throw new UsageError(`--from must be one of ${[...FORMATS.keys()].join(', ')}`);
   const path = argument(context, 1, 'FILE');
   const text = context.readFile(path);
   try {
-    return convert(text);
+    return read(text);
   } catch (error) {
     if (error instanceof SyntaxError) throw new RefusedError(`${path} is not valid JSON: ${error.message}`);
     throw error;

@@ -1,0 +1,95 @@
+/** LiteLLM's `model_prices_and_context_window.json`: US dollars a token. */
+import {
+  BookBuilder,
+  type Draft,
+  draft,
+  fieldsOf,
+  NumberText,
+  parseKeepingDigits,
+  type Place,
+  type PriceBook,
+} from './price-book.ts';
+import type { ModelKind } from './prices.ts';
+
+/** LiteLLM's names (US dollars a token, a piece, a call), ours, and the shift from their unit to ours. */
+const LITELLM: ReadonlyMap<string, readonly [string, number]> = new Map([
+  ['input_cost_per_token', ['input', 6]],
+  ['cache_read_input_token_cost', ['cached_input', 6]],
+  ['cache_creation_input_token_cost', ['cache_write_5m', 6]],
+  ['cache_creation_input_token_cost_above_1hr', ['cache_write_1h', 6]],
+  ['output_cost_per_token', ['output', 6]],
+  ['output_cost_per_reasoning_token', ['reasoning', 6]],
+  ['input_cost_per_image_token', ['image_input', 6]],
+  ['output_cost_per_image_token', ['image_output', 6]],
+  ['output_cost_per_image', ['image', 0]],
+  ['file_search_cost_per_1k_calls', ['file_search', 0]],
+]);
+
+const KIND_OF_MODE: ReadonlyMap<string, ModelKind> = new Map([
+  ['chat', 'text'],
+  ['completion', 'text'],
+  ['responses', 'text'],
+  ['embedding', 'embedding'],
+  ['image_generation', 'image'],
+  ['image_edit', 'image'],
+  ['video_generation', 'video'],
+]);
+
+/** Where a LiteLLM price name with its suffixes belongs. */
+function litellmPlace(name: string): (Omit<Place, 'field'> & { readonly tier: string | undefined }) | undefined {
+  const match = /^(.*?)(?:_above_([0-9]+)k_tokens)?(?:_(priority|flex))?$/.exec(name);
+  const found = LITELLM.get(match?.[1] ?? '');
+  if (match === null || found === undefined) return undefined;
+  const [rate, shift] = found;
+  const [, , thousands, tier] = match;
+  return { rate, shift, above: thousands === undefined ? undefined : Number(thousands) * 1000, tier };
+}
+
+/** Throws SyntaxError when `text` is not JSON. */
+export function readLiteLlm(text: string): PriceBook {
+  const book = new BookBuilder();
+  for (const [model, entry] of fieldsOf(parseKeepingDigits(text)) ?? []) {
+    const fields = fieldsOf(entry);
+    if (model === 'sample_spec') continue;
+    const kind = KIND_OF_MODE.get(String(fields?.get('mode')));
+    if (fields === undefined || kind === undefined) {
+      book.skip(model, `mode ${String(fields?.get('mode') ?? 'missing')} is not served`);
+      continue;
+    }
+    const price = draft();
+    for (const [name, value] of fields) {
+      if (!/cost/.test(name)) continue;
+      if (name === 'search_context_cost_per_query') searchCost(book, model, price, value);
+      else if (kind === 'image' && name === 'input_cost_per_image') book.set(model, price, { field: name, rate: 'image' }, value);
+      else {
+        const place = litellmPlace(name);
+        if (place === undefined) book.ignore(model, name, 'has no counterpart');
+        else book.set(model, tierOf(price, place.tier), { field: name, ...place }, value);
+      }
+    }
+    book.add(model, kind, price);
+  }
+  return book;
+}
+
+function tierOf(price: Draft, tier: string | undefined): Draft {
+  if (tier === undefined) return price;
+  const found = price.tiers.get(tier) ?? draft();
+  price.tiers.set(tier, found);
+  return found;
+}
+
+/** One rate a search is ours; where sizes differ, the medium size, which is the default of the upstreams, counts. */
+function searchCost(book: BookBuilder, model: string, price: Draft, value: unknown): void {
+  const sizes = fieldsOf(value);
+  const medium = sizes?.get('search_context_size_medium');
+  if (sizes === undefined || medium === undefined) {
+    book.ignore(model, 'search_context_cost_per_query', 'has no medium size');
+    return;
+  }
+  book.set(model, price, { field: 'search_context_cost_per_query', rate: 'web_search', shift: 3 }, medium);
+  for (const [size, other] of sizes) {
+    const same = other instanceof NumberText && medium instanceof NumberText && other.text === medium.text;
+    if (!same) book.ignore(model, `search_context_cost_per_query.${size}`, 'differs from the medium size');
+  }
+}
