@@ -61,14 +61,13 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
  * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
  * taken apart only after that. Null and zero say nothing.
  */
-export function laterReport(known: JsonObject, report: JsonObject): JsonObject {
-  const merged: Record<string, JsonValue | undefined> = { ...known };
-  for (const [key, value] of Object.entries(report)) {
-    const before = known[key] ?? undefined;
-    if (isObject(value)) merged[key] = isObject(before) ? laterReport(before, value) : value;
-    else if (before === undefined || (value !== null && value !== 0)) merged[key] = value;
-  }
-  return merged;
+export function laterReport(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
+  const said = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
+    const before = known[key];
+    if (levels > 0 && isObject(value) && isObject(before)) return [[key, laterReport(before, value, levels - 1)]];
+    return (value === null || value === 0) && before !== undefined ? [] : [[key, value]];
+  });
+  return { ...known, ...Object.fromEntries(said) };
 }
 
 /** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
