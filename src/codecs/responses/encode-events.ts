@@ -1,7 +1,8 @@
 /**
  * Canonical steps as the stream that a responses client reads. Events of an upstream of the same dialect go out as it wrote
- * them, less what is the gateway's (`splice.ts`); all others are said anew (`write-items.ts`). The first step decides which
- * of the two a stream is. Sequence numbers count from 0; the terminal event is the end, `[DONE]` is never said.
+ * them, less what is the gateway's (`splice.ts`), and what clients would miss there is said (ids, ends of parts). All others are
+ * said anew (`write-items.ts`). The first step decides which of the two a stream is. Sequence numbers count from 0; the terminal
+ * event is the end, `[DONE]` is never said.
  */
 import { grown } from '../canonical/grown.ts';
 import type { SealingStage } from '../../streams/stage.ts';

@@ -237,7 +237,7 @@ function partVerb({ fits }: Meaning, verb: PartVerb, state: PartState): PartVerb
 /**
  * Checks whole streams that the gateway emits, beside the order: contiguous sequence numbers and output indices, the
  * terminal's output repeating the items, exactly one terminal. Throws on the first fault. For tests. `isNative`: an upstream's
- * own events, whose terminal may differ from its item events.
+ * own events, whose terminal may differ from its item events and may end what only the vendor reads.
  */
 export function checkResponsesStream(
   frames: Iterable<{ readonly event: string | undefined; readonly data: string }>,
@@ -245,19 +245,21 @@ export function checkResponsesStream(
 ): void {
   const order = new ResponsesOrder();
   const done: JsonObject[] = [];
-  let sequence: number | undefined;
+  let sequence = 0;
+  let announced = 0;
   for (const frame of frames) {
     const body: unknown = JSON.parse(frame.data);
     if (!isObject(body)) throw malformed('event');
     const name = stringOf(body, 'type', 'event');
     if (frame.event !== undefined && frame.event !== name) throw new LifecycleError('frame', frame.event, name, []);
     const number = indexOf(body, 'sequence_number', name);
-    if (sequence !== undefined && number <= sequence) throw new LifecycleError('sequence', String(sequence), String(number), []);
-    sequence = number;
+    if (number !== sequence) throw new LifecycleError('sequence', String(sequence), String(number), []);
+    sequence += 1;
     const track = order.accept(name, body);
+    if (name === 'response.output_item.added' && track?.outputIndex !== announced++)
+      throw new LifecycleError('output index', String(announced - 1), String(track?.outputIndex), []);
     if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = objectOf(body, 'item', name);
     if (order.state !== 'ended') continue;
-    // What a native upstream left out is not made up for it.
     if (isNative) continue;
     if (order.open().length > 0) throw new LifecycleError('response', 'open item', name, ['response.output_item.done']);
     const output = objectOf(body, 'response', name)['output'];
