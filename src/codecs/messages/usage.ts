@@ -1,12 +1,17 @@
 /**
  * Usage between the messages wire and the canonical model. `input_tokens` excludes the cache on both sides; `output_tokens`
- * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps.
+ * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps, and so do zeros
+ * in all that is said of the input.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration, wholeOutput } from '../canonical/usage.ts';
 
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
+
+/** What a report says of the input. */
+const INPUT_COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
+const INPUT_MEMBERS: ReadonlySet<string> = new Set([...INPUT_COUNTS, 'cache_creation']);
 
 /** Accumulates the wire's usage objects of one answer. */
 export class UsageReader {
@@ -16,11 +21,22 @@ export class UsageReader {
 
   /** The canonical reading after `report`, or undefined while nothing but placeholders was said. */
   read(report: JsonObject): Usage | undefined {
+    // No answer was made of no input: such zeros are placeholders of a server that knows the output alone by now.
+    const isInputKept = this.#hasInput() && !saysInput(report);
     for (const [key, value] of Object.entries(report)) {
-      if (value !== null && value !== undefined) this.#known.set(key, value);
+      if (value !== null && value !== undefined && !(isInputKept && INPUT_MEMBERS.has(key))) this.#known.set(key, value);
     }
+    if (isInputKept) return this.#read();
     if (isObject(report['cache_creation'])) this.#isSplitOlder = false;
     else if (countOf(report['cache_creation_input_tokens']) !== undefined) this.#isSplitOlder = true;
+    return this.#read();
+  }
+
+  #hasInput(): boolean {
+    return INPUT_COUNTS.some((key) => isSome(this.#known.get(key)));
+  }
+
+  #read(): Usage | undefined {
     const usage = this.#usage();
     return isPlaceholder(usage) ? undefined : usage;
   }
@@ -55,6 +71,15 @@ export class UsageReader {
     if (Object.keys(native).length > 0) usage.native = native;
     return usage;
   }
+}
+
+function saysInput(report: JsonObject): boolean {
+  const split = report['cache_creation'];
+  return INPUT_COUNTS.some((key) => isSome(report[key])) || (isObject(split) && Object.values(split).some(isSome));
+}
+
+function isSome(count: JsonValue | undefined): boolean {
+  return (countOf(count) ?? 0) > 0;
 }
 
 interface CacheWrites {
