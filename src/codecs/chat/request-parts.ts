@@ -101,7 +101,7 @@ function readFile(file: JsonObject, path: string, at: string): Media {
   if (!present(file['file_data'])) throw invalid(path, `'${path}' must hold 'file_data' or 'file_id'.`);
   const data = stringAt(file['file_data'], `${path}.file_data`);
   const source = sourceOfUrl(data);
-  if (source.from === 'inline' || /^https?:\/\//i.test(data)) return { type: 'file', source, ...named, at };
+  if (source.from !== 'url' || /^https?:\/\//i.test(data)) return { type: 'file', source, ...named, at };
   const mime = (filename === undefined ? undefined : mimeOfFilename(filename)) ?? sniffMime(data) ?? 'application/octet-stream';
   return { type: 'file', source: { from: 'inline', mime, data }, ...named, at };
 }
