@@ -89,7 +89,15 @@ export function dataUri(inline: InlineData): string {
 /** A URL member of a body as a source: inline where it is a well-formed data URI, else the URL itself. */
 export function sourceOfUrl(url: string): MediaSource {
   const inline = parseDataUri(url);
-  return inline === undefined ? { from: 'url', url } : { from: 'inline', ...inline };
+  return inline === undefined ? remoteSource(url) : { from: 'inline', ...inline };
+}
+
+/** A bucket, or the file store of an account: what the credential of a Channel can read there is not every client's. */
+const PRIVATE = /^gs:\/\/|^https:\/\/generativelanguage\.googleapis\.com\/(?:[\w.-]+\/)?files\//i;
+
+/** A link, unless it is one that only a credential opens: that is a private file, however it is spelled (spec rule 2). */
+export function remoteSource(url: string): MediaSource {
+  return PRIVATE.test(url) ? { from: 'reference', id: url } : { from: 'url', url };
 }
 
 /** The type without its parameters, in lower case. */

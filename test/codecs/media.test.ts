@@ -49,6 +49,12 @@ describe('data URIs', () => {
     );
   });
 
+  it('are private files where only a credential opens them', () => {
+    for (const id of ['gs://bucket/x.png', 'https://generativelanguage.googleapis.com/v1beta/files/abc']) {
+      assert.deepEqual(sourceOfUrl(id), { from: 'reference', id });
+    }
+  });
+
   it('leave other URLs alone', () => {
     assert.deepEqual(sourceOfUrl('https://example.com/x'), { from: 'url', url: 'https://example.com/x' });
     assert.deepEqual(sourceOfUrl('data:image/gif;base64,AAAA'), { from: 'inline', mime: 'image/gif', data: 'AAAA' });

@@ -107,10 +107,10 @@ function readAudio(part: JsonObject, at: string): Media {
   return { type: 'audio', source: { from: 'inline', mime, data }, at };
 }
 
-/** A data URI or a link; undefined for bare base64. */
+/** A data URI, a link or a private file; undefined for bare base64. */
 function linkOf(value: string): MediaSource | undefined {
   const source = sourceOfUrl(value);
-  return source.from === 'inline' || /^https?:\/\//i.test(value) ? source : undefined;
+  return source.from !== 'url' || /^https?:\/\//i.test(value) ? source : undefined;
 }
 
 /** Mistral's part for a document on the web. */

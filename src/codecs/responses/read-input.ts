@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
-import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime } from '../media.ts';
+import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, remoteSource, sniffMime } from '../media.ts';
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../request-members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
@@ -159,7 +159,7 @@ function readSource(part: JsonObject, at: string, keys: { readonly url: string; 
 }
 
 function readUrl(url: string, at: string): MediaSource {
-  if (!isDataUri(url)) return { from: 'url', url };
+  if (!isDataUri(url)) return remoteSource(url);
   const inline = parseDataUri(url);
   if (inline === undefined) throw invalid(at, `${at} is a malformed data URL.`);
   return { from: 'inline', ...inline };
