@@ -645,6 +645,7 @@ test('F17: a reader of one large message gets it, however long it takes', async 
     timeouts: { write_stall_ms: 2000 },
   });
   const ws = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  t.after(() => ws.terminate());
   // One packet every few milliseconds.
   ws.on('upgrade', ({ socket }) =>
     socket.on('data', () => {
@@ -655,5 +656,4 @@ test('F17: a reader of one large message gets it, however long it takes', async 
   const client = socketClient(ws);
   await once(ws, 'open');
   assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
-  ws.terminate();
 });
