@@ -58,13 +58,15 @@ function writeChunk(to: Writable, text: string): boolean {
   return more;
 }
 
+/** The last words and the end are one write of the operating system, however long: an `uncork` between them would make two of it. */
 function endChunks(response: Writable, text: string): void {
-  if (text !== '' && text.length <= JOINED_CHARS) {
-    response.end(chunk(text) + LAST_CHUNK);
-    return;
+  if (text === '') response.end(LAST_CHUNK);
+  else if (text.length <= JOINED_CHARS) response.end(chunk(text) + LAST_CHUNK);
+  else {
+    response.write(`${size(text)}\r\n`);
+    response.write(text);
+    response.end(`\r\n${LAST_CHUNK}`);
   }
-  if (text !== '') writeChunk(response, text);
-  response.end(LAST_CHUNK);
 }
 
 function chunk(text: string): string {

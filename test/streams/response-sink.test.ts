@@ -70,6 +70,31 @@ test('chunks that the writer frames are what node:http would send', async () => 
   }
 });
 
+test('an answer that is said at once, short or long, leaves with its head and its end in one write', async () => {
+  for (const words of ['x', 'x'.repeat(12_000)]) {
+    const { server, response, received } = await exchange();
+    await using _ = server;
+    response.writeHead(200);
+    response.chunkedEncoding = false;
+    const socket = response.socket ?? assert.fail('no socket');
+    let writes = 0;
+    const writev = socket._writev?.bind(socket) ?? assert.fail('no writev');
+    socket._writev = (chunks, done) => {
+      writes += 1;
+      writev(chunks, done);
+    };
+    const write = socket._write.bind(socket);
+    socket._write = (chunk, encoding, done) => {
+      writes += 1;
+      write(chunk, encoding, done);
+    };
+    const writer = createResponseWriter(response, { ...options, wire: { chunked: true, socket: () => socket } });
+    await writer.end([words]);
+    await until(() => received().endsWith(`${words}\r\n0\r\n\r\n`), 'the end');
+    assert.equal(writes, 1, `${words.length} characters`);
+  }
+});
+
 test('a reader that is behind on the wire is waited for, and gets everything', async () => {
   const { server, response, client, received } = await exchange();
   await using _ = server;
