@@ -22,6 +22,7 @@ import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
+import { wordOf } from './wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
@@ -165,7 +166,7 @@ function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   let leads = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') leads = isLedTo(item);
-    else if (!leads && !isEnvelope(String(item['encrypted_content'] ?? ''))) continue;
+    else if (!leads && !isEnvelope(wordOf(item, 'encrypted_content') ?? '')) continue;
     kept.push(item);
   }
   return kept.reverse();

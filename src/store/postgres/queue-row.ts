@@ -30,18 +30,22 @@ export interface QueueRow {
 
 export function settleRow(what: QueueWork, atMs: number, release?: () => void, opening?: QueueRow): QueueRow {
   const { promise, resolve, reject } = Promise.withResolvers<Settled>();
-  // Nobody may be waiting: a failure is told to `onProblem` too.
-  promise.catch(() => undefined);
   return {
     what,
     atMs,
     release,
     opening,
-    kept: promise,
+    kept: quiet(promise),
     keep: resolve,
     lose: reject,
     spooling: false,
     spooled: false,
     onWritten: undefined,
   };
+}
+
+/** Nobody may be waiting: a failure is told to `onProblem` too, so it must not count as unhandled. */
+export function quiet<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
 }

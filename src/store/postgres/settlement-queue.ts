@@ -10,7 +10,7 @@ import { StoreError } from '../store-error.ts';
 import type { Database, Unit } from './database.ts';
 import { DEFAULTS } from './options.ts';
 import type { Owner } from './owners.ts';
-import { type QueueRow, settleRow } from './queue-row.ts';
+import { type QueueRow, quiet, settleRow } from './queue-row.ts';
 import type { Spool } from './spool.ts';
 import { SpooledRows } from './spooled-rows.ts';
 import { unitOf, type Written } from './write-rows.ts';
@@ -238,10 +238,4 @@ export class SettlementQueue implements Settlements {
       row.keep({ settled: true, chargedNanos: row.what.kind === 'settle' ? (row.what.entry.charge?.total ?? 0n) : 0n });
     }
   }
-}
-
-/** The hot path does not look at these promises; a failure is reported by `onProblem`, so it must not count as unhandled. */
-function quiet<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => undefined);
-  return promise;
 }
