@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import type { Outcome } from '../canonical/outcome.ts';
 import type { Mint } from '../codec.ts';
 import { sliceElements } from '../json-text.ts';
-import { repeatedItems } from './repeated.ts';
+import { type RepeatedItem, repeatedItems } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';
 import { isKnownItem, missingId } from './wire.ts';
@@ -62,49 +62,87 @@ export function settleItems(
   mint: Mint,
 ): string | undefined {
   const listed = sliceElements(text, ['response', 'output']) ?? [];
-  const streamed = new Map([...told].map(([index, item]) => [index, streamedOf(item)]));
-  const { found } = repeatedItems(
-    listed.map((item) => parseJson(item)),
-    streamed,
-  );
-  const matched = new Map(found.flatMap((entry) => (entry.slot === undefined ? [] : [[entry.slot.told, entry] as const])));
-  const isCut = outcome.status !== 'completed';
-  const finals = new Map<number, string | undefined>();
-  /** The terminal leaves a message out, or names an item otherwise than the client knows it. */
-  let isAmended = false;
-  let latest = -1;
-  for (const item of [...told.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
-    const entry = matched.get(item);
-    const isSaid = item.final !== undefined;
-    const isOurs = entry === undefined || ((isSaid || isKnownItem(item.type)) && isRenamed(entry.item, item, isCut || !isSaid));
-    isAmended ||= isOurs && (entry !== undefined || item.type === 'message');
-    if (!isSaid) {
-      if (entry === undefined) closeItem(item, isCut ? 'incomplete' : 'completed', emit);
-      else if (isKnownItem(item.type)) {
-        const final = isOurs ? asTold(entry.item, item) : entry.item;
-        sayItem(item, final, isOurs ? JSON.stringify(final) : (listed[entry.position] ?? 'null'), emit);
-      }
+  return new Settlement(told, listed, outcome.status !== 'completed', emit, mint).run();
+}
+
+type Listed = RepeatedItem<Streamed>;
+
+class Settlement {
+  readonly #told: Map<number, ToldItem>;
+  /** The items of the terminal, as their own text. */
+  readonly #listed: readonly string[];
+  readonly #isCut: boolean;
+  readonly #emit: Emit;
+  readonly #mint: Mint;
+  /** What the client is to find in `output`, by output index; undefined: left out. */
+  readonly #finals = new Map<number, string | undefined>();
+  /** The terminal leaves a message out, names an item otherwise than the client knows it, or lists them in another order. */
+  #isAmended = false;
+  #latest = -1;
+
+  constructor(told: Map<number, ToldItem>, listed: readonly string[], isCut: boolean, emit: Emit, mint: Mint) {
+    this.#told = told;
+    this.#listed = listed;
+    this.#isCut = isCut;
+    this.#emit = emit;
+    this.#mint = mint;
+  }
+
+  run(): string | undefined {
+    const streamed = new Map([...this.#told].map(([index, item]) => [index, streamedOf(item)]));
+    const { found } = repeatedItems(
+      this.#listed.map((item) => parseJson(item)),
+      streamed,
+    );
+    const matched = new Map(found.flatMap((entry) => (entry.slot === undefined ? [] : [[entry.slot.told, entry] as const])));
+    for (const item of [...this.#told.values()].sort((a, b) => a.outputIndex - b.outputIndex)) {
+      this.#settle(item, matched.get(item));
     }
-    finals.set(item.outputIndex, isOurs ? item.final : listed[entry.position]);
-    if (entry === undefined) continue;
+    for (const entry of found) if (entry.slot === undefined) this.#introduce(entry);
+    const isComplete = this.#listed.length === this.#finals.size || (this.#listed.length > 0 && !this.#isCut);
+    if (isComplete && !this.#isAmended) return undefined;
+    const inOrder = [...this.#finals].sort(([a], [b]) => a - b).flatMap(([, final]) => (final === undefined ? [] : [final]));
+    return `[${inOrder.join(',')}]`;
+  }
+
+  /** An item that the client knows, and what the terminal has of it. */
+  #settle(item: ToldItem, entry: Listed | undefined): void {
+    const isSaid = item.final !== undefined;
+    const isOurs =
+      entry === undefined || ((isSaid || isKnownItem(item.type)) && isRenamed(entry.item, item, this.#isCut || !isSaid));
+    if (!isSaid) this.#finish(item, entry, isOurs);
+    this.#finals.set(item.outputIndex, isOurs ? item.final : this.#listed[entry.position]);
+    this.#isAmended ||= isOurs && (entry !== undefined || item.type === 'message');
+    if (entry === undefined) return;
     // The list has the order in which the client met its items.
-    isAmended ||= entry.position < latest;
-    latest = entry.position;
+    this.#isAmended ||= entry.position < this.#latest;
+    this.#latest = entry.position;
   }
-  for (const entry of found) {
-    if (entry.slot !== undefined) continue;
-    const id = missingId(entry.item, mint);
+
+  /** Says the rest of an item that was announced. */
+  #finish(item: ToldItem, entry: Listed | undefined, isOurs: boolean): void {
+    if (entry === undefined) {
+      closeItem(item, this.#isCut ? 'incomplete' : 'completed', this.#emit);
+    } else if (isKnownItem(item.type)) {
+      const final = isOurs ? asTold(entry.item, item) : entry.item;
+      sayItem(item, final, isOurs ? JSON.stringify(final) : this.#textOf(entry), this.#emit);
+    }
+  }
+
+  /** An item that stands only in the terminal. */
+  #introduce(entry: Listed): void {
+    const id = missingId(entry.item, this.#mint);
     const final = id === undefined ? entry.item : { ...entry.item, id };
-    isAmended ||= id !== undefined;
-    const item = announceItem(unusedIndex(told, entry.position), final, emit);
-    told.set(item.outputIndex, item);
-    sayItem(item, final, id === undefined ? (listed[entry.position] ?? 'null') : JSON.stringify(final), emit);
-    finals.set(item.outputIndex, item.final);
+    this.#isAmended ||= id !== undefined;
+    const item = announceItem(unusedIndex(this.#told, entry.position), final, this.#emit);
+    this.#told.set(item.outputIndex, item);
+    sayItem(item, final, id === undefined ? this.#textOf(entry) : JSON.stringify(final), this.#emit);
+    this.#finals.set(item.outputIndex, item.final);
   }
-  const isComplete = listed.length === finals.size || (listed.length > 0 && !isCut);
-  if (isComplete && !isAmended) return undefined;
-  const inOrder = [...finals].sort(([a], [b]) => a - b).flatMap(([, final]) => (final === undefined ? [] : [final]));
-  return `[${inOrder.join(',')}]`;
+
+  #textOf({ position }: Listed): string {
+    return this.#listed[position] ?? 'null';
+  }
 }
 
 function streamedOf(told: ToldItem): Streamed {
