@@ -1,29 +1,47 @@
 /**
- * Upstream text made fit for clients: no URLs, hosts, addresses, keys, account ids or HTML, at most 1 KiB. The full text
+ * Upstream text made fit for clients: no URLs, hosts, addresses, keys, account ids, stack traces or HTML, at most 1 KiB. The full text
  * goes to the request log only (spec, "Errors").
  */
 
 const MAX_CHARS = 1024;
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
-  [/<\/?(?:script|style|iframe|img|svg|object|embed|link|meta|a|div|p|pre)\b[^>]*>?/gi, ' '],
+  [
+    /<\/?(?:script|style|iframe|img|svg|math|video|audio|object|embed|link|meta|base|form|input|button|details|table|h[1-6]|[bhtd]r|t[dh]|[abip]|ul|ol|li|div|span|center|strong|em|font|pre)\b[^>]*>?/gi,
+    ' ',
+  ],
   [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[url]'],
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
   [/\b(sk|pk|rk|key|api|gsk|xai|AIza|org|proj|acct|req|user)[-_][\w*.-]{6,}/gi, '[redacted]'],
   [/\bAIza[\w-]{20,}/g, '[redacted]'],
+  [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[redacted]'],
+  [/\barn:aws[\w-]*:\S+/gi, '[redacted]'],
+  [/\bprojects\/[\w-]+/gi, 'projects/[redacted]'],
   [/\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b/g, '[address]'],
   [/\[?\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f]{0,4}\b\]?/gi, '[address]'],
-  [/\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|app|cn|local|internal|lan|co)\b(:\d+)?/gi, '[host]'],
+  [
+    /\b(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:com|net|org|io|ai|dev|cloud|app|cn|local|internal|lan|corp|co|run|space|tech|xyz|us|eu|uk|de|fr|jp|kr|sg|example|test|invalid)\b(:\d+)?/gi,
+    '[host]',
+  ],
   [/\blocalhost(:\d+)?\b/gi, '[host]'],
   [/\b[0-9a-f]{32,}\b/gi, '[redacted]'],
   [/[A-Za-z0-9+/_-]{48,}={0,2}/g, '[redacted]'],
 ];
 
+/** Where a stack trace begins in JavaScript, Java and .NET, Python and Go; line breaks may have been escaped on the way. */
+const STACK =
+  /(?:\n|\\n)(?:\s|\\t)+at\s|\sat \S{1,200} \([^\s()]{1,300}:\d+\)|\bTraceback \(most recent call last\)|\bFile "[^"\n]{1,300}", line \d|\bgoroutine \d+ \[/;
+
+/** Control characters, with the colours of a terminal that the escape among them begins. */
+const CONTROLS = /(?:\p{Cc}\[[\d;]*m|\p{Cc})+/gu;
+
 /** The text without anything that identifies the upstream or our credential; `fallback` where nothing readable is left. */
 export function sanitise(text: string | undefined, fallback: string): string {
   if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
-  let safe = text.slice(0, 2 * MAX_CHARS).replace(/\p{Cc}+/gu, ' ');
+  const head = text.slice(0, 2 * MAX_CHARS);
+  const stack = head.search(STACK);
+  let safe = (stack < 0 ? head : head.slice(0, stack)).replace(CONTROLS, ' ');
   for (const [pattern, replacement] of SECRETS) safe = safe.replace(pattern, replacement);
   safe = safe.trim();
   if (safe.length > MAX_CHARS) safe = `${safe.slice(0, MAX_CHARS - 1).trimEnd()}…`;

@@ -17,9 +17,44 @@ test('an HTML page and nothing at all become the fallback; long text is cut', ()
   assert.ok(sanitise('word '.repeat(1000), 'fallback').length <= 1024);
 });
 
+test('a stack trace is cut off, whoever wrote it, and what is left is shown', () => {
+  const traces = [
+    '\n    at Object.<anonymous> (/srv/app/route.js:12:7)\n    at async run (/srv/app/main.js:1:1)',
+    '\n\tat com.vendor.Chat.run(Chat.java:10)',
+    '\n   at Vendor.Chat.Run() in /src/Chat.cs:line 10',
+    '\\n    at /srv/app/route.js:12:7',
+    ' at handle (/srv/app/route.js:12:7)',
+    '\nTraceback (most recent call last):\n  File "/srv/app/main.py", line 3, in run\nKeyError: 1',
+    ' File "/srv/app/main.py", line 3, in run',
+    '\n\ngoroutine 17 [running]:\nmain.run()',
+  ];
+  for (const trace of traces)
+    assert.equal(sanitise(`max_tokens is too large${trace}`, 'fallback'), 'max_tokens is too large', trace);
+  assert.equal(sanitise('Traceback (most recent call last):\n  File "/srv/app/main.py"', 'fallback'), 'fallback');
+});
+
+test('hosts of all kinds, account ids and what only a terminal or a browser would read', () => {
+  const cases: Record<string, string> = {
+    'no route to api.vendor.xyz:8443': 'no route to [host]',
+    'served by pod-1.vendor.example': 'served by [host]',
+    'of llm--serve.modal.run, eu-1.vendor.eu and gpu.corp': 'of [host], [host] and [host]',
+    'organization 6f9619ff-8b86-d011-b42d-00c04fc964ff': 'organization [redacted]',
+    'arn:aws:bedrock:us-east-1:123456789012:model/x is not there': '[redacted] is not there',
+    'projects/my-project-1/locations/us': 'projects/[redacted]/locations/us',
+    '\u001b[1;31mtoo long\u001b[0m': 'too long',
+    '<h1>Bad</h1><hr><span onclick="x()">request</span>': 'Bad   request',
+  };
+  for (const [text, safe] of Object.entries(cases)) assert.equal(sanitise(text, 'fallback'), safe);
+});
+
 test('ordinary messages stay readable', () => {
-  const text = "Invalid value: 'high'. Supported values are: 'low', 'max' for messages[0].content[1].text.";
-  assert.equal(sanitise(text, 'fallback'), text);
+  const texts = [
+    "Invalid value: 'high'. Supported values are: 'low', 'max' for messages[0].content[1].text.",
+    'tools.0.custom.input_schema.properties.id: Input should be a valid dictionary',
+    'Unterminated string\nat position 5, line 1',
+    'Expected <think> before <tool_call>; got <|im_start|> in file main.py, line 3',
+  ];
+  for (const text of texts) assert.equal(sanitise(text, 'fallback'), text.replace('\n', ' '));
 });
 
 test('E11: numbers become their spelling, empty strings and null are missing; router metadata is the fallback', () => {
