@@ -58,8 +58,9 @@ function isBase64(data: string): boolean {
   );
 }
 
-/** The same picture told twice (a finished item and the final snapshot) is one picture. */
-export function withoutRepeats(images: readonly MadeImage[]): MadeImage[] {
+/** The same picture told twice (a finished item and the final snapshot, an entry and its repetition) is one picture. */
+export function withoutRepeats(images: readonly MadeImage[]): readonly MadeImage[] {
+  if (images.length < 2) return images;
   const seen = new Set<string>();
   return images.filter(({ data, url }) => {
     const key = data ?? url ?? '';

@@ -6,7 +6,7 @@ import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import { decodeJsonError } from '../json-refusal.ts';
-import { checkedData, type ImageAnswer } from './answer.ts';
+import { checkedData, type ImageAnswer, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
@@ -100,7 +100,7 @@ function decodeWhole(text: string): ImageAnswer {
   if (images.length === 0) throw upstreamFault('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);
   return {
-    images,
+    images: withoutRepeats(images),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(read === undefined ? {} : { usage: read }),
   };

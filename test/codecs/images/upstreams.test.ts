@@ -212,6 +212,14 @@ test('pictures that were refused among others of one answer are left out; only r
   assert.throws(() => native.decodeWhole(answer(refused, refused)), /may be sensitive/);
 });
 
+test('a picture that an answer holds twice is one picture', () => {
+  for (const from of [native, router]) {
+    const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }, { b64_json: PNG }] }));
+    assert.deepEqual(JSON.parse(encodeImageAnswer(whole, 1)).data, [{ b64_json: PNG }]);
+    assert.equal(whole.images.length, 1);
+  }
+});
+
 test('a picture that comes as a data URL where Base64 belongs is Base64 to the client', () => {
   for (const from of [native, router]) {
     const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: URL }], error: null }));
@@ -222,6 +230,9 @@ test('a picture that comes as a data URL where Base64 belongs is Base64 to the c
 });
 
 test('an answer without a time gets one, since clients read it', () => {
+  const bare = `data: {"type":"image_generation.completed","b64_json":"${PNG}"}\n\n`;
+  const [frame] = encodeImageEvents('generation', decode(native, bare), 7);
+  assert.deepEqual(JSON.parse(frame?.data ?? ''), { type: 'image_generation.completed', created_at: 7, b64_json: PNG });
   const shown = JSON.parse(encodeImageAnswer(native.decodeWhole(JSON.stringify({ data: [{ b64_json: PNG }] })), 7));
   assert.deepEqual(shown, { created: 7, data: [{ b64_json: PNG }] });
 });
@@ -275,6 +286,29 @@ test('tool stream: the finished item and its repetition are one picture', () => 
   assert.equal(answer.images[0]?.revisedPrompt, 'a better x');
   assert.equal(decode(tool, sse(done, ended({ output: [] }))).images.length, 1);
   assert.equal(decode(tool, sse(ended())).images.length, 1);
+});
+
+test('tool: text beside a picture is its revised prompt where the picture has none', () => {
+  const words = {
+    type: 'message',
+    content: [
+      { type: 'output_text', text: 'A red ' },
+      { type: 'output_text', text: 'door.' },
+    ],
+  };
+  const bare = item({ revised_prompt: undefined });
+  const done = (said: object) => ({ type: 'response.output_item.done', item: said });
+  for (const answer of [
+    tool.decodeWhole(JSON.stringify(ended({ output: [bare, words] }).response)),
+    decode(tool, sse(done(bare), done(words), ended({ output: [bare, words] }))),
+    decode(tool, sse(done(words), done(bare), ended({ output: [] }))),
+  ]) {
+    assert.deepEqual(answer.images, [
+      { data: PNG, revisedPrompt: 'A red door.', facts: { quality: 'high', size: '8x8' }, beside: {} },
+    ]);
+  }
+  const own = tool.decodeWhole(JSON.stringify(ended({ output: [item(), words] }).response));
+  assert.equal(own.images[0]?.revisedPrompt, 'a better x');
 });
 
 test('tool usage: the picture’s tokens are shown, the model’s are billed beside them', () => {
