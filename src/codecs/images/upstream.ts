@@ -2,8 +2,8 @@
 import type { Stage } from '../../streams/stage.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
-import type { GatewayError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { type GatewayError, notConvertible } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { ImageAnswer } from './answer.ts';
@@ -83,6 +83,20 @@ export function saidError(json: JsonObject, text: string): GatewayError | undefi
   if (!isObject(error) && typeof error !== 'string') return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** How vendors take images for a generation, each in its own way (Ark `image`, routers `input_references`). */
+const DRAWN_FROM = ['image', 'images', 'mask', 'input_references'] as const;
+
+/** The refusal of a route that has no words for images which a generation is to draw from: without them it would draw something else. */
+export function refuseStrayImages(request: ImageRequest, known: ReadonlySet<string>): GatewayError | undefined {
+  if (request.operation !== 'generation') return undefined;
+  const stray = DRAWN_FROM.find((name) => !known.has(name) && holdsImages(request.parameters.get(name)));
+  return stray === undefined ? undefined : notConvertible(stray, 'The upstream of this model takes images at /v1/images/edits.');
+}
+
+function holdsImages(value: JsonValue | undefined): boolean {
+  return value !== undefined && !(Array.isArray(value) && value.length === 0);
 }
 
 /** The Channel's defaults for what the client does not say: the request beats them (spec, image rule 5). */

@@ -103,6 +103,32 @@ test('what a route cannot say is named as a loss', () => {
   assert.deepEqual(sent(tool, request).losses, ['image parameter aspect_ratio']);
 });
 
+test('images that a generation brings in a vendor’s own member are never left out', () => {
+  const channel = { generationTool: true, defaults: {} };
+  const refused = (to: ImageUpstream, member: JsonObject) => to.refuse(read('generation', { ...BASE, ...member }), channel);
+  for (const member of [{ image: URL }, { images: [{ image_url: URL }] }, { mask: { image_url: URL } }]) {
+    const [name] = Object.keys(member);
+    for (const to of [router, tool]) {
+      const refusal = refused(to, member);
+      assert.deepEqual([refusal?.status, refusal?.code, refusal?.param], [400, 'unsupported_conversion', name]);
+    }
+    assert.equal(refused(native, member), undefined);
+    assert.deepEqual(JSON.parse(sent(native, read('generation', { ...BASE, ...member })).text), {
+      ...BASE,
+      model: 'up',
+      ...member,
+    });
+  }
+  const references = { input_references: [{ type: 'image_url', image_url: { url: URL } }] };
+  assert.equal(refused(tool, references)?.param, 'input_references');
+  assert.deepEqual(JSON.parse(sent(router, read('generation', { ...BASE, ...references })).text), {
+    ...BASE,
+    model: 'up',
+    ...references,
+  });
+  for (const to of ALL) assert.equal(refused(to, { image: null, images: [] }), undefined);
+});
+
 test('the tool takes links and file ids, as images and as mask', () => {
   const edit = read('edit', {
     ...BASE,
@@ -210,6 +236,15 @@ test('pictures that were refused among others of one answer are left out; only r
     data: [{ url: 'https://x.test/a.png', size: '8x8' }],
   });
   assert.throws(() => native.decodeWhole(answer(refused, refused)), /may be sensitive/);
+});
+
+test('a picture in wrapped lines of Base64 is that picture', () => {
+  const wrapped = PNG.replace(/.{20}/g, '$&\r\n');
+  for (const from of [native, router]) {
+    const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: wrapped }] }));
+    assert.equal(JSON.parse(encodeImageAnswer(whole, 1)).data[0].b64_json, PNG);
+  }
+  assert.throws(() => native.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: '\n' }] })), isUpstreamFault);
 });
 
 test('a picture that an answer holds twice is one picture', () => {
