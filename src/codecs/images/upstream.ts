@@ -61,9 +61,13 @@ export function rejectsStreaming(error: GatewayError): boolean {
   const { upstream, reason } = error.details;
   if (reason !== 'http_status' || upstream === undefined || (upstream.status !== 400 && upstream.status !== 422)) return false;
   if (upstream.param === 'stream') return true;
-  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`;
+  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`.replace(STREAMS_OF_BYTES, '');
   return /\bstream(s|ed|ing)?\b/i.test(said) && REFUSING.test(said);
 }
+
+/** What decoders of pictures call the picture's own bytes. */
+const STREAMS_OF_BYTES =
+  /\b(bit|byte|data|png|jpe?g|webp|zlib|deflate|truncated|corrupt\w*|broken|end of(?: the)?)\s+streams?\b|\bstreams?\s+of\b/gi;
 
 const REFUSING =
   /\b(unsupported|unknown|unrecogni[sz]ed|unexpected|invalid|disabled|unavailable|cannot|disallowed|forbidden|false)\b|\bextra (inputs|fields)\b|(\bnot|n't|\bno|\bnever)\b.{0,40}\b(support\w*|allow\w*|available|enabled|accept\w*|permit\w*|implement\w*|possible|stream\w*)/i;

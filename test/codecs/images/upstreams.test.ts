@@ -456,7 +456,16 @@ test('which refusals reject streaming', () => {
     assert.equal(rejectsStreaming(refusal(500, message(text))), false, text);
   }
   assert.equal(rejectsStreaming(refusal(400, { error: { message: 'bad value', param: 'stream' } })), true);
-  for (const text of ['The upstream is invalid.', 'A stream in the woods', 'prompt not supported', 'size is not supported']) {
+  for (const text of [
+    'The upstream is invalid.',
+    'A stream in the woods',
+    'prompt not supported',
+    'size is not supported',
+    'Invalid image: unexpected end of stream',
+    'The PNG stream is invalid.',
+    'Unsupported image: the data stream cannot be read',
+    'The stream of bytes is not an image that we accept',
+  ]) {
     assert.equal(rejectsStreaming(refusal(400, message(text))), false, text);
   }
 });
