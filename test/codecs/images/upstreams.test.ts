@@ -436,6 +436,21 @@ test('several answers as one: index order, sums, agreement', () => {
   });
 });
 
+test('several answers as one: a place that each upstream named is the place among all', () => {
+  const together = JSON.stringify({
+    object: 'list',
+    data: [{ index: 0, url: 'https://x.test/a.png', timings: { inference: 1 } }],
+  });
+  const { data } = JSON.parse(encodeImageAnswer(joinAnswers([native.decodeWhole(together), native.decodeWhole(together)]), 1));
+  assert.deepEqual(
+    data.map(({ index, timings }: { index: number; timings: object }) => [index, timings]),
+    [
+      [0, { inference: 1 }],
+      [1, { inference: 1 }],
+    ],
+  );
+});
+
 test('which refusals reject streaming', () => {
   const refusal = (status: number, body: unknown) =>
     native.decodeError({ status, headers: {}, text: typeof body === 'string' ? body : JSON.stringify(body) });
