@@ -37,8 +37,8 @@ export function parseDataUri(uri: string): InlineData | undefined {
   return { mime: [essence, ...parameters.filter((piece) => piece !== '')].join(';'), data };
 }
 
-/** Base64 as URIs carry it: perhaps percent-encoded or wrapped. Undefined for other characters. */
-function readBase64(payload: string): string | undefined {
+/** Base64 as URIs carry it: perhaps percent-encoded, wrapped, or in the alphabet of URLs. Undefined for other characters. */
+export function readBase64(payload: string): string | undefined {
   let data = payload;
   if (data.includes('%')) {
     const decoded = percentBytes(data);

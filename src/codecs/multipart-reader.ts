@@ -53,6 +53,9 @@ export function createMultipartReader(boundary: string, limits: MultipartLimits)
     maxTotalSize: limits.maxBytes,
   });
   const parts: FormPart[] = [];
+  const opening = Buffer.from(`\r\n--${boundary}`);
+  /** What came before the first boundary; undefined once it came. A boundary begins a line, as if a line ended before the body. */
+  let preamble: Buffer | undefined = Buffer.from('\r\n');
   let begun = false;
   let over = false;
   let gathered: Buffer | undefined;
@@ -62,12 +65,28 @@ export function createMultipartReader(boundary: string, limits: MultipartLimits)
     // What follows the closing boundary means nothing (RFC 2046: the epilogue).
     if (over || chunk.length === 0) return;
     begun = true;
+    const form = preamble === undefined ? chunk : fromBoundary(preamble, chunk);
+    if (form === undefined) return;
     try {
-      for (const part of parser.write(chunk)) parts.push(readPart(part, parts.length));
+      for (const part of parser.write(form)) parts.push(readPart(part, parts.length));
     } catch (thrown) {
       if (isFinished(parser)) over = true;
       else throw refusalOf(thrown, maxParts, maxHeaderBytes);
     }
+  };
+
+  /** The body from its first boundary on, which the parser must begin with; what stands before it means nothing (RFC 2046: the preamble). */
+  const fromBoundary = (before: Buffer, chunk: Uint8Array): Uint8Array | undefined => {
+    const head = Buffer.concat([before, chunk.subarray(0, maxHeaderBytes)]);
+    const at = head.indexOf(opening);
+    if (at === -1) {
+      if (head.length > maxHeaderBytes) throw noBoundary();
+      preamble = head;
+      return undefined;
+    }
+    preamble = undefined;
+    const from = at + '\r\n'.length;
+    return from >= before.length ? chunk.subarray(from - before.length) : Buffer.concat([before.subarray(from), chunk]);
   };
 
   const flush = (): void => {
@@ -94,6 +113,7 @@ export function createMultipartReader(boundary: string, limits: MultipartLimits)
     },
     end() {
       flush();
+      if (begun && preamble !== undefined) throw noBoundary();
       if (!isFinished(parser)) {
         throw malformed(
           begun ? 'The form ends before its closing boundary: the body was cut off.' : 'The body is empty; a form is needed.',
@@ -141,6 +161,10 @@ function refusalOf(thrown: unknown, maxParts: number, maxHeaderBytes: number): G
     return malformed(`A part of the form has headers over ${maxHeaderBytes} bytes.`);
   // Also headers that are no UTF-8: whatever the parser cannot read is the client's body.
   return malformed('The form cannot be read: the boundary or a part header is wrong.', thrown);
+}
+
+function noBoundary(): GatewayError {
+  return malformed('The form does not begin with the boundary that its content-type names.');
 }
 
 function malformed(message: string, cause?: unknown): GatewayError {

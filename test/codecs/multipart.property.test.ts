@@ -94,6 +94,23 @@ test('arbitrary bytes are a form or a 400 that names the body', () => {
   );
 });
 
+test('a preamble is passed over, wherever the body is cut', () => {
+  const form = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n--${BOUNDARY}--`;
+  // Chunks this long are not gathered, so the cut is the parser's too.
+  const long = `--${BOUNDARY}\r\n`.padStart(7000, 'not the boundary\r\n').slice(0, -4);
+  for (const preamble of ['\r\n', 'for readers without MIME\r\n', `x--${BOUNDARY}\r\n`, `${long}\r\n`]) {
+    const body = Buffer.from(preamble + form);
+    const around = preamble.length;
+    for (let cut = Math.max(0, around - 3); cut <= around + BOUNDARY.length + 5; cut++) {
+      const [part] = read(body, [cut]);
+      assert.deepEqual([part?.name, part?.size], ['a', 1], `${preamble.slice(-30)} cut at ${cut}`);
+    }
+  }
+  for (const preamble of ['x'.repeat(9000), `${'x'.repeat(9000)}\r\n`]) {
+    assert.throws(() => read(Buffer.from(preamble + form)), GatewayError);
+  }
+});
+
 test('an epilogue is passed over, in the same chunk or a later one', () => {
   const form = `--${BOUNDARY}\r\ncontent-disposition: form-data; name="a"\r\n\r\nx\r\n--${BOUNDARY}--`;
   for (const tail of ['', '\r\n', '\r\n\r\nanything at all']) {

@@ -112,6 +112,8 @@ test('an upstream that ignores the asked-for encoding is converted, both ways, l
   assert.equal(base64.data[0]?.embedding, bytes.toString('base64'));
   const floats = (await (await post({ input: 'x' })).json()) as { data: { embedding: number[] }[] };
   assert.deepEqual(floats.data[0]?.embedding, vector);
+  place.sim.enqueue(raw(list('AAAA')));
+  assert.equal((await post({ input: 'x', encoding_format: 'base64' })).status, 502, 'three bytes are no vector in any encoding');
 });
 
 test('usage that nobody reported is counted and flagged', async () => {
@@ -119,6 +121,18 @@ test('usage that nobody reported is counted and flagged', async () => {
   assert.equal((await post({ input: 'four characters a token' })).status, 200);
   await eventually(() => place.gateway.store.settled.length === 1);
   assert.ok(place.gateway.store.settled[0]?.charge?.flags.includes('estimated'));
+});
+
+test('both counters of usage reach the client, whatever the upstream left out', async () => {
+  const usage = async (reported: string): Promise<unknown> => {
+    place.sim.enqueue(raw(`{"data":[{"index":0,"embedding":[1]}],"model":"m"${reported}}`));
+    return ((await (await post({ input: 'x' })).json()) as { usage: unknown }).usage;
+  };
+  for (const nothing of ['', ',"usage":null', ',"usage":{}']) {
+    assert.deepEqual(await usage(nothing), { prompt_tokens: 0, total_tokens: 0 }, nothing);
+  }
+  assert.deepEqual(await usage(',"usage":{"total_tokens":9,"cost":1}'), { total_tokens: 9, cost: 1, prompt_tokens: 9 });
+  assert.deepEqual(await usage(',"usage":{"prompt_tokens":4}'), { prompt_tokens: 4, total_tokens: 4 });
 });
 
 test('a report of no tokens is none: no text has no tokens, and the total may be all that is said', async () => {

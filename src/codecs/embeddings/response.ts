@@ -37,6 +37,7 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
     if (entry['object'] == null) edits.push({ path: ['data', at, 'object'], value: '"embedding"' });
     if (entry['index'] !== places[at]) edits.push({ path: ['data', at, 'index'], value: String(places[at]) });
   }
+  edits.push(...usageEdits(usage));
   const read = readUsage(usage);
   return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
 }
@@ -85,7 +86,8 @@ function readBody(text: string): JsonObject {
 /** The vector as JSON text in the other encoding; undefined where it has the right one. */
 function inFormat(vector: JsonValue | undefined, format: EncodingFormat): string | undefined {
   if (typeof vector === 'string') {
-    if (vector === '' || /[^A-Za-z0-9+/=]/.test(vector)) throw noVector();
+    const size = Buffer.byteLength(vector, 'base64');
+    if (size === 0 || size % FLOAT_BYTES !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(vector)) throw noVector();
     return format === 'base64' ? undefined : floatsOf(vector);
   }
   if (!isVector(vector)) throw noVector();
@@ -115,7 +117,6 @@ function base64Of(vector: readonly number[]): string {
 /** Each number exactly: a double holds every float32. */
 function floatsOf(data: string): string {
   const bytes = Buffer.from(data, 'base64');
-  if (bytes.length === 0 || bytes.length % FLOAT_BYTES !== 0) throw noVector();
   const numbers: string[] = [];
   for (let at = 0; at < bytes.length; at += FLOAT_BYTES) {
     const value = bytes.readFloatLE(at);
@@ -125,11 +126,21 @@ function floatsOf(data: string): string {
   return `[${numbers.join(',')}]`;
 }
 
+const COUNTERS = ['prompt_tokens', 'total_tokens'] as const;
+
+/** Clients read both counters without looking: one that is missing says what the other does, or nothing. */
+function usageEdits(usage: JsonValue | undefined): JsonEdit[] {
+  if (!isObject(usage)) return [{ path: ['usage'], value: '{"prompt_tokens":0,"total_tokens":0}' }];
+  const [known = 0] = COUNTERS.flatMap((name) => (typeof usage[name] === 'number' ? [usage[name]] : []));
+  return COUNTERS.filter((name) => typeof usage[name] !== 'number').map((name) => ({
+    path: ['usage', name],
+    value: String(known),
+  }));
+}
+
 function readUsage(usage: JsonValue | undefined): Usage | undefined {
   if (!isObject(usage)) return undefined;
   // No text has no tokens: a zero stands for a count that nobody made.
-  const input = [usage['prompt_tokens'], usage['total_tokens']]
-    .map(countOf)
-    .find((count) => Number.isSafeInteger(count) && count !== 0);
+  const input = COUNTERS.map((name) => countOf(usage[name])).find((count) => Number.isSafeInteger(count) && count !== 0);
   return input === undefined ? undefined : { input, native: usage };
 }

@@ -2,6 +2,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
+import { readBase64 } from '../media.ts';
 
 export interface MadeImage {
   /** Base64; exactly one of `data` and `url`. */
@@ -36,9 +37,11 @@ const DATA_URL = /^data:[^,]{0,256};\s*base64,/i;
 
 /** A picture as base64. Throws an upstream fault for one that is empty or no base64: it is not billed (known failure I9). */
 export function checkedData(value: JsonValue | undefined): string {
-  const data = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
-  if (data === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
-  if (!isBase64(data)) {
+  const said = typeof value === 'string' ? value.slice(DATA_URL.exec(value)?.[0].length ?? 0) : '';
+  if (said === '') throw upstreamFault('empty', 'The upstream returned an empty image.');
+  // Some servers wrap its lines.
+  const data = isBase64(said) ? said : readBase64(said);
+  if (data === undefined || !isBase64(data)) {
     throw upstreamFault('undecodable', 'The upstream returned an image that cannot be decoded.');
   }
   return data;
@@ -58,8 +61,9 @@ function isBase64(data: string): boolean {
   );
 }
 
-/** The same picture told twice (a finished item and the final snapshot) is one picture. */
-export function withoutRepeats(images: readonly MadeImage[]): MadeImage[] {
+/** The same picture told twice (a finished item and the final snapshot, an entry and its repetition) is one picture. */
+export function withoutRepeats(images: readonly MadeImage[]): readonly MadeImage[] {
+  if (images.length < 2) return images;
   const seen = new Set<string>();
   return images.filter(({ data, url }) => {
     const key = data ?? url ?? '';

@@ -12,7 +12,7 @@ import type { ImageOperation } from './request.ts';
 export function encodeImageAnswer(answer: ImageAnswer, now: number): string {
   if (answer.native?.form === 'json') return answer.native.text;
   const { shared, own } = liftFacts(answer.images);
-  const data = answer.images.map((image, index) => ({ ...contentOf(image), ...image.beside, ...own[index] }));
+  const data = answer.images.map((image, index) => ({ ...contentOf(image), ...besideAt(image, index), ...own[index] }));
   return JSON.stringify({
     created: answer.created ?? now,
     ...shared,
@@ -52,6 +52,11 @@ export const DONE: Frame = { event: undefined, data: '[DONE]' };
 /** A JSON text that names this type first of all; otherwise the event is written anew. */
 function saysType(text: string, type: string): boolean {
   return new RegExp(`^\\s*\\{\\s*"type"\\s*:\\s*"${type.replace('.', '\\.')}"`).test(text);
+}
+
+/** A place that an upstream named (Together) counts its own pictures; here it is the one among all. */
+function besideAt({ beside }: MadeImage, index: number): JsonObject {
+  return typeof beside['index'] === 'number' ? { ...beside, index } : beside;
 }
 
 function contentOf({ data, url, revisedPrompt }: MadeImage): JsonObject {

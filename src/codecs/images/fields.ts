@@ -52,16 +52,9 @@ const FORM_NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'p
 const FORM_BOOLEANS: ReadonlySet<string> = new Set(['stream']);
 
 /** Said by fields of their own, never previewed (spec, image rule 2), or meant for a gateway. */
-const NOT_PARAMETERS: ReadonlySet<string> = new Set([
-  'model',
-  'prompt',
-  'n',
-  'stream',
-  'images',
-  'mask',
-  'partial_images',
-  ...GATEWAY_MEMBERS,
-]);
+const NOT_PARAMETERS: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'stream', 'partial_images', ...GATEWAY_MEMBERS]);
+/** What an edit says in fields of their own; no generation knows them. */
+const OF_EDITS: ReadonlySet<string> = new Set(['images', 'mask']);
 
 /** A form's text as the JSON value that it stands for. Text that is no number of the right kind stays text, and is then refused. */
 export function fromForm(name: string, value: string): JsonValue {
@@ -86,7 +79,10 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
   const stream = members.get('stream') === true;
   if (stream && count !== undefined && count !== 1) throw invalid('n', 'n must be 1 with stream: true.');
   const parameters = new Map<string, JsonValue>();
-  for (const [name, value] of members) if (value !== null && !NOT_PARAMETERS.has(name)) parameters.set(name, value);
+  for (const [name, value] of members) {
+    const isField = NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
+    if (value !== null && !isField) parameters.set(name, value);
+  }
   return {
     operation,
     model: needed(members, 'model'),

@@ -72,11 +72,13 @@ export function readEvent(frame: Frame): JsonObject {
 
 function readCompletion(json: JsonObject, text: string, options: NativeEventOptions): ImageAnswer {
   const image = readImage(json);
+  // The text goes on where it is all that a client reads: the picture as it came, and a time.
   const isSame = image.data === undefined || image.data === json['b64_json'];
+  const isNative = options.splices && isSame && typeof json['created_at'] === 'number';
   return {
     images: [image],
     ...readTotals(json, options),
-    ...(options.splices && isSame ? { native: { form: 'event', text } } : {}),
+    ...(isNative ? { native: { form: 'event', text } } : {}),
   };
 }
 

@@ -8,7 +8,7 @@ import { readJsonAnswer } from '../json-answer.ts';
 import { decodeJsonError } from '../json-refusal.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { type FormEntry, formContentType, writeForm } from '../multipart-writer.ts';
-import { checkedData, type ImageAnswer, type MadeImage } from './answer.ts';
+import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
 import { UNSAID } from './fields.ts';
 import { bytesOf, filenameOf } from './inline.ts';
@@ -81,7 +81,7 @@ function decodeNative(text: string): ImageAnswer {
     throw upstreamFault('undecodable', 'The upstream answered without a list of images.', { text: text.slice(0, 4096) });
   const { created, data: _data, usage, ...facts } = json;
   const made = data.filter((entry) => !isRefusal(entry));
-  const images = made.map((entry) => readImage(entry, facts));
+  const images = withoutRepeats(made.map((entry) => readImage(entry, facts)));
   if (images.length === 0) {
     const [refused] = data;
     throw (

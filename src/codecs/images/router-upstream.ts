@@ -6,13 +6,20 @@ import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import { decodeJsonError } from '../json-refusal.ts';
-import { checkedData, type ImageAnswer } from './answer.ts';
+import { checkedData, type ImageAnswer, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { type ImageRequest, isInline } from './request.ts';
-import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
+import {
+  defaultsOf,
+  type ImageTarget,
+  type ImageUpstream,
+  type ImageUpstreamRequest,
+  refuseStrayImages,
+  saidError,
+} from './upstream.ts';
 import { routerUsage } from './usage.ts';
 
 /** What the router's own document names; it refuses every other member. */
@@ -29,6 +36,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   'user',
   'session_id',
   'trace',
+  // An edit says it of its own images; a client may say it in a generation.
+  'input_references',
 ]);
 
 /** Its only form of an answer: saying so changes nothing. */
@@ -52,7 +61,7 @@ function refuse(request: ImageRequest): GatewayError | undefined {
       param: 'response_format',
     });
   }
-  return undefined;
+  return refuseStrayImages(request, KNOWN);
 }
 
 function encode(request: ImageRequest, target: ImageTarget): ImageUpstreamRequest {
@@ -100,7 +109,7 @@ function decodeWhole(text: string): ImageAnswer {
   if (images.length === 0) throw upstreamFault('empty', 'The upstream returned no image.');
   const read = routerUsage(usage);
   return {
-    images,
+    images: withoutRepeats(images),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(read === undefined ? {} : { usage: read }),
   };

@@ -20,12 +20,19 @@ const TERMINALS: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeToolAnswer(text: string): ImageAnswer {
-  return readResponse(readJsonAnswer(text), [], text);
+  return readResponse(readJsonAnswer(text), { images: [], words: '' }, text);
+}
+
+/** What finished items said. */
+interface Told {
+  readonly images: readonly MadeImage[];
+  /** The text beside the pictures. */
+  readonly words: string;
 }
 
 /** Items are taken as they finish; the terminal repeats them, and each picture counts once. */
 export function toolEvents(): Stage<Frame, ImageAnswer> {
-  const items: MadeImage[] = [];
+  let told: Told = { images: [], words: '' };
   let ended = false;
   const cutOff = (): GatewayError => upstreamFault('truncated', 'The upstream ended its stream before its answer was complete.');
   return {
@@ -37,12 +44,12 @@ export function toolEvents(): Stage<Frame, ImageAnswer> {
       if (frame.data === '[DONE]') throw cutOff();
       const event = readEvent(frame);
       const type = typeof event['type'] === 'string' ? event['type'] : (frame.event ?? '');
-      if (type === 'response.output_item.done') items.push(...readItem(event['item']));
+      if (type === 'response.output_item.done') told = add(told, readItems([event['item']]));
       else if (type === 'error') throw failureOf(isObject(event['error']) ? event['error'] : event, frame.data);
       else if (TERMINALS.has(type)) {
         const response = event['response'];
         if (!isObject(response)) throw upstreamFault('malformed_event', 'The upstream ended its answer without the answer.');
-        const answer = readResponse(response, items, frame.data);
+        const answer = readResponse(response, told, frame.data);
         ended = true;
         out.push(answer);
       }
@@ -53,21 +60,39 @@ export function toolEvents(): Stage<Frame, ImageAnswer> {
   };
 }
 
-function readResponse(response: JsonObject, told: readonly MadeImage[], text: string): ImageAnswer {
+function readResponse(response: JsonObject, told: Told, text: string): ImageAnswer {
   const { status, error, output } = response;
   if (isObject(error) || status === 'failed' || status === 'cancelled') throw failureOf(isObject(error) ? error : {}, text);
-  const repeated = Array.isArray(output) ? output.flatMap(readItem) : [];
-  const images = withoutRepeats([...told, ...repeated]);
+  const repeated = readItems(Array.isArray(output) ? output : []);
+  const images = withoutRepeats(add(told, repeated).images);
   if (images.length === 0) {
     throw upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) });
   }
   const created = response['created_at'];
   const usage = responsesUsage(response['usage'], response['tool_usage']);
   return {
-    images,
+    images: describe(images, repeated.words === '' ? told.words : repeated.words),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** What the model wrote beside a picture stands for the prompt that it drew, where the picture brings none of its own. */
+function describe(images: readonly MadeImage[], words: string): readonly MadeImage[] {
+  return words === '' ? images : images.map((image) => ({ revisedPrompt: words, ...image }));
+}
+
+function add(left: Told, right: Told): Told {
+  return { images: [...left.images, ...right.images], words: left.words + right.words };
+}
+
+function readItems(items: readonly (JsonValue | undefined)[]): Told {
+  return { images: items.flatMap(readItem), words: items.map(readWords).join('') };
+}
+
+function readWords(item: JsonValue | undefined): string {
+  if (!isObject(item) || item['type'] !== 'message' || !Array.isArray(item['content'])) return '';
+  return item['content'].map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
 }
 
 /** One picture, or none: other items are not asked for. An upstream's `generating` in a finished item with a picture is finished. */

@@ -10,7 +10,14 @@ import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { type ImageInput, type ImageRequest, isInline } from './request.ts';
 import { decodeToolAnswer, toolEvents } from './tool-answer.ts';
-import { defaultsOf, type ImageChannel, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest } from './upstream.ts';
+import {
+  defaultsOf,
+  type ImageChannel,
+  type ImageTarget,
+  type ImageUpstream,
+  type ImageUpstreamRequest,
+  refuseStrayImages,
+} from './upstream.ts';
 
 /** What configures the tool. `background` here is the picture's; the responses boolean of that name is another thing. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set([
@@ -43,7 +50,7 @@ function refuse(request: ImageRequest, channel: ImageChannel): GatewayError | un
   if (request.parameters.get('response_format') === 'url') {
     return unsupported('response_format', 'The upstream of this model returns images as content, not as links.');
   }
-  return undefined;
+  return refuseStrayImages(request, TOOL_MEMBERS);
 }
 
 function unsupported(param: string, message: string): GatewayError {

@@ -2,8 +2,8 @@
 import type { Stage } from '../../streams/stage.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
-import type { GatewayError } from '../canonical/error.ts';
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { type GatewayError, notConvertible } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { ImageAnswer } from './answer.ts';
@@ -61,9 +61,13 @@ export function rejectsStreaming(error: GatewayError): boolean {
   const { upstream, reason } = error.details;
   if (reason !== 'http_status' || upstream === undefined || (upstream.status !== 400 && upstream.status !== 422)) return false;
   if (upstream.param === 'stream') return true;
-  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`;
+  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`.replace(STREAMS_OF_BYTES, '');
   return /\bstream(s|ed|ing)?\b/i.test(said) && REFUSING.test(said);
 }
+
+/** What decoders of pictures call the picture's own bytes. */
+const STREAMS_OF_BYTES =
+  /\b(bit|byte|data|png|jpe?g|webp|zlib|deflate|truncated|corrupt\w*|broken|end of(?: the)?)\s+streams?\b|\bstreams?\s+of\b/gi;
 
 const REFUSING =
   /\b(unsupported|unknown|unrecogni[sz]ed|unexpected|invalid|disabled|unavailable|cannot|disallowed|forbidden|false)\b|\bextra (inputs|fields)\b|(\bnot|n't|\bno|\bnever)\b.{0,40}\b(support\w*|allow\w*|available|enabled|accept\w*|permit\w*|implement\w*|possible|stream\w*)/i;
@@ -83,6 +87,20 @@ export function saidError(json: JsonObject, text: string): GatewayError | undefi
   if (!isObject(error) && typeof error !== 'string') return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
+}
+
+/** How vendors take images for a generation, each in its own way (Ark `image`, routers `input_references`). */
+const DRAWN_FROM = ['image', 'images', 'mask', 'input_references'] as const;
+
+/** The refusal of a route that has no words for images which a generation is to draw from: without them it would draw something else. */
+export function refuseStrayImages(request: ImageRequest, known: ReadonlySet<string>): GatewayError | undefined {
+  if (request.operation !== 'generation') return undefined;
+  const stray = DRAWN_FROM.find((name) => !known.has(name) && holdsImages(request.parameters.get(name)));
+  return stray === undefined ? undefined : notConvertible(stray, 'The upstream of this model takes images at /v1/images/edits.');
+}
+
+function holdsImages(value: JsonValue | undefined): boolean {
+  return value !== undefined && !(Array.isArray(value) && value.length === 0);
 }
 
 /** The Channel's defaults for what the client does not say: the request beats them (spec, image rule 5). */

@@ -63,7 +63,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'succeeded': {
       const content = body['content'];
       const url = isObject(content) ? resultLink(content['video_url']) : undefined;
-      if (url === undefined) return { said: 'queryError', reason: 'a success without a result link' };
+      if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
       return { said: 'succeeded', url, report: body };
     }
     case 'failed':

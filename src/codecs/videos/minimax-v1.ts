@@ -72,7 +72,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
       return { said: 'failed', error: failureByCode(body) };
     case 'Success': {
       const fileId = idText(answer.text, ['file_id']);
-      if (fileId === undefined) return { said: 'queryError', reason: 'a success without a file id' };
+      if (fileId === undefined) return { said: 'unclear', reason: 'a success without a file id' };
       return { said: 'lookup', call: { method: 'GET', path: `/files/retrieve?file_id=${encodeURIComponent(fileId)}` } };
     }
     default:
@@ -85,6 +85,7 @@ function readLookup(answer: UpstreamAnswer): Progress {
   const file = body?.['file'];
   const url = isObject(file) ? resultLink(file['download_url']) : undefined;
   const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
-  if (!isGood || url === undefined) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  if (!isGood || !isObject(file)) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
+  if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
   return { said: 'succeeded', url, report: {} };
 }

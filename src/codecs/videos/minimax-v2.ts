@@ -51,7 +51,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
     case 'succeeded': {
       const content = task['content'];
       const url = isObject(content) ? resultLink(content['url']) : undefined;
-      if (url === undefined) return { said: 'queryError', reason: 'a success without a result link' };
+      if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };
       return { said: 'succeeded', url, report: task };
     }
     case 'failed':

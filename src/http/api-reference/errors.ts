@@ -8,7 +8,7 @@ export const ERROR_CODES = {
     status: 400,
     text: 'No upstream of this model can be told what `param` asks for: choose another model or protocol.',
   },
-  unsupported_parameter: { status: 400, text: 'The image route refuses the parameter that `param` names.' },
+  unsupported_parameter: { status: 400, text: 'The upstream of this model has no such parameter as `param` names.' },
   background_not_supported: { status: 400, text: '`background: true` is not offered.' },
   previous_response_not_found: {
     status: 400,
@@ -27,7 +27,7 @@ export const ERROR_CODES = {
   idempotency_key_reused: { status: 409, text: 'The same `Idempotency-Key` came with a different request.' },
   video_submission_started: { status: 409, text: 'The upstream may already have the task: it can no longer be cancelled.' },
   request_too_large: { status: 413, text: 'The body is over its limit: 32 MiB of JSON, 64 MiB of multipart, 1 MiB for a video.' },
-  unsupported_media_type: { status: 415, text: 'The body must be JSON.' },
+  unsupported_media_type: { status: 415, text: 'The body must be JSON, or a form where an image is edited.' },
   upgrade_required: { status: 426, text: 'This address speaks WebSocket. Plain HTTP clients use POST.' },
   no_healthy_upstream: {
     status: 503,
@@ -47,8 +47,8 @@ export type ErrorCode = keyof typeof ERROR_CODES;
 /** Refusals that every endpoint with a key may give. */
 export const KEY_ERRORS = ['unauthorized', 'ip_not_allowed'] as const satisfies readonly ErrorCode[];
 
-/** In the order in which they are checked. */
-export const INFERENCE_ERRORS = [
+/** What is checked before anything is forwarded, in that order. */
+export const ADMISSION_ERRORS = [
   'unauthorized',
   'ip_not_allowed',
   'invalid_request',
@@ -59,5 +59,6 @@ export const INFERENCE_ERRORS = [
   'insufficient_balance',
   'api_key_spend_limit_reached',
   'no_healthy_upstream',
-  'upstream_error',
 ] as const satisfies readonly ErrorCode[];
+
+export const INFERENCE_ERRORS = [...ADMISSION_ERRORS, 'upstream_error'] as const satisfies readonly ErrorCode[];

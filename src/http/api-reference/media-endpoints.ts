@@ -1,7 +1,7 @@
 /** Images and videos, as the reference says them. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
-import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
+import { ADMISSION_ERRORS, INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
 import { ref } from './shared-schemas.ts';
 
 const IMAGES = 'Images';
@@ -12,15 +12,14 @@ const model = Type.String({ description: 'A name that `/v1/models` lists.' });
 const imageFields = {
   model,
   prompt: Type.String({ minLength: 1 }),
-  n: Type.Optional(Type.Integer({ minimum: 1, description: 'Each image is a request of its own. With `stream` only 1.' })),
+  n: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 10, description: 'Each image is a request of its own. With `stream` only 1.' }),
+  ),
   size: Type.Optional(Type.String({ description: 'e.g. `1024x1024`.' })),
   quality: Type.Optional(Type.String()),
   background: Type.Optional(Type.String()),
   output_format: Type.Optional(Type.String({ description: 'e.g. `png`.' })),
   stream: Type.Optional(Type.Boolean({ description: 'true: completion events, no previews. Omit it for one JSON answer.' })),
-};
-const generationFields = {
-  ...imageFields,
   style: Type.Optional(Type.String({ description: 'Refused on routes through a responses upstream.' })),
   response_format: Type.Optional(
     Type.String({ description: '`b64_json` or `url`; `url` is refused on routes through a responses upstream.' }),
@@ -71,7 +70,7 @@ const imageEvents = (name: string) => [
   { name: 'data: [DONE]', text: 'The end, after an image as after an error.' },
 ];
 
-const IMAGE_ERRORS = [...INFERENCE_ERRORS, 'unsupported_parameter', 'unsupported_conversion'] as const;
+const IMAGE_ERRORS = [...INFERENCE_ERRORS, 'unsupported_media_type', 'unsupported_parameter', 'unsupported_conversion'] as const;
 const VIDEO_ERRORS = [...KEY_ERRORS, 'video_primary_required'] as const;
 
 const taskId = Type.Object({ id: Type.String({ description: 'Of the task, `video_…`.' }) });
@@ -86,7 +85,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     title: 'Generate images',
     summary: 'Images from a prompt.',
     auth: 'key',
-    bodies: [{ contentType: 'application/json', schema: Type.Object(generationFields, more) }],
+    bodies: [{ contentType: 'application/json', schema: Type.Object(imageFields, more) }],
     responses: imageResponses,
     events: imageEvents('image_generation.completed'),
     errors: IMAGE_ERRORS,
@@ -125,7 +124,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
         contentType: 'application/json',
         schema: Type.Object(
           {
-            ...generationFields,
+            ...imageFields,
             images: Type.Array(imageReference, { minItems: 1, maxItems: 16 }),
             mask: Type.Optional(imageReference),
           },
@@ -201,7 +200,8 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
       },
     ],
     errors: [
-      ...INFERENCE_ERRORS,
+      ...ADMISSION_ERRORS,
+      'unsupported_parameter',
       'idempotency_key_required',
       'idempotency_key_reused',
       'unsupported_media_type',
@@ -231,7 +231,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'The tasks of this key, newest first.',
     auth: 'key',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, description: 'Tasks in this page.' })),
+      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Tasks in this page.' })),
       after: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
     }),
     responses: [

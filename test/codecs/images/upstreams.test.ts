@@ -103,6 +103,32 @@ test('what a route cannot say is named as a loss', () => {
   assert.deepEqual(sent(tool, request).losses, ['image parameter aspect_ratio']);
 });
 
+test('images that a generation brings in a vendor’s own member are never left out', () => {
+  const channel = { generationTool: true, defaults: {} };
+  const refused = (to: ImageUpstream, member: JsonObject) => to.refuse(read('generation', { ...BASE, ...member }), channel);
+  for (const member of [{ image: URL }, { images: [{ image_url: URL }] }, { mask: { image_url: URL } }]) {
+    const [name] = Object.keys(member);
+    for (const to of [router, tool]) {
+      const refusal = refused(to, member);
+      assert.deepEqual([refusal?.status, refusal?.code, refusal?.param], [400, 'unsupported_conversion', name]);
+    }
+    assert.equal(refused(native, member), undefined);
+    assert.deepEqual(JSON.parse(sent(native, read('generation', { ...BASE, ...member })).text), {
+      ...BASE,
+      model: 'up',
+      ...member,
+    });
+  }
+  const references = { input_references: [{ type: 'image_url', image_url: { url: URL } }] };
+  assert.equal(refused(tool, references)?.param, 'input_references');
+  assert.deepEqual(JSON.parse(sent(router, read('generation', { ...BASE, ...references })).text), {
+    ...BASE,
+    model: 'up',
+    ...references,
+  });
+  for (const to of ALL) assert.equal(refused(to, { image: null, images: [] }), undefined);
+});
+
 test('the tool takes links and file ids, as images and as mask', () => {
   const edit = read('edit', {
     ...BASE,
@@ -212,6 +238,23 @@ test('pictures that were refused among others of one answer are left out; only r
   assert.throws(() => native.decodeWhole(answer(refused, refused)), /may be sensitive/);
 });
 
+test('a picture in wrapped lines of Base64 is that picture', () => {
+  const wrapped = PNG.replace(/.{20}/g, '$&\r\n');
+  for (const from of [native, router]) {
+    const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: wrapped }] }));
+    assert.equal(JSON.parse(encodeImageAnswer(whole, 1)).data[0].b64_json, PNG);
+  }
+  assert.throws(() => native.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: '\n' }] })), isUpstreamFault);
+});
+
+test('a picture that an answer holds twice is one picture', () => {
+  for (const from of [native, router]) {
+    const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }, { b64_json: PNG }] }));
+    assert.deepEqual(JSON.parse(encodeImageAnswer(whole, 1)).data, [{ b64_json: PNG }]);
+    assert.equal(whole.images.length, 1);
+  }
+});
+
 test('a picture that comes as a data URL where Base64 belongs is Base64 to the client', () => {
   for (const from of [native, router]) {
     const whole = from.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: URL }], error: null }));
@@ -222,6 +265,9 @@ test('a picture that comes as a data URL where Base64 belongs is Base64 to the c
 });
 
 test('an answer without a time gets one, since clients read it', () => {
+  const bare = `data: {"type":"image_generation.completed","b64_json":"${PNG}"}\n\n`;
+  const [frame] = encodeImageEvents('generation', decode(native, bare), 7);
+  assert.deepEqual(JSON.parse(frame?.data ?? ''), { type: 'image_generation.completed', created_at: 7, b64_json: PNG });
   const shown = JSON.parse(encodeImageAnswer(native.decodeWhole(JSON.stringify({ data: [{ b64_json: PNG }] })), 7));
   assert.deepEqual(shown, { created: 7, data: [{ b64_json: PNG }] });
 });
@@ -275,6 +321,29 @@ test('tool stream: the finished item and its repetition are one picture', () => 
   assert.equal(answer.images[0]?.revisedPrompt, 'a better x');
   assert.equal(decode(tool, sse(done, ended({ output: [] }))).images.length, 1);
   assert.equal(decode(tool, sse(ended())).images.length, 1);
+});
+
+test('tool: text beside a picture is its revised prompt where the picture has none', () => {
+  const words = {
+    type: 'message',
+    content: [
+      { type: 'output_text', text: 'A red ' },
+      { type: 'output_text', text: 'door.' },
+    ],
+  };
+  const bare = item({ revised_prompt: undefined });
+  const done = (said: object) => ({ type: 'response.output_item.done', item: said });
+  for (const answer of [
+    tool.decodeWhole(JSON.stringify(ended({ output: [bare, words] }).response)),
+    decode(tool, sse(done(bare), done(words), ended({ output: [bare, words] }))),
+    decode(tool, sse(done(words), done(bare), ended({ output: [] }))),
+  ]) {
+    assert.deepEqual(answer.images, [
+      { data: PNG, revisedPrompt: 'A red door.', facts: { quality: 'high', size: '8x8' }, beside: {} },
+    ]);
+  }
+  const own = tool.decodeWhole(JSON.stringify(ended({ output: [item(), words] }).response));
+  assert.equal(own.images[0]?.revisedPrompt, 'a better x');
 });
 
 test('tool usage: the picture’s tokens are shown, the model’s are billed beside them', () => {
@@ -367,6 +436,21 @@ test('several answers as one: index order, sums, agreement', () => {
   });
 });
 
+test('several answers as one: a place that each upstream named is the place among all', () => {
+  const together = JSON.stringify({
+    object: 'list',
+    data: [{ index: 0, url: 'https://x.test/a.png', timings: { inference: 1 } }],
+  });
+  const { data } = JSON.parse(encodeImageAnswer(joinAnswers([native.decodeWhole(together), native.decodeWhole(together)]), 1));
+  assert.deepEqual(
+    data.map(({ index, timings }: { index: number; timings: object }) => [index, timings]),
+    [
+      [0, { inference: 1 }],
+      [1, { inference: 1 }],
+    ],
+  );
+});
+
 test('which refusals reject streaming', () => {
   const refusal = (status: number, body: unknown) =>
     native.decodeError({ status, headers: {}, text: typeof body === 'string' ? body : JSON.stringify(body) });
@@ -387,7 +471,16 @@ test('which refusals reject streaming', () => {
     assert.equal(rejectsStreaming(refusal(500, message(text))), false, text);
   }
   assert.equal(rejectsStreaming(refusal(400, { error: { message: 'bad value', param: 'stream' } })), true);
-  for (const text of ['The upstream is invalid.', 'A stream in the woods', 'prompt not supported', 'size is not supported']) {
+  for (const text of [
+    'The upstream is invalid.',
+    'A stream in the woods',
+    'prompt not supported',
+    'size is not supported',
+    'Invalid image: unexpected end of stream',
+    'The PNG stream is invalid.',
+    'Unsupported image: the data stream cannot be read',
+    'The stream of bytes is not an image that we accept',
+  ]) {
     assert.equal(rejectsStreaming(refusal(400, message(text))), false, text);
   }
 });

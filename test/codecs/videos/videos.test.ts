@@ -106,7 +106,6 @@ test('ark: what each answer says', () => {
   assert.equal(arkVideo.readProgress(answer({ status: 'queued' })).said, 'pending');
   const done = arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: 'https://r.example/v.mp4' } }));
   assert.equal(done.said === 'succeeded' && done.url, 'https://r.example/v.mp4');
-  assert.equal(arkVideo.readProgress(answer({ status: 'succeeded', content: {} })).said, 'queryError');
   assert.equal(arkVideo.readProgress(answer({ status: 'expired' })).said, 'failed');
   assert.equal(arkVideo.readProgress(answer({ error: {} }, 500)).said, 'queryError');
   assert.equal(arkVideo.readProgress(answer({})).said, 'queryError');
@@ -118,6 +117,18 @@ test('a status word that nobody knows may be an end: the outcome is unclear, not
   assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'dreaming' } })), unclear);
   assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).said, 'unclear');
   assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).said, 'queryError');
+});
+
+test('a success without a link to the video is an outcome that is unclear', () => {
+  const unclear = { said: 'unclear', reason: 'a success without a result link' };
+  const good = { base_resp: { status_code: 0 } };
+  for (const url of [undefined, null, '', 'javascript:alert(1)', 5]) {
+    assert.deepEqual(arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: url } })), unclear);
+    assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url } } })), unclear);
+    assert.deepEqual(minimaxVideoV1.readLookup(answer({ file: { download_url: url }, ...good })), unclear);
+  }
+  assert.equal(minimaxVideoV1.readProgress(answer({ status: 'Success', ...good })).said, 'unclear');
+  assert.equal(minimaxVideoV1.readLookup(answer({ base_resp: { status_code: 1002 } })).said, 'queryError');
 });
 
 test('provider options are checked for each Channel', () => {

@@ -109,6 +109,14 @@ test('/apidocs: every endpoint, field, event, error and agent, with unique ancho
   assert.doesNotMatch(body, /__BASE_URL__|__MODEL__|undefined|\[object/);
 });
 
+test('errors: a video task fails in its own `error`, not as upstream_error; forms are taken by image edits alone', () => {
+  const errorsOf = (id: string): readonly string[] => API_REFERENCE.find((entry) => entry.id === id)?.errors ?? assert.fail(id);
+  assert.equal(errorsOf('create-video').includes('upstream_error'), false);
+  assert.ok(errorsOf('create-video').includes('unsupported_parameter'));
+  for (const id of ['create-image', 'edit-image', 'create-video']) assert.ok(errorsOf(id).includes('unsupported_media_type'), id);
+  assert.ok(errorsOf('create-completion').includes('response_not_representable'));
+});
+
 interface OperationJson {
   readonly operationId: string;
   readonly parameters?: readonly { readonly in: string }[];
