@@ -15,7 +15,7 @@ import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { type Taken, TakenAnswer } from './taken.ts';
-import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -298,11 +298,6 @@ class AttemptLoop<Answer> {
     }
     return finalError(this.#errors);
   }
-}
-
-function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
-  const { upstream, reason } = error.details;
-  return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
 }
 
 /** An idle connection that the upstream closed just as it was used again: it had answered before. */
