@@ -234,6 +234,9 @@ class AttemptLoop<Answer> {
     // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
+    const { model, circuit = model } = this.#plan;
+    // Nobody waits for a Channel whose circuit will not let the repeat through.
+    if (this.#dispatcher.health.closedForMs(channel.id, circuit) > (waitMs ?? 0)) return undefined;
     const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
