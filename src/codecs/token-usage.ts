@@ -23,6 +23,7 @@ const KNOWN = new Set([
   'reasoning_tokens',
   'server_tool_use',
   'server_tool_use_details',
+  'service_tier',
 ]);
 
 /** Reads a usage object; undefined for null, absent and placeholder zeros. Throws `malformed_event` when it is no object. */
@@ -40,6 +41,8 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
   const orchestration = orchestrationOf(input, output);
+  // Mistral says it here, others beside the usage.
+  const tier = value['service_tier'];
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
     ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
@@ -52,6 +55,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...given('audioOutput', countOf(output['audio_tokens'])),
     ...(meters.size === 0 ? {} : { meters }),
     ...(orchestration === undefined ? {} : { extra: [orchestration] }),
+    ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
     ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
   };
   return isPlaceholder(usage) ? undefined : usage;

@@ -5,11 +5,13 @@
 import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canonical/error.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import { isPlaceholder } from '../codecs/canonical/usage.ts';
+import { countsOf } from '../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';
 import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import type { Channel } from './config/config.ts';
+import { failureOf, isUpstreamFault } from './dispatch/verdict.ts';
 import type { Asking } from './gateway.ts';
 
 /** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
@@ -158,9 +160,16 @@ export class Meter {
       startedAtMs,
       durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
       ip,
-      attempts: this.attempts,
+      attempts: this.#tried(ending.error),
       ...present(optional),
     };
+  }
+
+  /** Every attempt; the one whose answer was taken has failed, too, where the answer broke after its first words. */
+  #tried(error: GatewayError | undefined): readonly AttemptEntry[] {
+    const taken = this.#channel === undefined ? undefined : this.attempts.at(-1);
+    if (taken === undefined || error === undefined || !isUpstreamFault(error)) return this.attempts;
+    return [...this.attempts.slice(0, -1), { ...taken, ...failureOf(error) }];
   }
 
   #tell(entry: RequestLogEntry, ending: Ending): void {
@@ -170,9 +179,11 @@ export class Meter {
     for (const attempt of entry.attempts) gateway.metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
     const { usage } = entry;
     if (usage !== undefined) {
-      gateway.metrics.tokens('input', usage.input ?? 0);
-      gateway.metrics.tokens('cached_input', usage.cachedInput ?? 0);
-      gateway.metrics.tokens('output', (usage.output ?? 0) + (usage.reasoning ?? 0));
+      const counts = countsOf(usage);
+      gateway.metrics.tokens('input', counts.inputTokens ?? 0);
+      gateway.metrics.tokens('cached_input', counts.cachedInputTokens ?? 0);
+      gateway.metrics.tokens('cache_write', counts.cacheWriteTokens ?? 0);
+      gateway.metrics.tokens('output', counts.outputTokens ?? 0);
     }
     gateway.log.info(
       {

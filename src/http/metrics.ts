@@ -14,7 +14,7 @@ export interface Metrics {
   attemptEnded(channelId: string, reason: string): void;
   firstToken(route: string, seconds: number): void;
   tokenGap(route: string, seconds: number): void;
-  tokens(kind: 'input' | 'cached_input' | 'output', count: number): void;
+  tokens(kind: 'input' | 'cached_input' | 'cache_write' | 'output', count: number): void;
   /** A circuit of the Channel went to this state. */
   circuitMoved(channelId: string, state: CircuitState): void;
   probed(channelId: string, good: boolean): void;
@@ -51,7 +51,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first words of a stream.', SECONDS);
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
-  for (const kind of ['input', 'cached_input', 'output']) tokens.inc({ kind }, 0);
+  for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
   // An increase can only be seen from a value that was there before.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);

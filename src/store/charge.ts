@@ -84,8 +84,8 @@ const TOKENS: readonly TokenRow[] = [
   { field: 'imageOutput', classes: ['image_output', 'output'], isInput: false },
 ];
 
-/** The names of tiers that mean "no tier". */
-const DEFAULT_TIERS: ReadonlySet<string> = new Set(['', 'default', 'standard', 'auto']);
+/** The names of tiers that mean "no tier"; the last is Groq's. */
+const DEFAULT_TIERS: ReadonlySet<string> = new Set(['', 'default', 'standard', 'auto', 'on_demand']);
 
 /**
  * What a request costs. Never throws and never gives a negative amount: what cannot be billed is flagged instead

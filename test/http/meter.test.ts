@@ -102,9 +102,9 @@ test('an answer that ended well: everything that is known of it, in the row and 
   clock.advance(60);
   meter.words();
   clock.advance(50);
-  const usage: Usage = { input: 7, cacheRead: 2, output: 5, reasoning: 3, native: { more: 1 } };
+  const usage: Usage = { input: 7, cacheRead: 2, cacheWrite5m: 4, output: 5, reasoning: 3, native: { more: 1 } };
   assert.equal(meter.settle({ status: 200, usage }), undefined, 'nobody waits');
-  const billed = { input: 7, cachedInput: 2, output: 2, reasoning: 3 };
+  const billed = { input: 7, cachedInput: 2, cacheWrite5m: 4, output: 2, reasoning: 3 };
   const charge = chargeFor(billed, rates);
   assert.deepEqual(row(), {
     exchangeId: 'ex_minted',
@@ -143,6 +143,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
     'attempt one ',
     'input 7',
     'cached_input 2',
+    'cache_write 4',
     'output 5',
   ]);
   assert.deepEqual(lines, [

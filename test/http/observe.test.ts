@@ -46,6 +46,11 @@ test('a failure inside a stream reaches the error metric, though its status was 
   const text = await metrics(gateway);
   assert.match(text, /^mizu_requests_total\{route="messages",status="200"\} 1$/m);
   assert.match(text, /^mizu_errors_total\{route="messages",code="upstream_error"\} 1$/m);
+  assert.match(text, /^mizu_attempts_total\{channel="one",outcome="failure",reason="network"\} 1$/m);
+  assert.doesNotMatch(text, /^mizu_attempts_total\{channel="one",outcome="success"/m);
+  assert.deepEqual(logged(gateway, 'exchange')[0]?.['failed_attempts'], ['one network']);
+  const [attempt] = gateway.store.settled[0]?.attempts ?? [];
+  assert.deepEqual([attempt?.errorCode, attempt?.upstreamStatus], ['network', 200]);
   await sick.close();
 });
 

@@ -145,7 +145,10 @@ test('the served tier is billed; an unknown one is billed as default and flagged
   });
   assert.equal(chargeFor({ input: 10, output: 1, serviceTier: 'priority' }, tiers).total, 28_000n);
   assert.equal(chargeFor({ input: 10, output: 1, serviceTier: 'flex' }, tiers).total, 9_000n);
-  assert.equal(chargeFor({ input: 10, serviceTier: 'default' }, tiers).total, 10_000n);
+  for (const serviceTier of ['default', 'standard', 'auto', 'on_demand']) {
+    const plain = chargeFor({ input: 10, serviceTier }, tiers);
+    assert.deepEqual([plain.total, plain.flags], [10_000n, []], serviceTier);
+  }
   const unknown = chargeFor({ input: 10, serviceTier: 'scale' }, tiers);
   assert.deepEqual([unknown.total, unknown.flags], [10_000n, ['unknown_service_tier']]);
   // A tier without long-context rates does not undercut them.

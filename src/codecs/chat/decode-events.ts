@@ -163,8 +163,8 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#reported = before === undefined ? said : laterReport(before, said);
     const usage = before === undefined ? alone : (readTokenUsage(this.#reported) ?? alone);
     this.#start(events);
-    const tier = this.#serviceTier === undefined ? {} : { serviceTier: this.#serviceTier };
-    events.push({ type: 'usage.report', usage: { ...usage, ...tier } });
+    const tier = word(chunk['service_tier']) ?? this.#serviceTier;
+    events.push({ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } });
   }
 
   #remember(chunk: JsonObject): void {

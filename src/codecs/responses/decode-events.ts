@@ -236,7 +236,10 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
     this.#repeat(response['output'], status, events);
-    const usage = readUsage(response);
+    const usage = readUsage(
+      response,
+      [...this.#items.slots.values()].map(({ item }) => item),
+    );
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
   }

@@ -70,8 +70,11 @@ export function errorOf(body: JsonValue | undefined, text: string): GatewayError
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }
 
-/** Undefined where the response reports none: null, absent and placeholder zeros are not usage. */
-export function readUsage(response: JsonObject): Usage | undefined {
+/**
+ * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: its items, where a stream told
+ * more of them than its terminal repeats.
+ */
+export function readUsage(response: JsonObject, output = outputOf(response)): Usage | undefined {
   const wire = response['usage'];
   if (!isObject(wire)) return undefined;
   const inputDetails = isObject(wire['input_tokens_details']) ? wire['input_tokens_details'] : {};
@@ -82,8 +85,8 @@ export function readUsage(response: JsonObject): Usage | undefined {
   const cacheRead = countOf(inputDetails['cached_tokens']);
   const written = cacheWrites(inputDetails);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - totalCacheWrite(written));
-  const meters = readMeters(response);
-  const pictures = countPictures(response);
+  const meters = readMeters(response, output);
+  const pictures = countPictures(output);
   const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const native = nativeUsage(wire);
   const serviceTier = wordOf(response, 'service_tier');
@@ -102,9 +105,12 @@ export function readUsage(response: JsonObject): Usage | undefined {
   return isPlaceholder(usage) ? undefined : usage;
 }
 
+function outputOf({ output }: JsonObject): readonly JsonValue[] {
+  return Array.isArray(output) ? output : [];
+}
+
 /** Pictures that the image tool finished (known failure I8: they are not free). */
-function countPictures(response: JsonObject): number {
-  const output = Array.isArray(response['output']) ? response['output'] : [];
+function countPictures(output: readonly JsonValue[]): number {
   return output.filter(
     (item) => isObject(item) && item['type'] === 'image_generation_call' && wordOf(item, 'result') !== undefined,
   ).length;
@@ -138,7 +144,7 @@ function given<K extends string>(values: Record<K, number | undefined>): { [P in
 }
 
 /** Metered calls by price key: the upstream's own counters first, else the finished calls in its output. */
-function readMeters(response: JsonObject): ReadonlyMap<string, number> {
+function readMeters(response: JsonObject, output: readonly JsonValue[]): ReadonlyMap<string, number> {
   const meters = new Map<string, number>();
   const toolUsage = isObject(response['tool_usage']) ? response['tool_usage'] : {};
   const search = isObject(toolUsage['web_search']) ? countOf(toolUsage['web_search']['num_requests']) : undefined;
@@ -146,15 +152,14 @@ function readMeters(response: JsonObject): ReadonlyMap<string, number> {
     if (search > 0) meters.set('web_search', search);
   }
   const usage = isObject(response['usage']) ? response['usage'] : {};
-  const details = usage['server_side_tool_usage_details'];
-  if (isObject(details)) {
-    for (const [key, value] of Object.entries(details)) {
+  const ran = usage['server_side_tool_usage_details'] ?? usage['server_side_tool_usage'] ?? response['server_side_tool_usage'];
+  if (isObject(ran)) {
+    for (const [key, value] of Object.entries(ran)) {
       const count = countOf(value);
-      if (count !== undefined && count > 0) meters.set(key.replace(/_calls$/, ''), count);
+      if (count !== undefined && count > 0) meters.set(key.toLowerCase().replace(XAI_COUNTER, ''), count);
     }
     return meters;
   }
-  const output = Array.isArray(response['output']) ? response['output'] : [];
   for (const item of output) {
     const type = isObject(item) ? wordOf(item, 'type') : undefined;
     const meter = type === undefined ? undefined : METERED.get(type);
@@ -163,6 +168,9 @@ function readMeters(response: JsonObject): ReadonlyMap<string, number> {
   }
   return meters;
 }
+
+/** `web_search_calls`, or `SERVER_SIDE_TOOL_WEB_SEARCH` as its SDKs have it. */
+const XAI_COUNTER = /^server_side_tool_|_(calls|requests)$/g;
 
 const METERED: ReadonlyMap<string, string> = new Map([
   ['web_search_call', 'web_search'],

@@ -15,7 +15,7 @@ import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { type Taken, TakenAnswer } from './taken.ts';
-import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -234,6 +234,9 @@ class AttemptLoop<Answer> {
     // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
+    const { model, circuit = model } = this.#plan;
+    // Nobody waits for a Channel whose circuit will not let the repeat through.
+    if (this.#dispatcher.health.closedForMs(channel.id, circuit) > (waitMs ?? 0)) return undefined;
     const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
@@ -298,11 +301,6 @@ class AttemptLoop<Answer> {
     }
     return finalError(this.#errors);
   }
-}
-
-function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
-  const { upstream, reason } = error.details;
-  return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
 }
 
 /** An idle connection that the upstream closed just as it was used again: it had answered before. */

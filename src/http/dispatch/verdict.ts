@@ -1,6 +1,7 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isDeterministic } from '../../codecs/upstream-error.ts';
+import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
 import type { Health, Permit } from './health.ts';
 
@@ -16,8 +17,13 @@ export type Verdict =
 
 export function verdictOf(error: GatewayError): Verdict {
   if (error.code === 'unsupported_conversion') return 'unsuitable';
-  if (error.blame !== 'upstream' || error.code === 'response_not_representable') return 'stop';
+  if (!isUpstreamFault(error)) return 'stop';
   return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
+}
+
+/** An answer that we cannot say was a good one. */
+export function isUpstreamFault({ blame, code }: GatewayError): boolean {
+  return blame === 'upstream' && code !== 'response_not_representable';
 }
 
 /** Whether the same Channel may answer the same request a moment later: 408, 429, 5xx, or a connection that failed. */
@@ -27,10 +33,16 @@ export function isTransient({ details: { reason, upstream } }: GatewayError): bo
   return reason === 'network' || reason === 'timeout';
 }
 
+/** What the request log says of a failed attempt. */
+export function failureOf(error: GatewayError): Pick<AttemptEntry, 'errorCode' | 'errorText'> {
+  const { upstream, reason } = error.details;
+  return { errorCode: upstream?.code ?? reason ?? error.code, errorText: upstream?.text ?? error.message };
+}
+
 /** Tells the circuit what was learnt of the Channel. */
 export function reportTo(permit: Permit, error: GatewayError): void {
   const status = error.details.upstream?.status;
-  if (error.blame !== 'upstream' || error.code === 'response_not_representable' || blamesContent(error)) permit.nothing();
+  if (!isUpstreamFault(error) || blamesContent(error)) permit.nothing();
   else if (status === 401 || status === 402 || status === 403) permit.refused();
   else if (status === 404) permit.unknownModel();
   else if (status === 429) permit.rateLimited(error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs);

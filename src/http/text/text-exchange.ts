@@ -13,6 +13,7 @@ import type { Admitted } from '../admit.ts';
 import type { Channel } from '../config/config.ts';
 import { type AttemptNote, dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
 import type { Taken } from '../dispatch/taken.ts';
+import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { completedUsage, countedUsage, withPictures } from '../estimate.ts';
 import type { Committed, Reply } from '../exchange.ts';
@@ -116,7 +117,7 @@ export class TextExchange {
       const error = toGatewayError(thrown);
       taken?.failed(error);
       // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
-      const theirs = error.blame === 'upstream' && error.code !== 'response_not_representable' ? error : undefined;
+      const theirs = isUpstreamFault(error) ? error : undefined;
       const usage = taken === undefined ? this.#usageUnanswered() : await this.#usageOf(taken.answer, theirs);
       await this.#meter.settle({ ...endingOf(error, usage), status: error.status });
       throw error;
@@ -259,7 +260,7 @@ export class TextExchange {
     if (!ours) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
     if (isFinal) return this.#withPictures(completedUsage(said.usage, this.#request, whole), whole);
-    const counted = countedUsage(this.#request, whole()).then((usage) => ({ ...usage, ...onlyInput(said.usage) }));
+    const counted = countedUsage(this.#request, whole()).then((usage) => withEarly(usage, said.usage));
     return this.#withPictures(counted, whole);
   }
 
@@ -286,9 +287,12 @@ function cancelledBy(failure: GatewayError | undefined): Outcome {
   return { status: 'cancelled', error: failure ?? clientGone() };
 }
 
-/** An early usage report knows the input; what it says of the output is a placeholder. */
-function onlyInput(usage: Usage | undefined): Partial<Usage> {
-  if (usage === undefined) return {};
-  const { output: _output, reasoning: _reasoning, ...input } = usage;
-  return totalInput(usage) > 0 ? input : {};
+/**
+ * An early usage report knows the input. What it says of the output is a placeholder, or what had been generated until then: thoughts that
+ * nobody was shown, too, where it is more than the words that were said.
+ */
+function withEarly(counted: Usage, early: Usage | undefined): Usage {
+  if (early === undefined || totalInput(early) === 0) return counted;
+  const { output = 0, reasoning: _reasoning, ...input } = early;
+  return { ...counted, ...(output > (counted.output ?? 0) ? early : input) };
 }

@@ -53,6 +53,20 @@ test('decodeEvents: a failed response keeps what was said, its usage and its err
   assert.ok(decoder.ended);
 });
 
+test('decodeEvents: calls of server tools and pictures are counted where the terminal repeats no items', () => {
+  const done = (index: number, item: string) => `{"type":"response.output_item.done","output_index":${index},"item":{${item}}}`;
+  const search = '"type":"web_search_call","id":"ws_1","status":"completed"';
+  const drawn = '"type":"image_generation_call","id":"ig_1","status":"completed","result":"iVBORw0KGgo="';
+  for (const output of ['', ',"output":[]', `,"output":[{${search}},{${drawn}}]`]) {
+    const usage = '"usage":{"input_tokens":2,"output_tokens":1}';
+    const terminal = `{"type":"response.completed","response":{"status":"completed",${usage}${output}}}`;
+    const { steps } = decodeAll(framesOf(CREATED, done(0, search), done(1, drawn), terminal));
+    const report = steps.flatMap(({ events }) => events).find((event) => event.type === 'usage.report');
+    assert.deepEqual([...(report?.usage.meters ?? [])], [['web_search', 1]], output);
+    assert.equal(report?.usage.images, 1, output);
+  }
+});
+
 for (const [form, event] of [
   [
     'nested',

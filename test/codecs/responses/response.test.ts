@@ -52,6 +52,28 @@ test("decodeResponse: a custom call that the vendor ran itself is nobody else's 
     assert.equal(read(tools).items[0]?.item.kind, 'toolCall', tools);
 });
 
+test("decodeResponse: calls of server tools by the vendor's counters, under each of the names that xAI gives them, else by the items", () => {
+  const items = '[{"type":"web_search_call","id":"ws_1","status":"completed"},{"type":"x_search_call","id":"xs_1"}]';
+  const read = (usage: string, more = '') => [
+    ...(fold(decodeBody(`{"output":${items},"usage":{"input_tokens":9,"output_tokens":5${usage}}${more}}`).events).usage
+      ?.meters ?? []),
+  ];
+  const counted = [
+    ['web_search', 3],
+    ['x_search', 2],
+  ];
+  assert.deepEqual(read(',"server_side_tool_usage_details":{"web_search_calls":3,"x_search_calls":2,"mcp_calls":0}'), counted);
+  assert.deepEqual(read(',"server_side_tool_usage":{"web_search":3,"x_search_requests":2}'), counted);
+  assert.deepEqual(
+    read('', ',"server_side_tool_usage":{"SERVER_SIDE_TOOL_WEB_SEARCH":3,"SERVER_SIDE_TOOL_X_SEARCH":2}'),
+    counted,
+  );
+  assert.deepEqual(read(''), [
+    ['web_search', 1],
+    ['x_search', 1],
+  ]);
+});
+
 test('decodeResponse: cache writes inside the input, by lifetime where the vendor says it', () => {
   const read = (details: string) =>
     fold(

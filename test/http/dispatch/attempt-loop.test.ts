@@ -24,12 +24,13 @@ function setUp(
   script: Readonly<Record<string, readonly Said[]>>,
   changes: Readonly<Record<string, object>> = {},
   random = () => 0,
+  settings = SETTINGS,
 ) {
   const clock = createFakeClock(0);
   const dispatcher = {
     clock,
     random,
-    health: new Health(clock, () => SETTINGS),
+    health: new Health(clock, () => settings),
     affinity: new Affinity(clock, { maxEntries: 10, idleMs: 1e6 }),
     concurrency: new Concurrency(clock),
     retries: new RetryBudget(),
@@ -181,6 +182,17 @@ test('an invited Channel is waited for if its time is short, and needs no budget
   const own = setUp({ a: [fault({ retryAfterMs: 40, upstream: { status: 503, retryAfterMs: 9000 } }), 'fine'] });
   answerOf(await own.run());
   assert.deepEqual(own.asked, ['0 a', '41 a'], 'our own figure goes before the upstream’s');
+});
+
+test('nobody waits for a Channel whose circuit stays open for longer than it asked', async () => {
+  for (const status of [401, 402, 403, 404]) {
+    const refused = setUp({ a: [said(status, 500), 'never'] });
+    errorOf(await refused.run());
+    assert.deepEqual([refused.asked, refused.clock.monotonic()], [['0 a'], 1], `${status}`);
+  }
+  const sick = setUp({ a: [said(503, 100), said(503, 100), 'never'] }, {}, () => 0, { ...SETTINGS, failures: 2 });
+  errorOf(await sick.run());
+  assert.deepEqual([sick.asked, sick.clock.monotonic()], [['0 a', '101 a'], 102]);
 });
 
 test('each keeps the time that it named; one that named a later one is asked in a later round', async () => {

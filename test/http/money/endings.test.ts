@@ -142,6 +142,25 @@ test('a client that leaves after the report came pays the report', async (t) => 
   assert.equal(await gateway.wallet(owner), FUNDS - (row?.charge?.total ?? 0n));
 });
 
+for (const model of ['chat_completion', 'messages'] as const) {
+  test(`a client that leaves between the last report and the end pays that report, not its words alone (${model})`, async (t) => {
+    const { gateway, owner } = await gatewayOf(t);
+    // The last frame, `message_stop` or `[DONE]`, never comes.
+    const at = model === 'messages' ? 9 : 7;
+    gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: { input: 11, output: 400 } }, faults: [{ type: 'stall', at }] });
+    const abort = new AbortController();
+    const { path, ask } = CLIENTS.chat;
+    const response = await gateway.post(owner, path, ask(model, true), { signal: abort.signal });
+    const read = response.text().catch(() => '');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    abort.abort();
+    const [row] = await gateway.settled(owner, 1);
+    await read;
+    assert.equal(row?.clientGone, true);
+    assert.equal(row?.charge?.total, 11n * 5_000n + 400n * 25_000n);
+  });
+}
+
 test('an unlimited account is journaled against the house and keeps its wallet; a sub-account pays alone', async (t) => {
   const gateway = await moneyGateway(t, lenient);
   const free = await gateway.owner(0n, {}, { unlimited: true });
