@@ -1,0 +1,30 @@
+/**
+ * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
+ * break without: vendors leave some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict). Left out
+ * are the prices that routers tell us.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isPrice } from '../canonical/usage.ts';
+import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { word } from './wire.ts';
+
+export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
+}
+
+/** For the first delta of a stream. */
+export function completeDelta(delta: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(delta)) edits.push({ path, value: '{"role":"assistant"}' });
+  else if (word(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+}
+
+/** For the message of a whole answer. */
+export function completeMessage(message: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(message)) edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
+  else if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+}
+
+/** Edits that take the prices out of `usage`. */
+export function leaveOutPrices(usage: JsonObject, edits: JsonEdit[]): void {
+  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: ['usage', key], value: undefined });
+}
