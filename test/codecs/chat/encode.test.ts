@@ -404,6 +404,26 @@ describe('whole chat bodies', () => {
     }
   });
 
+  it('keep the logprobs of every text that has them, as streams do, though the content parts two texts', () => {
+    const scored = (value: string, phase: string): OutputItem => ({
+      ...{ kind: 'text', role: 'assistant', text: value, citations: [], phase },
+      logprobs: [{ token: value, logprob: -0.5 }],
+    });
+    const steps = stepsOf([scored('one', 'commentary'), scored('two', 'final_answer'), call, text('three')]);
+    const whole = fold(steps.flatMap(({ events }) => events));
+    const [choice] = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices;
+    const streamed = encode(steps).flatMap((data) => (data === '[DONE]' ? [] : JSON.parse(data).choices));
+    assert.equal(choice.message.content, 'one\n\ntwo\n\nthree');
+    assert.deepEqual(
+      choice.logprobs.content,
+      streamed.flatMap(({ logprobs }) => logprobs?.content ?? []),
+    );
+    assert.deepEqual(
+      choice.logprobs.content.map(({ token }: JsonObject) => token),
+      ['one', 'two'],
+    );
+  });
+
   it('are put together from choices without an index (Copilot), or with one index, never from candidates', () => {
     const call = (id: string) => ({ id, type: 'function', function: { name: 'f', arguments: '{}' } });
     const said = (message: JsonObject) => ({ finish_reason: 'tool_calls', message: { role: 'assistant', ...message } });
