@@ -1,10 +1,8 @@
 /**
- * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
- * break without: vendors leave some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict). Left out
- * are the prices that routers tell us.
+ * Members of an answer that are added on its way to a client of the same dialect: what the official clients break without. Vendors leave
+ * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict).
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPrice } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { word } from './wire.ts';
 
@@ -22,9 +20,4 @@ export function completeDelta(delta: JsonValue | undefined, path: JsonPath, edit
 export function completeMessage(message: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
   if (!isObject(message)) edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
   else if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
-}
-
-/** Edits that take the prices out of `usage`. */
-export function leaveOutPrices(usage: JsonObject, edits: JsonEdit[]): void {
-  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: ['usage', key], value: undefined });
 }

@@ -5,11 +5,12 @@
 import type { CanonicalEvent, Native } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { leaveOutPrices } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { completeChoice, completeDelta, completeMessage, leaveOutPrices } from './answer-members.ts';
+import { completeChoice, completeDelta, completeMessage } from './answer-members.ts';
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
@@ -159,7 +160,7 @@ function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefine
 
 function withoutPrices(text: string, usage: JsonObject): string {
   const edits: JsonEdit[] = [];
-  leaveOutPrices(usage, edits);
+  leaveOutPrices(usage, ['usage'], edits);
   return editJson(text, edits);
 }
 
@@ -171,7 +172,7 @@ export function ownBody(body: JsonObject, items: readonly OutputItem[], context:
   ];
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);
-  if (isObject(body['usage'])) leaveOutPrices(body['usage'], edits);
+  if (isObject(body['usage'])) leaveOutPrices(body['usage'], ['usage'], edits);
   if (first === undefined) return edits;
   const { message } = first.choice;
   const path = ['choices', first.at, 'message'];
