@@ -66,8 +66,8 @@ describe('gemini, the rest', () => {
   test('the signature of a text over the compatible endpoint is sealed for its owner, stream and whole, and comes back to it alone', () => {
     const mark = (thought_signature: string): object => ({ extra_content: { google: { thought_signature } } });
     const sealed = sealedFor('chat', 'SIG', { form: 'extra_content' });
-    const { events, body } = through('chat', 'chat', [delta({ content: 'x', ...mark('SIG') }), finish('stop'), DONE]);
-    assert.deepEqual(events[0].choices[0].delta, { content: 'x', ...mark(sealed) });
+    const { events, body } = through('chat', 'chat', [delta({ ...assistant, ...mark('SIG') }), finish('stop'), DONE]);
+    assert.deepEqual(events[0].choices[0].delta, { ...assistant, ...mark(sealed) });
     assert.equal(body.choices[0].message.content, 'x');
     const back = (value: string): Json =>
       convert('chat', 'chat', { messages: [hi, { ...assistant, ...mark(value) }, hi] }).messages[1];

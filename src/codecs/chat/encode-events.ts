@@ -78,7 +78,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     const native = step.native?.dialect === 'chat' ? step.native : undefined;
     if (native !== undefined) this.#isNative = true;
     const isEnd = step.events.at(-1)?.type === 'response.end';
-    if (native !== undefined && !isEnd) this.#native.push(native, out);
+    if (native !== undefined && !isEnd) this.#native.push(native, step.events, out);
     // What native frames said, or will say at the end, is not said again.
     const isSaid = native !== undefined || (isEnd && this.#isNative);
     for (const event of step.events) {

@@ -2,21 +2,27 @@
  * Chunks of a chat upstream for a chat client: every byte stays but the gateway's own members. Holds the finish chunk until
  * the stream is over, so that repeated finish chunks and usage inside them become one finish and one usage chunk.
  */
-import type { Native } from '../canonical/event.ts';
+import type { CanonicalEvent, Native } from '../canonical/event.ts';
+import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { leaveOutPrices } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
+import { completeChoice, completeDelta, completeMessage } from './answer-members.ts';
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
+import { completeCalls, NativeCalls } from './native-calls.ts';
 import { finishReason, outweighs } from './outcome.ts';
 import { DONE, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;
+  readonly #calls = new NativeCalls();
+  #hasRole = false;
   #finish: string | undefined;
   #reason: string | undefined;
   /** The chunk that brought the latest usage, as it came. */
@@ -31,8 +37,10 @@ export class NativeStream {
     this.#context = context;
   }
 
-  push(native: Native, out: Frame[]): void {
-    const repeated = this.#finish === undefined ? this.#repeated.apply(native, undefined) : undefined;
+  /** `events`: what was read in the chunk. */
+  push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
+    const isRepeat = this.#finish === undefined && !this.#calls.areRenumbered;
+    const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
       out.push(repeated);
       return;
@@ -43,8 +51,12 @@ export class NativeStream {
     const choices = chunk['choices'];
     this.#own(edits, Array.isArray(choices) ? undefined : chunk);
     const choice = firstChoice(chunk);
+    if (choice !== undefined) completeChoice(choice.choice, ['choices', choice.at], edits);
+    // These do not depend on what the chunk says.
+    const constant = edits.length;
     if (choice === undefined && isObject(chunk['usage'])) {
-      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
+      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined)
+        this.#usage = withoutPrices(native.text, chunk['usage']);
       return;
     }
     // Candidates beside the first are never part of the answer.
@@ -53,6 +65,9 @@ export class NativeStream {
     const delta = choice !== undefined && isObject(choice.choice['delta']) ? choice.choice['delta'] : {};
     if (choice !== undefined) {
       const path = ['choices', choice.at];
+      if (!this.#hasRole) completeDelta(choice.choice['delta'], [...path, 'delta'], edits);
+      this.#hasRole = true;
+      this.#calls.complete(delta['tool_calls'], [...path, 'delta', 'tool_calls'], events, edits);
       sealDetails(delta, [...path, 'delta'], this.#context, edits);
       sealSignatures(delta, [...path, 'delta'], this.#context, edits);
       this.#takeScalar(delta, [...path, 'delta'], edits);
@@ -63,9 +78,11 @@ export class NativeStream {
       }
     }
     const usage = usageIn(chunk);
-    if (isObject(usage) && readTokenUsage(usage) !== undefined)
-      this.#usage =
+    if (isObject(usage) && readTokenUsage(usage) !== undefined) {
+      const said =
         usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+      this.#usage = withoutPrices(said, usage);
+    }
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
@@ -77,7 +94,7 @@ export class NativeStream {
     // After the finish an empty delta only repeats it, or brought the usage that was taken above.
     if (this.#finish !== undefined && choice !== undefined && saysNothing(choice.choice, delta)) return;
     out.push({ event: undefined, data: text });
-    if (this.#finish === undefined && edits.length === OWN_MEMBERS) this.#repeated.note(native, edits);
+    if (this.#finish === undefined && edits.length === constant) this.#repeated.note(native, edits);
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
@@ -129,9 +146,6 @@ export class NativeStream {
   }
 }
 
-/** How many edits {@link NativeStream} makes in a chunk that holds nothing special. */
-const OWN_MEMBERS = 2;
-
 /** The members of a choice beside which others are a word about it, such as Azure's late filter results. */
 const PLAIN_MEMBERS = new Set(['index', 'delta', 'finish_reason', 'native_finish_reason', 'logprobs', 'usage']);
 
@@ -144,17 +158,28 @@ function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefine
   for (const at of choices.keys()) if (at !== kept) edits.push({ path: ['choices', at], value: undefined });
 }
 
-/** Edits for a whole native body. */
-export function ownBody(body: JsonObject, context: ResponseContext): JsonEdit[] {
+function withoutPrices(text: string, usage: JsonObject): string {
+  const edits: JsonEdit[] = [];
+  leaveOutPrices(usage, ['usage'], edits);
+  return editJson(text, edits);
+}
+
+/** Edits for a whole native body, which was read as `items`. */
+export function ownBody(body: JsonObject, items: readonly OutputItem[], context: ResponseContext): JsonEdit[] {
   const edits: JsonEdit[] = [
     { path: ['id'], value: JSON.stringify(context.responseId) },
     { path: ['model'], value: JSON.stringify(context.model) },
   ];
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);
-  const message = first?.choice['message'];
-  if (first === undefined || !isObject(message)) return edits;
+  if (isObject(body['usage'])) leaveOutPrices(body['usage'], ['usage'], edits);
+  if (first === undefined) return edits;
+  const { message } = first.choice;
   const path = ['choices', first.at, 'message'];
+  completeChoice(first.choice, ['choices', first.at], edits);
+  completeMessage(message, path, edits);
+  if (!isObject(message)) return edits;
+  completeCalls(message['tool_calls'], [...path, 'tool_calls'], items, edits);
   sealDetails(message, path, context, edits);
   sealSignatures(message, path, context, edits);
   const opaque = message['reasoning_opaque'];

@@ -2,7 +2,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
-import type { Logprobs, OutputItem, ToolCallItem } from '../canonical/item.ts';
+import type { OutputItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { codePointLength } from '../citations.ts';
@@ -108,18 +108,20 @@ function startOf(body: JsonObject): CanonicalEvent {
 /** The body for a client that does not stream. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
-  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, ownBody(native.json, context));
+  if (native?.dialect === 'chat' && isObject(native.json)) {
+    const items = whole.items.map(({ item }) => item);
+    return editJson(native.text, ownBody(native.json, items, context));
+  }
   const parts = new Parts(context);
   for (const { item } of whole.items) parts.add(item);
   const finish = finishOf(whole.outcome, parts.toolCalls.length > 0);
   const legacy = wantsLegacyCalls(context);
   const { finish_reason, ...rest } = finish;
   const reason = legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
-  const logprobs = logprobsOf(parts.content, parts.logprobs);
   const choice = {
     index: 0,
     message: parts.message(legacy),
-    logprobs: logprobs === undefined ? null : { content: writeLogprobs(logprobs), refusal: null },
+    logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
     finish_reason: reason,
     ...rest,
   };
@@ -142,7 +144,7 @@ class Parts {
   readonly toolCalls: ToolCallItem[] = [];
   readonly annotations: JsonObject[] = [];
   readonly images: JsonObject[] = [];
-  logprobs: Logprobs = [];
+  readonly logprobs: TokenLogprob[] = [];
   #audio: JsonObject | undefined;
   #hasText = false;
   #index = 0;
@@ -162,7 +164,7 @@ class Parts {
         const base = codePointLength(this.content);
         this.#phase = item.phase;
         this.content += item.text;
-        if (item.logprobs !== undefined) this.logprobs = [...this.logprobs, ...item.logprobs];
+        for (const entry of logprobsOf(item.text, item.logprobs) ?? []) this.logprobs.push(entry);
         for (const citation of item.citations) {
           const said = annotation(citation, base);
           if (said !== undefined) this.annotations.push(said);

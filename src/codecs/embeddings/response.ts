@@ -4,7 +4,7 @@
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, type Usage } from '../canonical/usage.ts';
+import { countOf, leaveOutPrices, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
@@ -38,6 +38,7 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
     if (entry['index'] !== places[at]) edits.push({ path: ['data', at, 'index'], value: String(places[at]) });
   }
   edits.push(...usageEdits(usage));
+  if (isObject(usage)) leaveOutPrices(usage, ['usage'], edits);
   const read = readUsage(usage);
   return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
 }

@@ -36,7 +36,9 @@ export class UsageReports {
   }
 
   #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {
-    if (count === undefined || this.#counts.get(name) === count) return;
+    const known = this.#counts.get(name);
+    // Counters only grow: a zero over a count stands for none.
+    if (count === undefined || count === known || (count === 0 && known !== undefined)) return;
     this.#counts.set(name, count);
     this.#isChanged = true;
   }
@@ -58,7 +60,7 @@ export class UsageReports {
     const output = this.#output(prompt ?? 0, toolPrompt ?? 0, thoughts);
     const isInputKnown = prompt !== undefined || toolPrompt !== undefined;
     return {
-      ...(isInputKnown ? { input: Math.max(0, (prompt ?? 0) + (toolPrompt ?? 0) - (cached ?? 0)) } : {}),
+      ...(isInputKnown ? { input: Math.max(0, sum(prompt ?? 0, toolPrompt ?? 0) - (cached ?? 0)) } : {}),
       ...(cached === undefined ? {} : { cacheRead: cached }),
       ...(output === undefined ? {} : { output }),
       ...(thoughts === undefined ? {} : { reasoning: thoughts }),

@@ -34,11 +34,12 @@ function stepsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'com
   return events.map((event) => ({ events: [event] }));
 }
 
+/** Without the role, which the first has. */
 const deltas = (frames: readonly string[]): JsonObject[] =>
   frames
     .filter((data) => data !== '[DONE]')
     .flatMap((data) => JSON.parse(data).choices)
-    .map(({ delta, finish_reason }) => (finish_reason === null ? delta : { finish_reason }));
+    .map(({ delta: { role: _, ...delta }, finish_reason }) => (finish_reason === null ? delta : { finish_reason }));
 
 const text = (value: string): OutputItem => ({ kind: 'text', role: 'assistant', text: value, citations: [] });
 const call: OutputItem = {
@@ -190,7 +191,7 @@ describe('chat streams of a chat upstream', () => {
 
   it('keep every byte but id, model and usage', () => {
     const data =
-      '{"z":1.50,"id":"u" ,"model":"up","choices":[{"index":0,"delta":{"content":"\\u0041","new":{}},"finish_reason":null}],"obfuscation":"k"}';
+      '{"z":1.50,"id":"u" ,"model":"up","choices":[{"index":0,"delta":{"role":"assistant","content":"\\u0041","new":{}},"finish_reason":null}],"obfuscation":"k"}';
     const { steps } = decode([frame(data), frame(finish), frame('[DONE]')]);
     assert.deepEqual(encode(steps), [
       data.replace('"u"', '"chatcmpl-gateway"').replace('"up"', '"m"'),
@@ -207,12 +208,12 @@ describe('chat streams of a chat upstream', () => {
     assert.match(converted.at(-2) ?? '', /"finish_reason":"tool_calls"/);
   });
 
-  it('merge repeated finish chunks and give usage a chunk of its own', () => {
+  it('merge repeated finish chunks and give usage a chunk of its own, without the price of a router', () => {
     const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame(finish)]);
     const frames = encode(steps, responseContext({ request: asking }));
     assert.deepEqual(
       frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
-      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10},"model":"m"}', '[DONE]'],
+      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1},"model":"m"}', '[DONE]'],
     );
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
@@ -401,6 +402,26 @@ describe('whole chat bodies', () => {
     for (const key of ['content', 'reasoning', 'reasoning_content']) {
       assert.equal(streamed.map((delta) => delta[key] ?? '').join(''), choices[0].message[key]);
     }
+  });
+
+  it('keep the logprobs of every text that has them, as streams do, though the content parts two texts', () => {
+    const scored = (value: string, phase: string): OutputItem => ({
+      ...{ kind: 'text', role: 'assistant', text: value, citations: [], phase },
+      logprobs: [{ token: value, logprob: -0.5 }],
+    });
+    const steps = stepsOf([scored('one', 'commentary'), scored('two', 'final_answer'), call, text('three')]);
+    const whole = fold(steps.flatMap(({ events }) => events));
+    const [choice] = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices;
+    const streamed = encode(steps).flatMap((data) => (data === '[DONE]' ? [] : JSON.parse(data).choices));
+    assert.equal(choice.message.content, 'one\n\ntwo\n\nthree');
+    assert.deepEqual(
+      choice.logprobs.content,
+      streamed.flatMap(({ logprobs }) => logprobs?.content ?? []),
+    );
+    assert.deepEqual(
+      choice.logprobs.content.map(({ token }: JsonObject) => token),
+      ['one', 'two'],
+    );
   });
 
   it('are put together from choices without an index (Copilot), or with one index, never from candidates', () => {

@@ -307,6 +307,8 @@ test('an ending without a finish reason is an error, and known members of a wron
     chunkOf([{ inlineData: { mimeType: 'image/png' } }]),
     { candidates: [{ finishReason: 1 }] },
     { usageMetadata: { promptTokenCount: -1 } },
+    { usageMetadata: { promptTokenCount: Number.MAX_SAFE_INTEGER, toolUsePromptTokenCount: 1 } },
+    { usageMetadata: { candidatesTokenCount: Number.MAX_SAFE_INTEGER, thoughtsTokenCount: 1 } },
     { usageMetadata: [] },
   ];
   for (const chunk of bad) assert.throws(() => decodeStream([chunk, STOP]), malformed, JSON.stringify(chunk));
@@ -346,6 +348,7 @@ test('U8 G17: usage is the last report, placeholders are none, tool prompts and 
         ],
       },
     },
+    { usageMetadata: { promptTokenCount: 0, candidatesTokenCount: 0, totalTokenCount: 0 } },
   ]).flatMap((event) => (event.type === 'usage.report' ? [event.usage] : []));
   assert.deepEqual(reports, [{ input: 10 }, { input: 9, cacheRead: 4, output: 12, reasoning: 7, imageOutput: 2 }]);
 });

@@ -1,0 +1,23 @@
+/**
+ * Members of an answer that are added on its way to a client of the same dialect: what the official clients break without. Vendors leave
+ * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict).
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { word } from './wire.ts';
+
+export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
+}
+
+/** For the first delta of a stream. */
+export function completeDelta(delta: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(delta)) edits.push({ path, value: '{"role":"assistant"}' });
+  else if (word(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+}
+
+/** For the message of a whole answer. */
+export function completeMessage(message: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(message)) edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
+  else if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+}
