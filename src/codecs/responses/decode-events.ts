@@ -8,6 +8,7 @@ import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { Usage } from '../canonical/usage.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
 import { editJson } from '../json-text.ts';
@@ -22,6 +23,8 @@ import { checkRepeated, repeatedItems } from './repeated.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
+/** Events that hold a whole picture beside the protocol's items. */
+const PICTURES: ReadonlySet<string> = new Set(['image_generation.completed', 'response.image_generation.completed']);
 const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
 /** What a delta of an item belongs to. */
@@ -142,6 +145,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
         return;
       default:
+        if (PICTURES.has(name)) this.#items.picture(json);
         events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
     }
   }
@@ -246,8 +250,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
     this.#repeat(response['output'], status, events);
+    const pictures = this.#items.finishPictures(events);
     const usage = readUsage(response);
-    if (usage !== undefined) events.push({ type: 'usage.report', usage });
+    if (usage !== undefined) events.push({ type: 'usage.report', usage: pictures === 0 ? usage : withPictures(usage, pictures) });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
   }
 
@@ -274,6 +279,10 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', "The upstream's terminal event lacks items that it announced.");
     }
   }
+}
+
+function withPictures(usage: Usage, more: number): Usage {
+  return { ...usage, images: (usage.images ?? 0) + more };
 }
 
 function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
