@@ -64,7 +64,12 @@ export const PICTURE_FAULTS = [
   'image_file_too_large',
   'unsupported_image_media_type',
   'empty_image_file',
+  'failed_to_download_image',
+  'image_file_not_found',
 ] as const;
+
+/** What the vendor's policies refuse of a request, beside its filters. */
+export const POLICY_FAULTS = ['bio_policy', 'cyber_policy', 'misalignment_policy_violation'] as const;
 
 /** Upstream error codes that a client may see with a deterministic 400, 413 or 422; every other becomes `upstream_error`. */
 const SHOWN_CODES = new Set([
@@ -72,6 +77,7 @@ const SHOWN_CODES = new Set([
   'content_policy_violation',
   'content_filter',
   ...PICTURE_FAULTS,
+  ...POLICY_FAULTS,
   'invalid_prompt',
   'invalid_value',
   'missing_required_parameter',
@@ -85,6 +91,9 @@ const SHOWN_CODES = new Set([
   'integer_below_min_value',
   'rate_limit_exceeded',
   'server_error',
+  'server_is_overloaded',
+  'slow_down',
+  'vector_store_timeout',
   'request_too_large',
   'moderation_blocked',
 ]);

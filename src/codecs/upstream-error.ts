@@ -5,7 +5,7 @@
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from './canonical/error.ts';
 import { isObject, type JsonValue } from './canonical/json.ts';
 import type { UpstreamAnswer } from './codec.ts';
-import { PICTURE_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
+import { PICTURE_FAULTS, POLICY_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
 
 /** Statuses that say the same for every Channel: the request itself is wrong. */
 const DETERMINISTIC = new Set([400, 413, 422]);
@@ -58,6 +58,7 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   overloaded_error: 529,
   provider_overloaded: 529,
   server_is_overloaded: 529,
+  slow_down: 503,
   invalid_request_error: 400,
   invalid_argument: 400,
   invalid_prompt: 400,
@@ -72,10 +73,9 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   timeout_error: 504,
   // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
   ...Object.fromEntries(
-    [...PICTURE_FAULTS, 'moderation_blocked', 'content_policy_violation', 'image_generation_user_error'].map((word) => [
-      word,
-      400,
-    ]),
+    [...PICTURE_FAULTS, ...POLICY_FAULTS, 'moderation_blocked', 'content_policy_violation', 'image_generation_user_error'].map(
+      (word) => [word, 400],
+    ),
   ),
 };
 

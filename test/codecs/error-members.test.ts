@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonValue } from '../../src/codecs/canonical/json.ts';
-import { type ErrorMembers, readErrorMembers } from '../../src/codecs/upstream-error.ts';
+import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../../src/codecs/upstream-error.ts';
 
 const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
   [
@@ -45,5 +45,28 @@ for (const [name, body, members] of CASES) {
   test(name, () => {
     const read = Object.fromEntries(Object.entries(readErrorMembers(body)).filter(([, value]) => value !== undefined));
     assert.deepEqual(read, members);
+  });
+}
+
+/** Codes of failed responses that agents act on, and those that speak of the gateway's own account. */
+const CODES: readonly (readonly [code: string, status: number | undefined, isShown: boolean])[] = [
+  ['cyber_policy', 400, true],
+  ['bio_policy', 400, true],
+  ['misalignment_policy_violation', 400, true],
+  ['failed_to_download_image', 400, true],
+  ['server_is_overloaded', 529, true],
+  ['slow_down', 503, true],
+  ['vector_store_timeout', undefined, true],
+  ['insufficient_quota', 429, false],
+  ['usage_not_included', undefined, false],
+  ['data_residency_mismatch', undefined, false],
+];
+
+for (const [code, status, isShown] of CODES) {
+  test(`an error inside a stream: ${code}`, () => {
+    const members = { code, message: 'm' };
+    assert.equal(statusOfMembers(members), status);
+    const shown = refusal(status, members, { reason: 'error_event', text: '' }).shownCode;
+    assert.equal(shown, isShown ? code : 'upstream_error');
   });
 }

@@ -15,6 +15,7 @@ import { unfinishedCall } from './message-parts.ts';
 import { NativeSplicer } from './native-splice.ts';
 import { encodeStop, stopMembers } from './stop-reason.ts';
 import { encodeUsage } from './usage.ts';
+import { CUTTING_STOPS } from './wire.ts';
 
 export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
   return new EventEncoder(context);
@@ -109,8 +110,9 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
     this.#start(out);
     this.#writer.finish(out);
-    if (this.#writer.leftUnfinished && outcome.status === 'completed') throw unfinishedCall();
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
+    // Spec rule 11: only a limit may leave arguments unfinished.
+    if (this.#writer.leftUnfinished && !CUTTING_STOPS.has(stop.reason)) throw unfinishedCall();
     out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
     out.push(frame({ type: 'message_stop' }));
     this.ended = true;

@@ -44,6 +44,7 @@ export class Assembler {
   readonly #context: DecodeContext;
   /** Announced reasoning that has said nothing: it starts with its first payload, or before the next item of another kind. */
   readonly #silent = new Set<Slot>();
+  readonly #pictures: JsonObject[] = [];
   #count = 0;
   hasCalls = false;
   /** The tools of the response, as its upstream repeats them. */
@@ -178,6 +179,20 @@ export class Assembler {
         for (const whole of readItem(item, this.#context)) this.#whole(whole, status, events);
     }
     slot.item = item;
+  }
+
+  /** A picture in an event of its own, as some servers say it: an item of the answer where no item holds it. */
+  picture(event: JsonObject): void {
+    const result = wordOf(event, 'result') ?? wordOf(event, 'b64_json');
+    if (result !== undefined) this.#pictures.push({ ...event, type: 'image_generation_call', result });
+  }
+
+  /** Says the pictures that no item held, and returns them as such items. */
+  finishPictures(events: Events): readonly JsonObject[] {
+    const held = new Set([...this.slots.values()].map(({ item }) => item['result']));
+    const loose = this.#pictures.filter(({ result }) => !held.has(result));
+    for (const picture of loose) for (const whole of readItem(picture, this.#context)) this.#whole(whole, 'completed', events);
+    return loose;
   }
 
   /** Ends what was left open, as it stands. */

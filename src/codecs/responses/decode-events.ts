@@ -12,6 +12,7 @@ import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
 import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
+import { keptEdits } from './kept.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { type Placed, Places } from './places.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
@@ -21,6 +22,8 @@ import { checkRepeated, repeatedItems } from './repeated.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
+/** Events that hold a whole picture beside the protocol's items. */
+const PICTURES: ReadonlySet<string> = new Set(['image_generation.completed', 'response.image_generation.completed']);
 const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
 /** What a delta of an item belongs to. */
@@ -64,11 +67,17 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       return;
     }
     this.#plain = undefined;
-    const said = parseJsonObject(frame.data);
+    const said = parseFrame(frame);
+    if (said === undefined) return;
     const name = nameOf(frame, said);
     const placed = this.#places.place(name, said);
-    const text = placed === undefined ? frame.data : editJson(frame.data, placed.edits);
-    const json = placed === undefined ? said : parseJsonObject(text);
+    let text = placed === undefined ? frame.data : editJson(frame.data, placed.edits);
+    let json = placed === undefined ? said : parseJsonObject(text);
+    const kept = keptEdits(name, json, this.#items.slots);
+    if (kept.length > 0) {
+      text = editJson(text, kept);
+      json = parseJsonObject(text);
+    }
     // What is given its place anew each time is no repetition.
     const learnt = placed === undefined ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
     const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
@@ -135,6 +144,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
         return;
       default:
+        if (PICTURES.has(name)) this.#items.picture(json);
         events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
     }
   }
@@ -232,14 +242,16 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   }
 
   #terminal(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
-    const response = name === 'response.done' && json['response'] === undefined ? {} : responseOf(json, name);
+    const isBare = name === 'response.done' && json['response'] === undefined;
+    const response = isBare ? {} : responseOf(json, name);
+    // Spec rule 15: an empty object is no answer, in a stream neither.
+    if (!isBare && Object.keys(response).length === 0) throw malformed(name);
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
     this.#repeat(response['output'], status, events);
-    const usage = readUsage(
-      response,
-      [...this.#items.slots.values()].map(({ item }) => item),
-    );
+    const pictures = this.#items.finishPictures(events);
+    const items = [...this.#items.slots.values()].map(({ item }) => item);
+    const usage = readUsage(response, [...items, ...pictures]);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
   }
@@ -271,6 +283,17 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
 function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
   return { name, slot, content: Number(json['content_index']), summary: Number(json['summary_index']) };
+}
+
+/** Undefined for unreadable data of an event of nobody's protocol, since unknown events never fail a stream. */
+function parseFrame(frame: Frame): JsonObject | undefined {
+  try {
+    return parseJsonObject(frame.data);
+  } catch (error) {
+    const name = frame.event ?? '';
+    if (name === '' || name === 'message' || name === 'error' || name.startsWith('response.')) throw error;
+    return undefined;
+  }
 }
 
 function parseJsonObject(text: string): JsonObject {

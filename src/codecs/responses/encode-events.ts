@@ -232,7 +232,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
 
   /** The upstream's own terminal, behind the events that it owes. */
   #spliceEnd(text: string, json: JsonObject, response: JsonObject, outcome: Outcome): void {
-    this.#begin();
+    const createdAt = response['created_at'];
+    this.#begin(typeof createdAt === 'number' ? createdAt : undefined);
     const shown = `response.${outcome.status === 'cancelled' ? 'failed' : outcome.status}`;
     let edits = responseEdits(['response'], response, this.#context, outcome);
     if (json['type'] !== shown) edits.push({ path: ['type'], value: JSON.stringify(shown) });

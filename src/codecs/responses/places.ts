@@ -6,6 +6,7 @@
  * - indices with holes, or in another order than items are announced in: SDKs put items where the list ends and look for them there;
  * - content parts that go on counting from one item to the next (vLLM): each item counts its own from 0;
  * - a call that takes the index of an item before it (Ollama): it gets one of its own, and a message that it pushes aside is over;
+ * - events of an item that say its id alone, among others that say its index;
  * - a summary without the index of its part (older Ollama, Copilot through a proxy): it is the latest part's.
  *
  * What fits none of these is left as it is, and the order (`lifecycle.ts`) refuses it.
@@ -42,6 +43,8 @@ export class Places {
   readonly #byIndex = new Map<number, Entry>();
   /** By id and by call id, of the items whose events do not lead to them by index. */
   readonly #unsaid = new Map<string, Entry>();
+  /** By id: all that were announced with one. */
+  readonly #byId = new Map<string, Entry>();
   /** Content parts that were announced in all items. */
   #parts = 0;
   /** Items that were announced. */
@@ -55,8 +58,8 @@ export class Places {
     const isSaid = given !== undefined && given !== null;
     if (isSaid && typeof given !== 'number') return undefined;
     this.#areSaid ??= isSaid;
-    // Indices here and none there is no way of counting.
-    if (this.#areSaid !== isSaid) return undefined;
+    // Indices here and none there is no way of counting; what only adds to an item is found by its id.
+    if (this.#areSaid !== isSaid && (isSaid || verb !== 'child')) return undefined;
     const edits: JsonEdit[] = [];
     const known = verb === 'added' ? undefined : this.#entryOf(verb, json);
     const isNew = verb === 'added' || (verb === 'done' && known === undefined);
@@ -90,8 +93,10 @@ export class Places {
     if (!isFree && !takesItsPlace(item, callId, before)) return undefined;
     const index = this.#next++;
     const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0, summaries: 0 };
+    const id = wordOf(item, 'id');
+    if (id !== undefined) this.#byId.set(id, entry);
     if (typeof given === 'number' && isFree) this.#byIndex.set(given, entry);
-    if (index !== given) for (const key of [wordOf(item, 'id'), callId]) if (key !== undefined) this.#unsaid.set(key, entry);
+    if (index !== given) for (const key of [id, callId]) if (key !== undefined) this.#unsaid.set(key, entry);
     if (isFree || !before.isOpen) return undefined;
     before.isOpen = false;
     return before;
@@ -108,7 +113,8 @@ export class Places {
             : undefined;
       if (found !== undefined) return found;
     }
-    return typeof given === 'number' ? this.#byIndex.get(given) : undefined;
+    if (typeof given === 'number') return this.#byIndex.get(given);
+    return this.#byId.get(wordOf(json, 'item_id') ?? '');
   }
 
   #named(body: JsonObject, member: string): Entry | undefined {

@@ -99,7 +99,8 @@ export function checkRepeated(slot: Slot, repeated: JsonObject): void {
   }
 }
 
-function spoken(message: JsonObject): string {
+/** All that a finished message says, its parts as one text. */
+export function spoken(message: JsonObject): string {
   return listOf(message, 'content', 'message')
     .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
     .join('');

@@ -206,6 +206,14 @@ test('stop reasons', () => {
   assert.equal(reason(other), 'other');
 });
 
+test('arguments that something else than a limit cut are an error of the stream, too', () => {
+  const cut = [start, call(0, 'a'), input(0, '{"cut')];
+  for (const why of ['content_filter', 'pause', 'compaction', 'other'] as const) {
+    const end: CanonicalEvent = { type: 'response.end', outcome: { status: 'incomplete', reason: why } };
+    assert.equal(outline(encode([...cut, end])).at(-1), 'error', why);
+  }
+});
+
 test('a whole answer has no call that was cut, in its arguments or before them; a stream says it as far as it came', () => {
   for (const cut of ['', '{"x']) {
     const end = { ...called(0, 'a', cut), status: 'incomplete' } as CanonicalEvent;

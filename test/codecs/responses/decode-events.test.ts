@@ -86,6 +86,20 @@ for (const [form, event] of [
   });
 }
 
+test('decodeEvents: data that is no JSON fails the events of the protocol, and none that nobody knows', () => {
+  const end = { event: undefined, data: '{"type":"response.completed","response":{"status":"completed","output":[]}}' };
+  for (const [event, reason] of [
+    ['vendor.trace', undefined],
+    ['response.output_text.delta', 'malformed_event'],
+    ['error', 'malformed_event'],
+    [undefined, 'malformed_event'],
+  ] as const) {
+    const frames = [...framesOf(CREATED), { event, data: '{"half' }, end];
+    if (reason === undefined) assert.equal(decodeAll(frames).steps.length, 2);
+    else assert.equal(refusalOf(() => decodeAll(frames)).details.reason, reason);
+  }
+});
+
 test('decodeEvents: cancelled is no success and no failure of its own making', () => {
   const { steps } = decodeAll(framesOf(CREATED, '{"type":"response.cancelled","response":{"status":"cancelled","output":[]}}'));
   const end = steps.at(-1)?.events.at(-1);

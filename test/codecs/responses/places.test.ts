@@ -8,11 +8,13 @@ import { casesOf, CREATED, decodeAll, encodeAll, eventsOnly, framesOf, readable,
 
 const READ = CREATED.replace('"r"', '"R"').replace('"m"', '"M"');
 
-for (const { title, block } of casesOf(readFileSync(new URL('./places.cases.md', import.meta.url), 'utf8'))) {
+const DOCUMENTS = ['places.cases.md', 'kept.cases.md'].map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'));
+
+for (const { title, block } of DOCUMENTS.flatMap(casesOf)) {
   const upstream = framesOf(...block('upstream').map((line) => (line === '…' ? CREATED : line)));
   const { steps } = decodeAll(upstream);
 
-  test(`places: ${title}`, () => {
+  test(`mended: ${title}`, () => {
     const frames = encodeAll(steps);
     checkResponsesStream(frames);
     assert.deepEqual(
@@ -29,7 +31,7 @@ for (const { title, block } of casesOf(readFileSync(new URL('./places.cases.md',
     checkResponsesStream(encodeAll(eventsOnly(steps)));
   });
 
-  test(`places: ${title}: breaks off anywhere and is closed`, () => {
+  test(`mended: ${title}: breaks off anywhere and is closed`, () => {
     for (let length = 1; length < steps.length; length += 1) {
       const encoder = responsesClient.encodeEvents(responseContext());
       const frames = encodeAll([]);
