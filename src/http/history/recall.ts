@@ -1,6 +1,6 @@
 /**
  * A responses request before it is decoded: what it continues is put in front of its input, so that every upstream dialect sees one
- * whole conversation; `instructions` are its own (they are never inherited). Knows the members of the protocol that say so, and no other.
+ * whole conversation; nothing else is inherited, `instructions` neither. Knows the members of the protocol that say so, and no other.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
