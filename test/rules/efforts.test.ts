@@ -101,6 +101,9 @@ test('chat: thinking, the switch of other vendors, is asked last; an effort wins
   const budget = { thinking: { type: 'enabled', budget_tokens: 3000 } };
   assert.deepEqual(sent('gemini', budget), { thinkingBudget: 3000 });
   assert.deepEqual(sent('messages', budget, { thinking: 'budget' }), { type: 'enabled', budget_tokens: 3000 });
+  for (const tokens of [-1, 0.5, 'many', null]) {
+    assert.deepEqual(sent('messages', { thinking: { type: 'enabled', budget_tokens: tokens } }), { type: 'adaptive' });
+  }
   for (const more of [budget, { reasoning: { max_tokens: 3000 } }]) {
     const both = { ...more, reasoning_effort: 'high' };
     assert.deepEqual(sent('messages', both, { thinking: 'budget' }), { type: 'enabled', budget_tokens: 16384 });

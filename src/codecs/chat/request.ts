@@ -86,11 +86,16 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
   const control = defined<ReasoningControl>({
     effort: effortOf(effort),
-    budget: budget ?? (switched === true ? optionalInteger(thinking, 'budget_tokens', { least: 0 }, 'thinking') : undefined),
+    budget: budget ?? (switched === true ? budgetOf(thinking) : undefined),
     summary: optionalString(object, 'summary', 'reasoning'),
     adaptive: switched === true ? true : undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
+}
+
+/** A vendor's member, which the standard does not have: what is no budget there is left to the upstream of the same protocol. */
+function budgetOf({ budget_tokens: tokens }: JsonObject): number | undefined {
+  return Number.isSafeInteger(tokens) && Number(tokens) > 0 ? Number(tokens) : undefined;
 }
 
 const SWITCH: ReadonlyMap<JsonValue | undefined, boolean> = new Map([
