@@ -65,7 +65,7 @@ export interface ClientCodec {
   encodeError(error: GatewayError, requestId: string): string;
 }
 
-/** Facts about the upstream model that only the operator knows; from the config, never from names in code. */
+/** Facts about the upstream model: the operator's, and the defaults of the config. No codec reads the name of a model. */
 export interface ModelFacts {
   /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
   readonly thinking?: 'adaptive' | 'budget' | 'level';

@@ -63,6 +63,8 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   invalid_argument: 400,
   invalid_prompt: 400,
   context_length_exceeded: 400,
+  invalid_encrypted_content: 400,
+  thinking_signature_invalid: 400,
   authentication_error: 401,
   invalid_api_key: 401,
   permission_error: 403,

@@ -72,6 +72,9 @@ test('E11: numbers become their spelling, empty strings and null are missing; ro
   for (const code of ['OutputImageSensitiveContentDetected', 'InputTextSensitiveContentDetected.PolicyViolation']) {
     assert.equal(statusOfMembers({ code }), 400, code);
   }
+  for (const code of ['invalid_encrypted_content', 'thinking_signature_invalid']) {
+    assert.equal(statusOfMembers({ code }), 400, `${code}, with which a stream may end before it began`);
+  }
   assert.equal(statusOfMembers({ type: 'unprocessable_entity_error' }), 422);
   assert.equal(statusOfMembers(readErrorMembers({ error: { code: '', type: 'overloaded_error', message: null } })), 529);
   assert.equal(readErrorMembers({ code: 'invalid-argument', error: 'text' }).message, 'text');

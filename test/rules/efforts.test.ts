@@ -76,6 +76,40 @@ test('thinking of a messages client as an effort; its own effort wins over a bud
   }
 });
 
+test('chat: thinking, the switch of other vendors, is asked last; an effort wins over every budget', () => {
+  const sent = (upstream: 'messages' | 'responses' | 'gemini', asked: object, facts: object = {}) => {
+    const { thinking, output_config, reasoning, generationConfig } = convert(
+      'chat',
+      upstream,
+      { messages: [user], ...asked },
+      { facts },
+    );
+    return output_config?.effort ?? thinking ?? reasoning?.effort ?? generationConfig?.thinkingConfig;
+  };
+  const off = { thinking: { type: 'disabled' } };
+  assert.deepEqual(sent('messages', off), { type: 'disabled' });
+  assert.deepEqual(sent('responses', off), 'none');
+  assert.deepEqual(sent('gemini', off), { thinkingBudget: 0 });
+  assert.deepEqual(sent('responses', { ...off, reasoning_effort: 'low' }), 'low');
+  assert.deepEqual(sent('responses', { ...off, reasoning: { effort: 'low' } }), 'low');
+  for (const on of [{ thinking: { type: 'enabled' } }, { thinking: { type: 'adaptive' } }, { reasoning: { enabled: true } }]) {
+    assert.deepEqual(sent('messages', on), { type: 'adaptive' });
+    assert.deepEqual(sent('messages', on, { thinking: 'budget' }), { type: 'enabled', budget_tokens: 4096 });
+    for (const upstream of ['responses', 'gemini'] as const) assert.deepEqual(sent(upstream, on), undefined);
+    assert.deepEqual(sent('messages', { ...on, reasoning_effort: 'none' }), { type: 'disabled' });
+  }
+  const budget = { thinking: { type: 'enabled', budget_tokens: 3000 } };
+  assert.deepEqual(sent('gemini', budget), { thinkingBudget: 3000 });
+  assert.deepEqual(sent('messages', budget, { thinking: 'budget' }), { type: 'enabled', budget_tokens: 3000 });
+  for (const tokens of [-1, 0.5, 'many', null]) {
+    assert.deepEqual(sent('messages', { thinking: { type: 'enabled', budget_tokens: tokens } }), { type: 'adaptive' });
+  }
+  for (const more of [budget, { reasoning: { max_tokens: 3000 } }]) {
+    const both = { ...more, reasoning_effort: 'high' };
+    assert.deepEqual(sent('messages', both, { thinking: 'budget' }), { type: 'enabled', budget_tokens: 16384 });
+  }
+});
+
 test('minimum is another word for minimal', () => {
   assert.equal(convert('chat', 'responses', { messages: [user], reasoning_effort: 'minimum' }).reasoning.effort, 'minimal');
   assert.equal(convert('responses', 'chat', { input: 'x', reasoning: { effort: 'minimum' } }).reasoning_effort, 'minimal');

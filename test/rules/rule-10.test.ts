@@ -43,6 +43,17 @@ test('rule 10: raw, summary and opaque are three faces and are never mixed', () 
   );
 });
 
+test('rule 10: the three faces that a chat client was told go back as one item', () => {
+  const message = through('responses', 'chat', fromResponses).body.choices[0].message;
+  const messages = [
+    { role: 'user', content: 'x' },
+    { ...message, content: 'y' },
+    { role: 'user', content: 'z' },
+  ];
+  const sent = convert('chat', 'responses', { messages }).input.filter(({ type }: Json) => type === 'reasoning');
+  assert.deepEqual(sent, [reasoning]);
+});
+
 test('rule 10: raw text that was removed is not rebuilt from the summary', () => {
   const input = [
     { role: 'user', content: 'x' },

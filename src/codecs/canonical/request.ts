@@ -62,7 +62,7 @@ export interface ReasoningControl {
   readonly budget?: number;
   /** The client asked for readable summaries: `auto`, `concise`, `detailed`. Never added by the gateway. */
   readonly summary?: string;
-  /** messages `thinking: {type: "adaptive"}`. */
+  /** Thinking is asked for, how much is left to the upstream: messages `thinking: {type: "adaptive"}`, a switch of chat vendors. */
   readonly adaptive?: boolean;
 }
 

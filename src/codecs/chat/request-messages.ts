@@ -223,7 +223,7 @@ const MAX_OPEN_GROUPS = 256;
 
 /**
  * Reasoning of one assistant message. Details win over the scalars; `reasoning` is the display copy and never raw text;
- * `reasoning_content` belongs to the first payload that has no text of its own.
+ * `reasoning_content` belongs to the first payload that has no text of its own, or to the only one where this gateway said both.
  */
 class HistoryReasoning {
   readonly #groups: Group[] = [];
@@ -263,9 +263,11 @@ class HistoryReasoning {
       ...this.#facts,
     }));
     if (this.#raw !== undefined && !items.some((item) => item.raw !== undefined)) {
-      const silent = items.findIndex((item) => item.summary === undefined);
-      const known = items[silent];
-      if (known !== undefined) items[silent] = { ...known, raw: this.#raw };
+      const [only] = items;
+      const isOurs = items.length === 1 && only?.opaque?.sealed !== undefined;
+      const place = isOurs ? 0 : items.findIndex((item) => item.summary === undefined);
+      const known = items[place];
+      if (known !== undefined) items[place] = { ...known, raw: this.#raw };
       else items.unshift({ kind: 'reasoning', raw: this.#raw, ...this.#facts });
     }
     if (this.#scalar !== undefined) {

@@ -1,5 +1,5 @@
 /** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import {
@@ -25,7 +25,7 @@ const READ: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'stream', 'stream_options', 'n', 'session_id', 'user', 'metadata', 'store', 'service_tier'],
   ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
   ...['temperature', 'top_p', 'top_k', 'seed', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'stop', 'logprobs'],
-  ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort'],
+  ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort', 'thinking'],
   ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
 
@@ -73,18 +73,36 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   };
 }
 
-/** `reasoning_effort` wins over the routers' `reasoning` object. `enabled: false` is their word for effort none. */
+/**
+ * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking`, the word of other vendors (semantics 6.7.2).
+ * `enabled` switches: false is effort none, true leaves the effort to the upstream.
+ */
 function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const shorthand = optionalString(json, 'reasoning_effort');
   const object = isObject(json['reasoning']) ? json['reasoning'] : {};
-  const disabled = optionalBoolean(object, 'enabled', 'reasoning') === false ? 'none' : undefined;
+  const thinking = isObject(json['thinking']) ? json['thinking'] : {};
+  const switched = optionalBoolean(object, 'enabled', 'reasoning') ?? SWITCH.get(thinking['type']);
+  const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (switched === false ? 'none' : undefined);
+  const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
   const control = defined<ReasoningControl>({
-    effort: effortOf(shorthand ?? optionalString(object, 'effort', 'reasoning') ?? disabled),
-    budget: optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning'),
+    effort: effortOf(effort),
+    budget: budget ?? (switched === true ? budgetOf(thinking) : undefined),
     summary: optionalString(object, 'summary', 'reasoning'),
+    adaptive: switched === true ? true : undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
 }
+
+/** A vendor's member, which the standard does not have: what is no budget there is left to the upstream of the same protocol. */
+function budgetOf({ budget_tokens: tokens }: JsonObject): number | undefined {
+  return Number.isSafeInteger(tokens) && Number(tokens) > 0 ? Number(tokens) : undefined;
+}
+
+const SWITCH: ReadonlyMap<JsonValue | undefined, boolean> = new Map([
+  ['enabled', true],
+  ['adaptive', true],
+  ['disabled', false],
+]);
 
 /** `minimum` is an old alias. */
 function effortOf(word: string | undefined): string | undefined {

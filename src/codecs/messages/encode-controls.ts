@@ -52,7 +52,7 @@ function encodeThinking(reasoning: ReasoningControl, facts: ModelFacts, maxToken
   if (effort === undefined && budget === undefined && reasoning.adaptive !== true) return undefined;
   const display = reasoning.summary === undefined || reasoning.summary === 'none' ? {} : { display: 'summarized' };
   if (facts.thinking !== 'budget') return { type: 'adaptive', ...display };
-  const wished = budget ?? BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET;
+  const wished = BUDGETS[effort ?? ''] ?? budget ?? DEFAULT_BUDGET;
   const budgetTokens = fitBudget(wished, facts, maxTokens);
   return budgetTokens === undefined ? { type: 'disabled' } : { type: 'enabled', budget_tokens: budgetTokens, ...display };
 }

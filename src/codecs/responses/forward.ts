@@ -13,7 +13,7 @@
  */
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
-import { mayReceive } from '../canonical/opaque.ts';
+import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
@@ -117,7 +117,9 @@ function keepReasoning(
     return undefined;
   }
   if (opaque.value === item[member]) return [];
-  const edits: (readonly [string, string])[] = [[member, JSON.stringify(opaque.value)]];
+  const edits: (readonly [string, string | undefined])[] = [[member, JSON.stringify(opaque.value)]];
+  // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
+  for (const name of OPAQUE_MEMBERS) if (name !== member && isEnvelope(wordOf(item, name) ?? '')) edits.push([name, undefined]);
   const id = item['id'];
   if (typeof id === 'string' && opaque.itemId !== undefined && opaque.itemId !== id)
     edits.push(['id', JSON.stringify(opaque.itemId)]);

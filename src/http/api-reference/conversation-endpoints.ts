@@ -153,7 +153,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     auth: 'key',
     rules: [
       'Send one JSON object of type `response.create` with the fields of the POST body; `stream` is implied. One answer at a time, 128 turns a connection by default.',
-      'The connection remembers its responses whatever `store` says, so `previous_response_id` always works on it. That memory ends with the connection.',
+      'The connection remembers its last response whatever `store` says: `previous_response_id` continues it, and a member that is left out keeps its value. That memory ends with the connection.',
       'The header `OpenAI-Beta: responses_websockets=2026-02-04` makes a v1 connection, which ends a turn with `response.done` and may send `response.append`. Everything else is v2, which ends it with `response.completed`.',
       'A message may be as large as a POST body; a larger one is answered with `request_too_large` and ends the connection with the close code 1009.',
       'A request without the upgrade gets 426.',

@@ -35,7 +35,8 @@ const Model = Type.Object(
     price: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'US dollars as decimal strings.' })),
     thinking: Type.Optional(
       Type.Union([Type.Literal('adaptive'), Type.Literal('budget'), Type.Literal('level')], {
-        description: 'How upstreams of this model take a reasoning effort.',
+        description:
+          'How upstreams of this model take a reasoning effort. Default: messages `adaptive`, Claude up to 4.5 `budget`; gemini `budget`.',
       }),
     ),
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),

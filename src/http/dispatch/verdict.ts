@@ -71,7 +71,7 @@ function blamesContent(error: GatewayError): boolean {
 }
 
 const OPAQUE_WORDS =
-  /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature/i;
+  /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature|redacted_thinking/i;
 
 /** True when an upstream refused an encrypted value that it did not make. */
 export function refusesOpaque(error: GatewayError): boolean {

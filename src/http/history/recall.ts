@@ -1,9 +1,10 @@
 /**
  * A responses request before it is decoded: what it continues is put in front of its input, so that every upstream dialect sees one
- * whole conversation; `instructions` are its own (they are never inherited). Knows the members of the protocol that say so, and no other.
+ * whole conversation; nothing else is inherited, `instructions` neither. Knows the members of the protocol that say so, and no other.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
+import { wrongType } from '../../codecs/request-members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
@@ -54,6 +55,7 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
   const responseId = memory.responseId(previousId);
   const isKept = json['store'] !== false && (json['conversation'] === undefined || json['conversation'] === null);
   const isRemembered = isKept || onTurn !== undefined;
+  if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
   const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
   return {
@@ -84,6 +86,12 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
         }
       : {}),
   };
+}
+
+/** Behind a history the codec reads a list: what the client sent in its place would be lost without a word. */
+function refuseOtherInput(input: JsonValue | undefined): void {
+  if (input === undefined || input === null || typeof input === 'string' || Array.isArray(input)) return;
+  throw wrongType('input', 'a string or an array of items');
 }
 
 function parsed(text: string): { readonly text: string; readonly json: JsonObject } {

@@ -15,6 +15,7 @@ import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
+import { factsByName } from '../config/thinking-by-name.ts';
 import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import { joinList } from '../dispatch/header-lists.ts';
@@ -105,7 +106,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   const encoded = codec.encodeRequest(request, {
     owner,
     options: channel.codec,
-    facts: options.model.facts,
+    facts: factsByName(options.model.facts, channel.type, upstreamModel),
     withoutOpaque: target.withoutOpaque,
     ...(stored === undefined ? {} : { stored }),
   });

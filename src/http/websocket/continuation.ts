@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
-import { editJson } from '../../codecs/json-text.ts';
+import { editJson, jsonSlicer } from '../../codecs/json-text.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';
@@ -20,11 +20,19 @@ export interface RequestText {
 interface Retained {
   readonly id: string;
   readonly turn: PastTurn;
-  /** The create without its input, for `response.append`; kept for clients that may send one. */
-  readonly controls: Buffer | undefined;
+  readonly controls: Controls;
+}
+
+/** A create without what is of its own turn alone: what the next one leaves out holds on. */
+interface Controls {
+  readonly names: readonly string[];
+  /** The object of these members, in bytes of its own (a slice would keep the whole message alive). */
+  readonly text: Buffer;
 }
 
 const MAX_ITEMS = 4096;
+/** A warm-up is followed by a question, and native state is never beside a response that is continued. */
+const OF_ONE_TURN = ['input', 'previous_response_id', 'generate', 'conversation'] as const;
 
 export class Continuation {
   readonly #gateway: Gateway;
@@ -52,28 +60,40 @@ export class Continuation {
     return past;
   }
 
-  /** The last create with new input, for the one client that continues so. Throws `previous_response_not_found`. */
+  /** New input for the last response, from the one client that continues so. Throws `previous_response_not_found`. */
   append(input: string): RequestText {
-    const { id, controls } = this.#retained ?? {};
-    if (id === undefined || controls === undefined) {
+    const id = this.#retained?.id;
+    if (id === undefined) {
       throw new GatewayError('previous_response_not_found', 'There is no response on this connection to append to.', {
         param: 'previous_response_id',
       });
     }
-    const text = editJson(controls.toString(), [
-      { path: ['previous_response_id'], value: JSON.stringify(id) },
-      { path: ['input'], value: input },
-    ]);
-    const json = parseJson(text);
-    if (!isObject(json)) throw new Error('a create is an object');
-    return { text, json };
+    return this.resume(asRequest(`{"previous_response_id":${JSON.stringify(id)},"input":${input}}`));
+  }
+
+  /**
+   * A create that continues the last response of the connection says what it changes: the other members of the create before hold on
+   * (semantics 10.5). What is continued from anywhere else is a request like one over HTTP, which inherits nothing.
+   */
+  resume(create: RequestText): RequestText {
+    const { id, controls } = this.#retained ?? {};
+    if (controls === undefined || create.json['previous_response_id'] !== id) return create;
+    const unsaid = controls.names.filter((name) => !Object.hasOwn(create.json, name));
+    if (unsaid.length === 0) return create;
+    const slice = jsonSlicer(controls.text.toString());
+    return asRequest(
+      editJson(
+        create.text,
+        unsaid.map((name) => ({ path: [name], value: slice([name]) })),
+      ),
+    );
   }
 
   /** An answer that was cut leaves what could be continued before; one too large to be continued leaves nothing. */
-  retain(turn: PastTurn, { responseId: id, status }: Answered, request: string, mayAppend: boolean): void {
+  retain(turn: PastTurn, { responseId: id, status }: Answered, request: RequestText): void {
     if (status !== 'completed' || this.#closed) return;
     const isTooLarge = turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes();
-    this.#retained = isTooLarge ? undefined : { id, turn, controls: mayAppend ? controlsOf(request) : undefined };
+    this.#retained = isTooLarge ? undefined : { id, turn, controls: controlsOf(request) };
   }
 
   /** The connection is gone: nothing is kept, now or later. */
@@ -87,13 +107,16 @@ export class Continuation {
   }
 }
 
-function controlsOf(text: string): Buffer {
-  return Buffer.from(
-    editJson(text, [
-      { path: ['input'], value: undefined },
-      { path: ['previous_response_id'], value: undefined },
-      // A warm-up is followed by a question.
-      { path: ['generate'], value: undefined },
-    ]),
-  );
+function controlsOf({ text, json }: RequestText): Controls {
+  const without = OF_ONE_TURN.map((name) => ({ path: [name], value: undefined }));
+  return {
+    names: Object.keys(json).filter((name) => !OF_ONE_TURN.some((own) => own === name)),
+    text: Buffer.from(editJson(text, without)),
+  };
+}
+
+function asRequest(text: string): RequestText {
+  const json = parseJson(text);
+  if (!isObject(json)) throw new Error('a create is an object');
+  return { text, json };
 }

@@ -54,9 +54,10 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
   const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
-  const { text, json } = event.kind === 'create' ? event : continuation.append(event.input);
-  const past = await continuation.find(principal, { text, json });
-  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, text, version !== 'v2');
+  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const past = await continuation.find(principal, request);
+  const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
+  const { text, json } = request;
   const asked: Asked = { ...recall({ gateway, principal, text, json, past, onTurn }), stream: true };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {

@@ -49,6 +49,15 @@ test('encodeRequest: envelopes are opened for their owner, under the id that the
   );
 });
 
+test('encodeRequest: an envelope beside the value of an item is not sent as it is', () => {
+  const sealed = (value: string) => seal({ owner: OWNER, value });
+  const text = `{"model":"m","input":[{"type":"reasoning","summary":[],"signature":"${sealed('S')}","encrypted_content":"${sealed('E')}"},{"role":"assistant","content":"x"}]}`;
+  assert.equal(
+    forward(text),
+    '{"model":"upstream-model","input":[{"type":"reasoning","summary":[],"encrypted_content":"E"},{"role":"assistant","content":"x"}]}',
+  );
+});
+
 test('encodeRequest: reasoning of another owner, tampered, stored elsewhere or forbidden goes; what it led to stays without ids', () => {
   const foreign = seal({ owner: { ...OWNER, scope: 'https://other.example' }, value: 'RAW' });
   const ours = seal({ owner: OWNER, value: 'RAW' });

@@ -96,6 +96,9 @@ test('a refused opaque value: a 400 or 422 that names one, wherever it does', ()
     assert.equal(refusesOpaque(fault({ upstream })), false, JSON.stringify(upstream));
   }
   assert.equal(refusesOpaque(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })), true);
+  assert.equal(refusesOpaque(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), true);
+  const modified = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.';
+  assert.equal(refusesOpaque(said(400, modified)), true);
   assert.equal(refusesOpaque(said(400, 'max_tokens is too large')), false);
 });
 

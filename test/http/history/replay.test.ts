@@ -235,6 +235,10 @@ test('paths in errors are those of the client’s own body', async () => {
   ];
   const wrong = await refused(gateway, { model: 'messages', input, previous_response_id: id });
   assert.deepEqual([wrong.status, wrong.code, wrong.param], [400, 'invalid_request', 'input[1].role']);
+  for (const none of [5, true, { role: 'user', content: 'x' }]) {
+    const lost = await refused(gateway, { model: 'messages', input: none, previous_response_id: id });
+    assert.deepEqual([lost.status, lost.code, lost.param], [400, 'invalid_request', 'input']);
+  }
 });
 
 test('the client’s own text survives: numbers, unknown members and order of stored items', async () => {

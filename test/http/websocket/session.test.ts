@@ -251,6 +251,36 @@ test('W2: a warm-up is answered without an upstream, a charge or a row, and can 
   assert.equal(errorOf(wrong[0]).code, 'model_not_found');
 });
 
+test('a create that continues the last response says what it changes; one that continues another inherits nothing', async () => {
+  await using gateway = await testGateway(configOf());
+  for (const headers of [V1, V2, {}]) {
+    const client = await connect(gateway, { headers });
+    const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+    const warm = await client.turn(create({ instructions: 'stay brief', tools, temperature: 0.25, generate: false }));
+    const { id: warmId } = responseOf(warm.at(-1));
+    // No model either: it is a member like the others.
+    const events = await client.turn({
+      type: 'response.create',
+      previous_response_id: warmId,
+      input: 'question',
+      temperature: 0.75,
+    });
+    const sent = simulator.requests.at(-1)?.text ?? '';
+    for (const piece of ['hi', 'question', 'stay brief', '"look"', '0.75']) assert.ok(sent.includes(piece), sent);
+    assert.ok(!sent.includes('0.25'), sent);
+    const { id } = responseOf(events.at(-1));
+    await client.turn(create({ previous_response_id: id, input: 'more', instructions: null, tools: [] }));
+    const changed = simulator.requests.at(-1)?.text ?? '';
+    for (const piece of ['question', 'more', '0.75']) assert.ok(changed.includes(piece), changed);
+    for (const piece of ['stay brief', '"look"']) assert.ok(!changed.includes(piece), changed);
+    // The warm-up is not the last response any more: stored history is what it is over HTTP.
+    await client.turn(create({ previous_response_id: warmId, input: 'elsewhere' }));
+    const branch = simulator.requests.at(-1)?.text ?? '';
+    assert.ok(branch.includes('hi') && !branch.includes('stay brief') && !branch.includes('0.25'), branch);
+    client.ws.close();
+  }
+});
+
 test('stored responses are shared between HTTP and WebSocket', async () => {
   await using gateway = await testGateway(configOf());
   const client = await connect(gateway);

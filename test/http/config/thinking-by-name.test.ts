@@ -1,0 +1,62 @@
+/** How a Claude model takes effort where the operator does not say (semantics 6.7.4). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { factsByName } from '../../../src/http/config/thinking-by-name.ts';
+import { fakeUpstream, jsonAnswer, wholeMessage } from '../../support/fake-upstream.ts';
+import { channel, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const BY_BUDGET = [
+  'claude-3-opus-20240229',
+  'claude-3-5-haiku-latest',
+  'claude-3-7-sonnet-20250219',
+  'claude-sonnet-4-20250514',
+  'claude-opus-4@20250514',
+  'claude-opus-4-1-20250805',
+  'claude-sonnet-4-5-20250929',
+  'claude-haiku-4-5',
+  'anthropic/claude-opus-4.5',
+  'us.anthropic.claude-3-5-sonnet-20241022-v2:0',
+  'sonnet-4.5',
+] as const;
+const ADAPTIVE = [
+  'claude-opus-4-6',
+  'claude-sonnet-4.6',
+  'claude-opus-4-10',
+  'claude-sonnet-5',
+  'claude-haiku-5-20270101',
+  'claude-5-opus',
+  'claude-12-sonnet',
+  'claude-2.1',
+  'claude-next',
+  'claude-opus-20270101',
+  'a-sonnet-4-poem',
+  'kimi-k2',
+] as const;
+
+test('Claude up to 4.5 thinks by budget, whatever the order of the words; later and unknown models are adaptive', () => {
+  for (const model of BY_BUDGET) assert.deepEqual(factsByName({}, 'messages', model), { thinking: 'budget' }, model);
+  for (const model of ADAPTIVE) assert.deepEqual(factsByName({}, 'messages', model), {}, model);
+});
+
+test('what the operator says goes before the name, and other types of Channel have no such names', () => {
+  const [model] = BY_BUDGET;
+  assert.deepEqual(factsByName({ thinking: 'adaptive' }, 'messages', model), { thinking: 'adaptive' });
+  assert.deepEqual(factsByName({ maxThinkingBudget: 9 }, 'messages', model), { maxThinkingBudget: 9, thinking: 'budget' });
+  for (const type of ['chat_completion', 'responses', 'gemini'] as const) assert.deepEqual(factsByName({}, type, model), {});
+});
+
+test('it is the upstream’s name that counts', async (t) => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('yes')));
+  t.after(() => upstream.close());
+  const thinkingOf = async (upstreamModel: string): Promise<unknown> => {
+    await using gateway = await testGateway({
+      channels: [{ ...channel(upstream.url), models: { m: upstreamModel } }],
+      models: MODELS,
+    });
+    const body = { model: 'm', messages: [{ role: 'user', content: 'x' }], reasoning_effort: 'medium' };
+    assert.equal((await gateway.post('/v1/chat/completions', body)).status, 200);
+    return JSON.parse(upstream.requests.at(-1)?.body ?? '').thinking;
+  };
+  assert.deepEqual(await thinkingOf('claude-haiku-4-5'), { type: 'enabled', budget_tokens: 4096 });
+  assert.deepEqual(await thinkingOf('claude-opus-4-6'), { type: 'adaptive' });
+});
