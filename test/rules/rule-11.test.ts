@@ -107,6 +107,25 @@ test('rule 14: a custom tool with an object schema, its calls and their results 
   assert.equal(chat.messages[2].tool_call_id, 'a');
 });
 
+test('rule 14: a custom tool of a chat client that owns an object schema reaches a messages upstream', () => {
+  const { input_schema, ...custom } = { name: 'f', description: 'd', input_schema: CUSTOM.input_schema };
+  const call = { id: 'a', type: 'custom', custom: { name: 'f', input: '{"q":"y"}' } };
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'a', content: 'r' },
+  ];
+  const convertible = (tool: object): Json => convert('chat', 'messages', { tools: [{ type: 'custom', ...tool }], messages });
+  for (const tool of [{ custom, input_schema }, { custom: { ...custom, input_schema } }]) {
+    const body = convertible(tool);
+    assert.deepEqual(body.tools, [{ name: 'f', description: 'd', input_schema }]);
+    assert.deepEqual(body.messages[1].content, [{ ...use, input: { q: 'y' } }]);
+    assert.equal(body.messages[2].content[0].tool_use_id, 'a');
+  }
+  const strange = { ...custom, input_schema: { type: 'string' } };
+  assert.throws(() => convertible({ custom: strange }), need({ status: 400, param: /^tools\[0\]\.custom\.input_schema$/ }));
+});
+
 test('rule 14: an invalid schema or invalid arguments are an error', () => {
   for (const input_schema of ['x', 5, { type: 'string' }]) {
     assert.throws(
