@@ -40,6 +40,7 @@ test('rule 11: an illegal lifecycle is an error for every client', () => {
 test('rule 11: a malformed known event is an error, an unknown one is none', () => {
   const bad = [
     ['chat', { id: 'c', choices: 'x' }],
+    ['chat', { id: 'c', choices: [{ index: 'x', delta: { content: 'lost' } }] }],
     ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
     ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
     ['gemini', { candidates: 5 }],
