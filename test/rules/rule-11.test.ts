@@ -44,6 +44,7 @@ test('rule 11: a malformed known event is an error, an unknown one is none', () 
     ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
     ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
     ['gemini', { candidates: 5 }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'a thought or not', thought: 'yes' }] } }] }],
   ] as const;
   for (const [upstream, event] of bad) {
     const begin =
@@ -62,6 +63,21 @@ test('rule 11: a malformed known event is an error, an unknown one is none', () 
     ...messageEnd('end_turn'),
   ];
   for (const client of CLIENTS) assert.equal(through('messages', client, unknown).failure, undefined);
+});
+
+test('rule 11: a whole responses answer with a part that is malformed is an error, not an answer without it', () => {
+  const message = { id: 'm', type: 'message', role: 'assistant', status: 'completed' };
+  const items = [
+    { ...message, content: [{ text: 'of no type' }] },
+    { ...message, content: [{ type: 5, text: 'of no type' }] },
+    { id: 'r', type: 'reasoning', summary: [{ type: 'summary_text', text: 5 }] },
+  ];
+  for (const item of items) {
+    for (const client of CLIENTS) {
+      const body = { id: 'r', object: 'response', status: 'completed', output: [item] };
+      assert.throws(() => wholeThrough('responses', client, body), need({ reason: 'malformed_event' }), JSON.stringify(item));
+    }
+  }
 });
 
 test('rule 11: truncated tool JSON is refused in whole messages answers and requests', () => {

@@ -55,7 +55,8 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   if (!isObject(part)) throw malformed('content part');
   const id = wordOf(message, 'id');
   const facts = id === undefined ? {} : { id };
-  if (part['type'] === 'refusal') return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
+  if (stringOf(part, 'type', 'content part') === 'refusal')
+    return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
   if (part['type'] !== 'output_text') return { kind: 'native', dialect: DIALECT, body: part, role: 'assistant', ...facts };
   const text = stringOf(part, 'text', 'output text');
   const citations = fitCitations(text, listOf(part, 'annotations', 'output text').map(readAnnotation));
@@ -72,11 +73,11 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   };
 }
 
-/** Texts of `content` or `summary` parts, in order. */
+/** Texts of `content` or `summary` parts, in order; parts of another kind have none. */
 function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
   return listOf(item, key, 'reasoning item').flatMap((part) => {
     if (!isObject(part)) throw malformed('reasoning item');
-    return typeof part['text'] === 'string' ? [part['text']] : [];
+    return part['text'] === undefined || part['text'] === null ? [] : [stringOf(part, 'text', 'reasoning item')];
   });
 }
 
