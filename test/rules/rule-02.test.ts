@@ -69,3 +69,12 @@ test('rule 2: a private reference is marked as such in every client dialect, so 
     );
   }
 });
+
+test('rule 2: private files of built-in tools and their results are marked, too', () => {
+  const shot = { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', file_id: 'file-1' } };
+  const [item] = decodeWith('responses', { input: [shot] }).items;
+  assert.equal(item?.kind === 'native' ? item.referenceAt : undefined, 'input[0].output.file_id');
+  const shell = { type: 'shell', environment: { type: 'container_auto', file_ids: ['file-1'] } };
+  const [tool] = decodeWith('responses', { input: 'x', tools: [shell] }).tools;
+  assert.equal(tool?.kind === 'native' ? tool.referenceAt : undefined, 'tools[0].environment.file_ids');
+});

@@ -70,7 +70,11 @@ function implicitType(item: JsonObject, at: string, role: Role | undefined): str
 }
 
 function nativeItem(body: JsonObject, place: Place): Item {
-  return { kind: 'native', dialect: DIALECT, body, ...idOf(body), ...place };
+  const { output } = body;
+  // The screenshot of a computer call may be a private file.
+  const isFile = isObject(output) && typeof output['file_id'] === 'string';
+  const scoped = isFile ? { referenceAt: `${place.at}.output.file_id` } : {};
+  return { kind: 'native', dialect: DIALECT, body, ...scoped, ...idOf(body), ...place };
 }
 
 function idOf(item: JsonObject): { id?: string } {
