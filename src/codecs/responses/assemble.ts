@@ -46,6 +46,7 @@ export class Assembler {
   readonly #silent = new Set<Slot>();
   #count = 0;
   hasCalls = false;
+  hasAudio = false;
   /** The tools of the response, as its upstream repeats them. */
   tools: JsonValue | undefined;
 
@@ -171,11 +172,11 @@ export class Assembler {
         break;
       case 'function_call':
       case 'custom_tool_call':
-        if (slot.isVendors) this.#whole(nativeItem(item), status, events);
+        if (slot.isVendors) this.whole(nativeItem(item), status, events);
         else this.#finishCall(slot, item, status, events);
         break;
       default:
-        for (const whole of readItem(item, this.#context)) this.#whole(whole, status, events);
+        for (const whole of readItem(item, this.#context)) this.whole(whole, status, events);
     }
     slot.item = item;
   }
@@ -198,7 +199,7 @@ export class Assembler {
     for (const [contentIndex, part] of parts.entries()) {
       const open = slot.parts[contentIndex];
       if (!isObject(part)) throw malformed('message');
-      if (open === undefined) this.#whole(readPart(part, item), status, events);
+      if (open === undefined) this.whole(readPart(part, item), status, events);
       else this.#endPart({ ...slot, item }, open, part, status, events);
     }
     for (const [contentIndex, open] of slot.parts.entries()) {
@@ -295,7 +296,8 @@ export class Assembler {
   }
 
   /** An item that was never streamed: its start, its content as one delta each, its end. */
-  #whole(item: OutputItem, status: ItemStatus, events: Events): void {
+  whole(item: OutputItem, status: ItemStatus, events: Events): void {
+    this.hasAudio ||= item.kind === 'media' && item.media.type === 'audio';
     const index = this.#start(wholeHead(item), events);
     for (const delta of wholeDeltas(item)) events.push({ type: 'item.delta', index, delta });
     events.push({ type: 'item.end', index, item, status });

@@ -14,7 +14,7 @@ import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { type Placed, Places } from './places.ts';
-import { cutStatusOf, statusOf } from './read-items.ts';
+import { cutStatusOf, spokenItem, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems } from './repeated.ts';
@@ -49,6 +49,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #items: Assembler;
   #started = false;
   readonly #repeats = new JsonRepeats(VARIES);
+  /** What was spoken beside the items. */
+  readonly #audio: string[] = [];
+  #transcript = '';
   #plain: Plain | undefined;
 
   constructor(context: DecodeContext) {
@@ -135,6 +138,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
         return;
       default:
+        if (name === 'response.audio.delta') this.#audio.push(stringOf(json, 'delta', name));
+        else if (name === 'response.audio.transcript.delta') this.#transcript += stringOf(json, 'delta', name);
         events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
     }
   }
@@ -236,6 +241,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
     this.#repeat(response['output'], status, events);
+    if (this.#audio.length > 0 && !this.#items.hasAudio) {
+      this.#items.whole(spokenItem(this.#audio, this.#transcript), 'completed', events);
+    }
     const usage = readUsage(response);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
