@@ -111,6 +111,30 @@ export function registeredMime(mime: string): string {
   return mime.replace(/^\s*image\/jpg\b/i, 'image/jpeg');
 }
 
+/** The type where it says what the content is: no wildcard, and not merely "bytes". */
+export function realMime(mime: string | undefined): string | undefined {
+  if (mime === undefined) return undefined;
+  const essence = essenceOf(mime);
+  return /^[\w.+-]+\/[\w.+-]+$/.test(essence) && essence !== 'application/octet-stream' ? registeredMime(mime) : undefined;
+}
+
+/** What inline content is: by its own type, else by its name, else by its first bytes. */
+export function mimeOfContent({ mime, data }: InlineData, filename = ''): string | undefined {
+  return realMime(mime) ?? mimeOfFilename(filename) ?? sniffMime(data);
+}
+
+/** What stands in the place of a picture: clients put PDFs there, too. */
+export function pictureOrFile(source: MediaSource): 'image' | 'file' {
+  if (source.from !== 'inline') return 'image';
+  return mimeOfContent(source)?.startsWith('image/') === false ? 'file' : 'image';
+}
+
+/** Text content in UTF-8, for protocols that read no charset. */
+export function inUtf8(inline: InlineData): string {
+  const isOther = /;\s*charset="?(?!utf-?8|us-ascii)/i.test(inline.mime);
+  return isOther ? Buffer.from(textOfInline(inline)).toString('base64') : inline.data;
+}
+
 /** The text of inline content, by its charset (UTF-8 where none is named or it is unknown). Decodes the base64. */
 export function textOfInline(inline: InlineData): string {
   const bytes = Buffer.from(inline.data, 'base64');

@@ -26,6 +26,21 @@ test('rule 2: content crosses from every client to every upstream', () => {
   }
 });
 
+test('rule 2: a PDF that stands where a picture does crosses as the document that it is', () => {
+  const data = `data:application/pdf;base64,${PDF}`;
+  const shown = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: data } }] }] };
+  const drawn = { input: [{ role: 'user', content: [{ type: 'input_image', image_url: data }] }] };
+  for (const [client, body] of [
+    ['chat', shown],
+    ['responses', drawn],
+  ] as const) {
+    assert.match(JSON.stringify(convert(client, 'messages', body)), /"type":"document","source":\{"type":"base64"/);
+    assert.match(JSON.stringify(convert(client, 'gemini', body)), /"inlineData":\{"mimeType":"application\/pdf"/);
+  }
+  assert.match(JSON.stringify(convert('chat', 'responses', shown)), /"type":"input_file"/);
+  assert.match(JSON.stringify(convert('responses', 'chat', drawn)), /"type":"file"/);
+});
+
 test('rule 2: a public URL crosses to the dialects that take one, and is refused by its path elsewhere', () => {
   const url = 'https://example.com/a.pdf';
   for (const [client, body] of [
@@ -53,4 +68,13 @@ test('rule 2: a private reference is marked as such in every client dialect, so 
       [['reference', 'file-1']],
     );
   }
+});
+
+test('rule 2: private files of built-in tools and their results are marked, too', () => {
+  const shot = { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', file_id: 'file-1' } };
+  const [item] = decodeWith('responses', { input: [shot] }).items;
+  assert.equal(item?.kind === 'native' ? item.referenceAt : undefined, 'input[0].output.file_id');
+  const shell = { type: 'shell', environment: { type: 'container_auto', file_ids: ['file-1'] } };
+  const [tool] = decodeWith('responses', { input: 'x', tools: [shell] }).tools;
+  assert.equal(tool?.kind === 'native' ? tool.referenceAt : undefined, 'tools[0].environment.file_ids');
 });

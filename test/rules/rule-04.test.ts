@@ -50,6 +50,31 @@ test('rule 4: audio ends a responses and a messages stream with their error form
   assert.equal(through('gemini', 'messages', [audio]).names.at(-1), 'error');
 });
 
+test('rule 4: sound of a responses upstream reaches chat clients, and is no success for messages clients', () => {
+  const part = { type: 'output_audio', data: 'AAAABBBB', transcript: 'hello' };
+  const spoken = { id: 'm', type: 'message', role: 'assistant', status: 'completed', content: [part] };
+  const completed = (output: object[]): object => ({
+    type: 'response.completed',
+    response: { id: 'resp_1', object: 'response', status: 'completed', model: 'm', output },
+  });
+  const streams = [
+    [created(), { type: 'response.output_item.done', output_index: 0, item: spoken }, completed([spoken])],
+    [
+      created(),
+      { type: 'response.audio.delta', delta: 'AAAA' },
+      { type: 'response.audio.delta', delta: 'BBBB' },
+      { type: 'response.audio.transcript.delta', delta: 'hello' },
+      { type: 'response.audio.done' },
+      completed([]),
+    ],
+  ];
+  for (const events of streams) {
+    assert.match(through('responses', 'chat', events).text, /"audio":\{[^}]*"data":"AAAABBBB","transcript":"hello"/);
+    assert.equal(through('responses', 'messages', events).names.at(-1), 'error');
+    assert.equal(through('responses', 'responses', events).names.at(-1), 'response.completed');
+  }
+});
+
 test('rule 4: media of a request that the upstream cannot take is refused by its path', () => {
   const content = [
     { type: 'text', text: 'x' },

@@ -40,9 +40,11 @@ test('rule 11: an illegal lifecycle is an error for every client', () => {
 test('rule 11: a malformed known event is an error, an unknown one is none', () => {
   const bad = [
     ['chat', { id: 'c', choices: 'x' }],
+    ['chat', { id: 'c', choices: [{ index: 'x', delta: { content: 'lost' } }] }],
     ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
     ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
     ['gemini', { candidates: 5 }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'a thought or not', thought: 'yes' }] } }] }],
   ] as const;
   for (const [upstream, event] of bad) {
     const begin =
@@ -61,6 +63,21 @@ test('rule 11: a malformed known event is an error, an unknown one is none', () 
     ...messageEnd('end_turn'),
   ];
   for (const client of CLIENTS) assert.equal(through('messages', client, unknown).failure, undefined);
+});
+
+test('rule 11: a whole responses answer with a part that is malformed is an error, not an answer without it', () => {
+  const message = { id: 'm', type: 'message', role: 'assistant', status: 'completed' };
+  const items = [
+    { ...message, content: [{ text: 'of no type' }] },
+    { ...message, content: [{ type: 5, text: 'of no type' }] },
+    { id: 'r', type: 'reasoning', summary: [{ type: 'summary_text', text: 5 }] },
+  ];
+  for (const item of items) {
+    for (const client of CLIENTS) {
+      const body = { id: 'r', object: 'response', status: 'completed', output: [item] };
+      assert.throws(() => wholeThrough('responses', client, body), need({ reason: 'malformed_event' }), JSON.stringify(item));
+    }
+  }
 });
 
 test('rule 11: truncated tool JSON is refused in whole messages answers and requests', () => {
@@ -105,6 +122,25 @@ test('rule 14: a custom tool with an object schema, its calls and their results 
   const chat = convert('messages', 'chat', { max_tokens: 9, tools: [CUSTOM], messages: history({ q: 'y' }) });
   assert.equal(chat.messages[1].tool_calls[0].id, 'a');
   assert.equal(chat.messages[2].tool_call_id, 'a');
+});
+
+test('rule 14: a custom tool of a chat client that owns an object schema reaches a messages upstream', () => {
+  const { input_schema, ...custom } = { name: 'f', description: 'd', input_schema: CUSTOM.input_schema };
+  const call = { id: 'a', type: 'custom', custom: { name: 'f', input: '{"q":"y"}' } };
+  const messages = [
+    { role: 'user', content: 'x' },
+    { role: 'assistant', content: null, tool_calls: [call] },
+    { role: 'tool', tool_call_id: 'a', content: 'r' },
+  ];
+  const convertible = (tool: object): Json => convert('chat', 'messages', { tools: [{ type: 'custom', ...tool }], messages });
+  for (const tool of [{ custom, input_schema }, { custom: { ...custom, input_schema } }]) {
+    const body = convertible(tool);
+    assert.deepEqual(body.tools, [{ name: 'f', description: 'd', input_schema }]);
+    assert.deepEqual(body.messages[1].content, [{ ...use, input: { q: 'y' } }]);
+    assert.equal(body.messages[2].content[0].tool_use_id, 'a');
+  }
+  const strange = { ...custom, input_schema: { type: 'string' } };
+  assert.throws(() => convertible({ custom: strange }), need({ status: 400, param: /^tools\[0\]\.custom\.input_schema$/ }));
 });
 
 test('rule 14: an invalid schema or invalid arguments are an error', () => {

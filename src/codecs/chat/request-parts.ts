@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import type { Item, Media, MediaSource, Part, Role } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, sniffMime, sourceOfUrl } from '../media.ts';
+import { mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFile, sniffMime, sourceOfUrl } from '../media.ts';
 import {
   objectAt,
   optionalObject,
@@ -79,15 +79,10 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
 function readImage(value: JsonValue | undefined, at: string): Media {
   const path = `${at}.image_url`;
   if (value === '') throw invalid(path, `'${path}' must not be empty.`);
-  if (typeof value === 'string') return { type: 'image', source: sourceOfUrl(value), at };
-  const image = objectAt(value, path);
+  const image: JsonObject = typeof value === 'string' ? { url: value } : objectAt(value, path);
   const detail = optionalString(image, 'detail', path);
-  return {
-    type: 'image',
-    source: sourceOfUrl(requiredName(image, 'url', path)),
-    ...(detail === undefined ? {} : { detail }),
-    at,
-  };
+  const source = sourceOfUrl(requiredName(image, 'url', path));
+  return { type: pictureOrFile(source), source, ...(detail === undefined ? {} : { detail }), at };
 }
 
 /** Mistral's audio is a string: a link, a data URI, or bare base64 that shows its type by its first bytes, if at all. */

@@ -45,6 +45,7 @@ export function firstChoice(chunk: JsonObject): { readonly choice: JsonObject; r
     const choice = object(choices[at], 'choices');
     const index = choice['index'];
     if (index === 0 || index === undefined || index === null) return { choice, at };
+    if (!Number.isInteger(index)) throw malformed('index');
   }
   return undefined;
 }

@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Media } from '../canonical/item.ts';
-import { essenceOf, mimeOfFilename, parseDataUri, registeredMime, sniffMime } from '../media.ts';
+import { essenceOf, type InlineData, inUtf8, mimeOfContent, mimeOfFilename, parseDataUri, realMime } from '../media.ts';
 import type { LossLog } from './loss-log.ts';
 import type { Part } from './wire.ts';
 
@@ -12,10 +12,8 @@ export function mediaPart(media: Media, at: string | undefined, log: LossLog): P
   const { source, filename } = media;
   log.meet(featureOf(media), path);
   switch (source.from) {
-    case 'inline': {
-      const mimeType = realMime(source.mime) ?? mimeOfFilename(filename ?? '') ?? sniffMime(source.data);
-      return { inlineData: { mimeType: mimeType ?? unknownType(path), data: source.data } };
-    }
+    case 'inline':
+      return { inlineData: inlineData(source, mimeOfContent(source, filename) ?? unknownType(path)) };
     case 'url': {
       const inline = parseDataUri(source.url);
       if (inline !== undefined) return mediaPart({ ...media, source: { from: 'inline', ...inline } }, at, log);
@@ -39,11 +37,11 @@ function featureOf(media: Media): RequestFeature {
   return `${media.type}: ${from}`;
 }
 
-/** The type without a wildcard and not merely "bytes": only such a one is accepted by the protocol. */
-function realMime(mime: string | undefined): string | undefined {
-  if (mime === undefined) return undefined;
+/** Parameters of a type are refused, except those that say how sound is sampled. */
+function inlineData(source: InlineData, mime: string): { mimeType: string; data: string } {
   const essence = essenceOf(mime);
-  return /^[\w.+-]+\/[\w.+-]+$/.test(essence) && essence !== 'application/octet-stream' ? registeredMime(mime) : undefined;
+  if (essence.startsWith('audio/')) return { mimeType: mime, data: source.data };
+  return { mimeType: essence, data: essence.startsWith('text/') ? inUtf8(source) : source.data };
 }
 
 function unknownType(path: string | undefined): never {

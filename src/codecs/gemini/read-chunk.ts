@@ -67,6 +67,9 @@ function readParts(value: JsonValue | undefined): readonly JsonObject[] {
   if (!Array.isArray(value)) throw malformed('parts');
   return value.map((part: JsonValue) => {
     if (!isObject(part)) throw malformed('part');
+    // What is a thought or is none decides whether a client sees it as the answer.
+    const thought = part['thought'] ?? false;
+    if (typeof thought !== 'boolean') throw malformed('thought');
     return part;
   });
 }

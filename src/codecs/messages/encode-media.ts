@@ -2,14 +2,14 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { Media } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { essenceOf, registeredMime, sourceOfUrl, textOfInline } from '../media.ts';
+import { essenceOf, type InlineData, mimeOfContent, sourceOfUrl, textOfInline } from '../media.ts';
 
 export function mediaBlock(media: Media): JsonObject {
   if (media.type === 'audio') throw notConvertible(media.at, 'Audio cannot be sent to a messages upstream.');
   const source = media.source.from === 'url' ? sourceOfUrl(media.source.url) : media.source;
   switch (source.from) {
     case 'inline':
-      return inlineBlock(media, essenceOf(source.mime), source.data, source.mime);
+      return inlineBlock(media, source);
     case 'url':
       return blockOf(media, { type: 'url', url: publicUrl(source.url, media) });
     case 'reference':
@@ -20,9 +20,10 @@ export function mediaBlock(media: Media): JsonObject {
 }
 
 /** An inline file keeps its own type, except that text is only taken as a plain text source (spec rule 6). */
-function inlineBlock(media: Media, essence: string, data: string, mime: string): JsonObject {
+function inlineBlock(media: Media, { mime, data }: InlineData): JsonObject {
+  const essence = essenceOf(mimeOfContent({ mime, data }, media.filename) ?? mime);
   if (media.type === 'image' || essence.startsWith('image/')) {
-    return { type: 'image', source: { type: 'base64', media_type: registeredMime(essence), data } };
+    return { type: 'image', source: { type: 'base64', media_type: essence, data } };
   }
   if (essence.startsWith('audio/') || essence.startsWith('video/')) {
     throw notConvertible(media.at, `${essence} cannot be sent to a messages upstream.`);

@@ -44,9 +44,9 @@ export class Assembler {
   readonly #context: DecodeContext;
   /** Announced reasoning that has said nothing: it starts with its first payload, or before the next item of another kind. */
   readonly #silent = new Set<Slot>();
-  readonly #pictures: JsonObject[] = [];
   #count = 0;
   hasCalls = false;
+  hasAudio = false;
   /** The tools of the response, as its upstream repeats them. */
   tools: JsonValue | undefined;
 
@@ -172,27 +172,18 @@ export class Assembler {
         break;
       case 'function_call':
       case 'custom_tool_call':
-        if (slot.isVendors) this.#whole(nativeItem(item), status, events);
+        if (slot.isVendors) this.say(nativeItem(item), status, events);
         else this.#finishCall(slot, item, status, events);
         break;
       default:
-        for (const whole of readItem(item, this.#context)) this.#whole(whole, status, events);
+        this.whole(item, status, events);
     }
     slot.item = item;
   }
 
-  /** A picture in an event of its own, as some servers say it: an item of the answer where no item holds it. */
-  picture(event: JsonObject): void {
-    const result = wordOf(event, 'result') ?? wordOf(event, 'b64_json');
-    if (result !== undefined) this.#pictures.push({ ...event, type: 'image_generation_call', result });
-  }
-
-  /** Says the pictures that no item held, and returns them as such items. */
-  finishPictures(events: Events): readonly JsonObject[] {
-    const held = new Set([...this.slots.values()].map(({ item }) => item['result']));
-    const loose = this.#pictures.filter(({ result }) => !held.has(result));
-    for (const picture of loose) for (const whole of readItem(picture, this.#context)) this.#whole(whole, 'completed', events);
-    return loose;
+  /** An item that has no slot. */
+  whole(item: JsonObject, status: ItemStatus, events: Events): void {
+    for (const whole of readItem(item, this.#context)) this.say(whole, status, events);
   }
 
   /** Ends what was left open, as it stands. */
@@ -213,7 +204,7 @@ export class Assembler {
     for (const [contentIndex, part] of parts.entries()) {
       const open = slot.parts[contentIndex];
       if (!isObject(part)) throw malformed('message');
-      if (open === undefined) this.#whole(readPart(part, item), status, events);
+      if (open === undefined) this.say(readPart(part, item), status, events);
       else this.#endPart({ ...slot, item }, open, part, status, events);
     }
     for (const [contentIndex, open] of slot.parts.entries()) {
@@ -310,7 +301,8 @@ export class Assembler {
   }
 
   /** An item that was never streamed: its start, its content as one delta each, its end. */
-  #whole(item: OutputItem, status: ItemStatus, events: Events): void {
+  say(item: OutputItem, status: ItemStatus, events: Events): void {
+    this.hasAudio ||= item.kind === 'media' && item.media.type === 'audio';
     const index = this.#start(wholeHead(item), events);
     for (const delta of wholeDeltas(item)) events.push({ type: 'item.delta', index, delta });
     events.push({ type: 'item.end', index, item, status });

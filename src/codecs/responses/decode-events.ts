@@ -14,6 +14,7 @@ import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { keptEdits } from './kept.ts';
 import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
+import { LooseMedia } from './loose-media.ts';
 import { type Placed, Places } from './places.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
@@ -22,8 +23,6 @@ import { checkRepeated, repeatedItems } from './repeated.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
-/** Events that hold a whole picture beside the protocol's items. */
-const PICTURES: ReadonlySet<string> = new Set(['image_generation.completed', 'response.image_generation.completed']);
 const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
 /** What a delta of an item belongs to. */
@@ -52,6 +51,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   readonly #items: Assembler;
   #started = false;
   readonly #repeats = new JsonRepeats(VARIES);
+  readonly #loose = new LooseMedia();
   #plain: Plain | undefined;
 
   constructor(context: DecodeContext) {
@@ -144,7 +144,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         events.push({ type: 'response.end', outcome: { status: 'failed', error: errorOf(json, text) } });
         return;
       default:
-        if (PICTURES.has(name)) this.#items.picture(json);
+        this.#loose.take(name, json);
         events.push({ type: 'native.event', dialect: DIALECT, name, body: json });
     }
   }
@@ -249,8 +249,11 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
     this.#repeat(response['output'], status, events);
-    const pictures = this.#items.finishPictures(events);
     const items = [...this.#items.slots.values()].map(({ item }) => item);
+    const pictures = this.#loose.pictures(items);
+    for (const picture of pictures) this.#items.whole(picture, 'completed', events);
+    const sound = this.#items.hasAudio ? undefined : this.#loose.sound();
+    if (sound !== undefined) this.#items.say(sound, 'completed', events);
     const usage = readUsage(response, [...items, ...pictures]);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });

@@ -8,7 +8,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { RequestContext } from '../codec.ts';
-import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, remoteSource, sniffMime } from '../media.ts';
+import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFile, remoteSource, sniffMime } from '../media.ts';
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../request-members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
@@ -70,7 +70,11 @@ function implicitType(item: JsonObject, at: string, role: Role | undefined): str
 }
 
 function nativeItem(body: JsonObject, place: Place): Item {
-  return { kind: 'native', dialect: DIALECT, body, ...idOf(body), ...place };
+  const { output } = body;
+  // The screenshot of a computer call may be a private file.
+  const isFile = isObject(output) && typeof output['file_id'] === 'string';
+  const scoped = isFile ? { referenceAt: `${place.at}.output.file_id` } : {};
+  return { kind: 'native', dialect: DIALECT, body, ...scoped, ...idOf(body), ...place };
 }
 
 function idOf(item: JsonObject): { id?: string } {
@@ -129,7 +133,7 @@ function readMedia(part: JsonObject, at: string): Media | undefined {
     case 'input_image': {
       const detail = optionalString(part, 'detail', at);
       const source = readSource(part, at, { url: 'image_url' });
-      return { type: 'image', source, ...(detail === undefined ? {} : { detail }), at };
+      return { type: pictureOrFile(source), source, ...(detail === undefined ? {} : { detail }), at };
     }
     case 'input_file': {
       const filename = optionalString(part, 'filename', at);

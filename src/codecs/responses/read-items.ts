@@ -9,7 +9,7 @@ import { fitCitations } from '../citations.ts';
 import type { DecodeContext } from '../codec.ts';
 import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
-import { parseDataUri } from '../media.ts';
+import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
 import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -55,7 +55,11 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   if (!isObject(part)) throw malformed('content part');
   const id = wordOf(message, 'id');
   const facts = id === undefined ? {} : { id };
-  if (part['type'] === 'refusal') return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
+  if (stringOf(part, 'type', 'content part') === 'refusal')
+    return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
+  if (part['type'] === 'output_audio') {
+    return spokenItem([stringOf(part, 'data', 'output audio')], wordOf(part, 'transcript') ?? '', facts);
+  }
   if (part['type'] !== 'output_text') return { kind: 'native', dialect: DIALECT, body: part, role: 'assistant', ...facts };
   const text = stringOf(part, 'text', 'output text');
   const citations = fitCitations(text, listOf(part, 'annotations', 'output text').map(readAnnotation));
@@ -72,11 +76,11 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   };
 }
 
-/** Texts of `content` or `summary` parts, in order. */
+/** Texts of `content` or `summary` parts, in order; parts of another kind have none. */
 function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
   return listOf(item, key, 'reasoning item').flatMap((part) => {
     if (!isObject(part)) throw malformed('reasoning item');
-    return typeof part['text'] === 'string' ? [part['text']] : [];
+    return part['text'] === undefined || part['text'] === null ? [] : [stringOf(part, 'text', 'reasoning item')];
   });
 }
 
@@ -164,6 +168,14 @@ export function inputMember(item: JsonObject): 'arguments' | 'input' {
 /** A finished function call without arguments has `{}`: every dialect wants an object. */
 export function finalInput(item: JsonObject, input: string): string {
   return input === '' && item['type'] === 'function_call' && statusOf(item) === 'completed' ? '{}' : input;
+}
+
+/** Sound in pieces of base64: chat clients can hear it, others are told that they cannot (spec rule 4). */
+export function spokenItem(pieces: readonly string[], transcript: string, facts: { readonly id?: string } = {}): MediaItem {
+  const data = joinBase64(pieces);
+  const reported = transcript === '' ? {} : { reported: { transcript } };
+  const source = { from: 'inline', mime: sniffMime(data) ?? mimeOfAudioFormat('pcm16'), data } as const;
+  return { kind: 'media', role: 'assistant', media: { type: 'audio', source, ...reported }, ...facts };
 }
 
 /** An image with its result is finished whatever its status says (Azure leaves `generating`); without one it is native. */

@@ -45,12 +45,16 @@ function readTool(value: JsonValue, at: string, namespace: string | undefined): 
   }
 }
 
-/** The path of a private file in a built-in tool: the mask of the image tool, the files of a code container. */
+/** The path of a private file in a built-in tool: the mask of the image tool, the files of the container of code or a shell. */
 function fileIn(tool: JsonObject, at: string): string | undefined {
-  const { input_image_mask: mask, container } = tool;
+  const mask = tool['input_image_mask'];
   if (isObject(mask) && typeof mask['file_id'] === 'string') return `${at}.input_image_mask.file_id`;
-  const files = isObject(container) ? container['file_ids'] : undefined;
-  return Array.isArray(files) && files.length > 0 ? `${at}.container.file_ids` : undefined;
+  for (const place of ['container', 'environment']) {
+    const container = tool[place];
+    const files = isObject(container) ? container['file_ids'] : undefined;
+    if (Array.isArray(files) && files.length > 0) return `${at}.${place}.file_ids`;
+  }
+  return undefined;
 }
 
 function readFunction(tool: JsonObject, at: string, namespace: string | undefined): Tool {

@@ -289,6 +289,15 @@ test('media have a real type, or the request names where it is missing', () => {
   assert.deepEqual(media('audio', { from: 'inline', mime: 'audio/wav', data: 'AA==' }), {
     inlineData: { mimeType: 'audio/wav', data: 'AA==' },
   });
+  assert.deepEqual(media('image', { from: 'inline', mime: 'image/png;charset=utf-8', data: 'AA==' }), {
+    inlineData: { mimeType: 'image/png', data: 'AA==' },
+  });
+  assert.deepEqual(media('audio', { from: 'inline', mime: 'audio/l16;rate=24000', data: 'AA==' }), {
+    inlineData: { mimeType: 'audio/l16;rate=24000', data: 'AA==' },
+  });
+  assert.deepEqual(media('file', { from: 'inline', mime: 'text/plain;charset=iso-8859-1', data: '6Q==' }), {
+    inlineData: { mimeType: 'text/plain', data: Buffer.from('é').toString('base64') },
+  });
   const uri = 'https://generative.example/v1beta/files/abc-1';
   assert.deepEqual(media('file', { from: 'reference', id: uri }), { fileData: { fileUri: uri } });
   assert.deepEqual(media('file', { from: 'text', text: 'plain' }), { text: 'plain' });

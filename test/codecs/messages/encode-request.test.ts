@@ -43,6 +43,19 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
+test('turns that only white space parted are one, since roles alternate', () => {
+  const { messages } = encodeFor({ items: [text('user', 'a'), text('assistant', ' '), text('user', 'b')] });
+  assert.deepEqual(messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+  ]);
+});
+
 test('white space that the vendor refuses is left out: alone in a turn or of the user, and at the very end', () => {
   const body = encodeFor({
     items: [
@@ -303,6 +316,11 @@ test('media', () => {
   assert.deepEqual(block({ type: 'file', source: { from: 'inline', mime: 'text/plain', data: base64 } }), {
     type: 'document',
     source: { type: 'text', media_type: 'text/plain', data: 'é' },
+  });
+  const pdf = { from: 'inline', mime: 'application/octet-stream', data: 'JVBERi0xLjQ=' } as const;
+  assert.deepEqual(block({ type: 'file', source: pdf }), {
+    type: 'document',
+    source: { type: 'base64', media_type: 'application/pdf', data: pdf.data },
   });
   assert.deepEqual(block({ type: 'image', source: { from: 'url', url: 'data:image/webp;base64,UklG' } }), {
     type: 'image',
