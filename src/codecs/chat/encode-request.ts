@@ -50,7 +50,7 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
     ...given('logit_bias', request.logitBias),
     ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
     ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
-    ...(format === undefined || format.type === 'text' ? {} : { response_format: encodeFormat(format) }),
+    ...(format === undefined ? {} : { response_format: encodeFormat(format) }),
     ...given('verbosity', request.verbosity),
     ...given('modalities', request.modalities),
   };

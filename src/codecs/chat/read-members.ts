@@ -32,8 +32,11 @@ export const READ_IN: Readonly<Record<string, ReadMembers>> = {
     within: { content: PART, tool_calls: CALL },
   },
   tools: {
-    ...own('type', 'function', 'custom', 'cache_control'),
+    ...own('type', 'function', 'custom', 'cache_control', 'input_schema'),
     of: ofType('function', 'custom'),
-    within: { function: own('name', 'description', 'parameters', 'strict'), custom: own('name', 'description', 'format') },
+    within: {
+      function: own('name', 'description', 'parameters', 'strict'),
+      custom: own('name', 'description', 'format', 'input_schema'),
+    },
   },
 };

@@ -38,7 +38,7 @@ function readTool(value: JsonValue, at: string): Tool {
         `${at}.function`,
       );
     case 'custom':
-      return readCustom(objectAt(body['custom'], `${at}.custom`), at);
+      return readCustom(objectAt(body['custom'], `${at}.custom`), optionalObject(body, 'input_schema', at), at);
     default: {
       // Server tools of routers: only their own dialect can say them.
       const name = body['name'];
@@ -61,17 +61,20 @@ function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at
   };
 }
 
-function readCustom(body: JsonObject, at: string): Tool {
+/** Its object schema, without which it cannot become a function elsewhere, may stand on it or beside its name. */
+function readCustom(body: JsonObject, outerSchema: JsonObject | undefined, at: string): Tool {
   const path = `${at}.custom`;
   const format = optionalObject(body, 'format', path);
+  const innerSchema = optionalObject(body, 'input_schema', path);
   return {
     kind: 'custom',
     tool: { name: requiredName(body, 'name', path) },
     ...defined({
       description: optionalString(body, 'description', path),
       format: format === undefined ? undefined : flatFormat(format, `${path}.format`),
+      inputSchema: outerSchema ?? innerSchema,
     }),
-    at,
+    at: outerSchema === undefined && innerSchema !== undefined ? path : at,
   };
 }
 

@@ -62,8 +62,15 @@ class ConversationBuilder {
   }
 
   build(): Conversation {
-    const settled = this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) }));
-    const turns = settled.filter((turn) => turn.results.length + turn.blocks.length > 0);
+    const turns: Turn[] = [];
+    for (const turn of this.#turns) {
+      const blocks = withoutBlankTexts(turn);
+      if (turn.results.length + blocks.length === 0) continue;
+      const last = turns.at(-1);
+      // What stood between the two was blank.
+      if (last?.role === turn.role) last.blocks.push(...blocks);
+      else turns.push({ ...turn, blocks });
+    }
     const last = turns.at(-1);
     if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };

@@ -74,6 +74,19 @@ test('white space that the vendor refuses is left out: alone in a turn or of the
   ]);
 });
 
+test('turns of one role between which nothing but white space stood are one', () => {
+  const { messages } = encodeFor({ items: [text('user', 'a'), text('assistant', ' '), text('user', 'b')] });
+  assert.deepEqual(messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+  ]);
+});
+
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
 });
