@@ -383,6 +383,10 @@ describe('chat requests spliced for a chat upstream', () => {
         include_obfuscation: true,
       },
     );
+    for (const stream_options of ['x', true, [], null, { include_usage: 'yes' }]) {
+      assert.deepEqual(JSON.parse(spliced({ ...body, stream_options })).stream_options, { include_usage: true });
+      assert.equal(requestOf({ model: 'm', messages: [user], stream: true, stream_options }).includeUsage, false);
+    }
   });
 
   it('say effort none in a native reasoning object and nowhere else', () => {
