@@ -38,7 +38,7 @@ function readTool(value: JsonValue, at: string): Tool {
         `${at}.function`,
       );
     case 'custom':
-      return readCustom(objectAt(body['custom'], `${at}.custom`), optionalObject(body, 'input_schema', at), at);
+      return readCustom(body, at);
     default: {
       // Server tools of routers: only their own dialect can say them.
       const name = body['name'];
@@ -61,20 +61,21 @@ function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at
   };
 }
 
-/** Its object schema, without which it cannot become a function elsewhere, may stand on it or beside its name. */
-function readCustom(body: JsonObject, outerSchema: JsonObject | undefined, at: string): Tool {
+/** Chat itself has no `input_schema`; it is what takes a custom tool to a messages upstream (spec rule 14). */
+function readCustom(tool: JsonObject, at: string): Tool {
   const path = `${at}.custom`;
+  const body = objectAt(tool['custom'], path);
   const format = optionalObject(body, 'format', path);
-  const innerSchema = optionalObject(body, 'input_schema', path);
+  const inner = optionalObject(body, 'input_schema', path);
   return {
     kind: 'custom',
     tool: { name: requiredName(body, 'name', path) },
     ...defined({
       description: optionalString(body, 'description', path),
       format: format === undefined ? undefined : flatFormat(format, `${path}.format`),
-      inputSchema: outerSchema ?? innerSchema,
+      inputSchema: inner ?? optionalObject(tool, 'input_schema', at),
     }),
-    at: outerSchema === undefined && innerSchema !== undefined ? path : at,
+    at: inner === undefined ? at : path,
   };
 }
 

@@ -62,15 +62,8 @@ class ConversationBuilder {
   }
 
   build(): Conversation {
-    const turns: Turn[] = [];
-    for (const turn of this.#turns) {
-      const blocks = withoutBlankTexts(turn);
-      if (turn.results.length + blocks.length === 0) continue;
-      const last = turns.at(-1);
-      // What stood between the two was blank.
-      if (last?.role === turn.role) last.blocks.push(...blocks);
-      else turns.push({ ...turn, blocks });
-    }
+    const settled = this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) }));
+    const turns = joinNeighbours(settled.filter((turn) => turn.results.length + turn.blocks.length > 0));
     const last = turns.at(-1);
     if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
@@ -216,6 +209,19 @@ function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
   const texts = blocks.map(textOf);
   const isSilent = texts.every((text) => text === undefined || isBlank(text));
   return isSilent ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+}
+
+/** Turns of one role that stand together once an empty one between them is gone: the vendor wants roles to alternate. */
+function joinNeighbours(turns: readonly Turn[]): Turn[] {
+  const joined: Turn[] = [];
+  for (const turn of turns) {
+    const last = joined.at(-1);
+    if (last?.role === turn.role) {
+      last.results.push(...turn.results);
+      last.blocks.push(...turn.blocks);
+    } else joined.push({ ...turn, results: [...turn.results], blocks: [...turn.blocks] });
+  }
+  return joined;
 }
 
 /** An answer that the model is to continue must not end in white space. */
