@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { ToolName } from './canonical/item.ts';
+import type { CanonicalRequest } from './canonical/request.ts';
 
 export interface NameRule {
   /** Characters that the target refuses in a name. Must have the `g` flag. */
@@ -24,6 +25,13 @@ export interface ToolNames {
 export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire: (name) => ({ name }) };
 
 const SEPARATOR = '__';
+
+/** Names for the declared tools of a request, then for those that only its history calls. */
+export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): ToolNames {
+  const declared = tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
+  const called = items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
+  return nameTools([...declared, ...called], rule);
+}
 
 /**
  * A tool keeps its own name where that is legal and unique; a namespaced one whose name is taken becomes

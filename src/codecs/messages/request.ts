@@ -143,13 +143,6 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   return Object.keys(control).length === 0 ? undefined : control;
 }
 
-/** The effort that a budget stands for, and for budgets the other way round see `encode-controls.ts`. */
-export function effortOfBudget(budget: number): string {
-  if (budget <= 1024) return 'low';
-  if (budget <= 4096) return 'medium';
-  return budget <= 16384 ? 'high' : 'xhigh';
-}
-
 function userOf(json: JsonObject): string | undefined {
   const metadata = optionalObject(json, 'metadata');
   return metadata === undefined ? undefined : optionalString(metadata, 'user_id', 'metadata');
