@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { ToolName } from './canonical/item.ts';
-import type { CanonicalRequest } from './canonical/request.ts';
+import type { CanonicalRequest, Tool } from './canonical/request.ts';
 
 export interface NameRule {
   /** Characters that the target refuses in a name. Must have the `g` flag. */
@@ -25,6 +25,18 @@ export interface ToolNames {
 export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire: (name) => ({ name }) };
 
 const SEPARATOR = '__';
+
+/** Every tool once: vendors refuse a name that comes twice, and the first declaration counts (known failure T3). */
+export function uniqueTools(tools: readonly Tool[]): Tool[] {
+  const seen = new Set<string>();
+  return tools.filter((tool) => {
+    if (tool.kind === 'native') return true;
+    const key = keyOf(tool.tool);
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
 
 /** Names for the declared tools of a request, then for those that only its history calls. */
 export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): ToolNames {

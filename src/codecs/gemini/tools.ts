@@ -35,7 +35,7 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
   const declared = new Set<string>();
   for (const tool of request.tools) {
     const declaration = declare(tool, names, options, log);
-    if (declaration === undefined || declared.has(declaration.name)) continue;
+    if (declaration === undefined) continue;
     declared.add(declaration.name);
     declarations.push(declaration);
   }

@@ -14,7 +14,6 @@ import type { Losses, WireBlock } from './wire-block.ts';
 export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];
-  const declared = new Set<string>();
   for (const tool of request.tools) {
     if (tool.kind === 'native') {
       losses.add('native tool');
@@ -24,11 +23,7 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, target:
       losses.add('tool choice: allowed tools');
       continue;
     }
-    const name = names.toWire(tool.tool);
-    // The vendor refuses a name that comes twice; the first declaration counts (known failure T3).
-    if (declared.has(name)) continue;
-    declared.add(name);
-    blocks.push(encodeTool(tool, name, target, losses));
+    blocks.push(encodeTool(tool, names.toWire(tool.tool), target, losses));
   }
   return blocks;
 }

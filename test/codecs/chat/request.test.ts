@@ -153,6 +153,13 @@ describe('chat requests', () => {
     assert.deepEqual(toolChoice, { mode: 'required' });
   });
 
+  it('read a tool that is declared twice as it was declared first (known failure T3)', () => {
+    const tools = ['first', 'again'].map((description) => ({ type: 'function', function: { name: 'f', description } }));
+    assert.deepEqual(requestOf({ model: 'm', messages: [user], tools }).tools, [
+      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0]' },
+    ]);
+  });
+
   it('read the object schema of a custom tool beside its name or on the tool itself', () => {
     const input_schema = { type: 'object' };
     const tools = [

@@ -275,11 +275,6 @@ test('caps, sampling, format, user', () => {
   assert.equal(encodeFor({ items: hi })['max_tokens'], 128000);
 });
 
-test('a tool that is declared twice is said once, as it was said first', () => {
-  const again: Tool = { ...tool, description: 'again', parameters: { type: 'object', properties: { a: {} } } };
-  assert.deepEqual(encodeFor({ items: hi, tools: [tool, again] })['tools'], [{ name: 'f', input_schema: { type: 'object' } }]);
-});
-
 test('sampling gives way to the thinking that was asked for, where the vendor takes only its own', () => {
   const sampling = (parts: Partial<CanonicalRequest>, facts: ModelFacts = {}) => {
     const request = canonical({ items: hi, ...parts });
