@@ -67,9 +67,12 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
   return settled;
 }
 
-/** Another message of the model, behind the one that holds the call. Calls that come as items of their own are one turn. */
+/**
+ * What began after the call, in a message or item of its own. More calls, and what the model said beside them, are the same turn
+ * still: behind the results those words would be an answer to be continued.
+ */
 function isBehind(item: Item, call: ToolCallItem | undefined): boolean {
-  return call !== undefined && item.kind !== 'toolCall' && item.turn !== call.turn;
+  return call !== undefined && item.kind !== 'toolCall' && item.kind !== 'text' && item.turn !== call.turn;
 }
 
 /** True for what the model itself said. */

@@ -120,12 +120,11 @@ export function refuseSeveralChoices(json: JsonObject): void {
   if (present(n) && n !== 1) throw invalid('n', "Only one choice is supported: 'n' must be 1.");
 }
 
-/** `stream` and `stream_options.include_usage` of chat and completions. */
+/** `stream` and `stream_options.include_usage` of chat and completions; options of a wrong type ask for nothing (semantics 6.5.8). */
 export function readStreaming(json: JsonObject): { readonly stream: boolean; readonly includeUsage: boolean } {
   const stream = optionalBoolean(json, 'stream') ?? false;
-  const options = optionalObject(json, 'stream_options');
-  const includeUsage = options === undefined ? false : (optionalBoolean(options, 'include_usage', 'stream_options') ?? false);
-  return { stream, includeUsage: stream && includeUsage };
+  const options = json['stream_options'];
+  return { stream, includeUsage: stream && isObject(options) && options['include_usage'] === true };
 }
 
 /** The members given a value; absent ones are left out, so that the result fits exact optional properties. */

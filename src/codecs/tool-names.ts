@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { ToolName } from './canonical/item.ts';
+import type { CanonicalRequest, Tool } from './canonical/request.ts';
 
 export interface NameRule {
   /** Characters that the target refuses in a name. Must have the `g` flag. */
@@ -24,6 +25,25 @@ export interface ToolNames {
 export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire: (name) => ({ name }) };
 
 const SEPARATOR = '__';
+
+/** Every tool once: vendors refuse a name that comes twice, and the first declaration counts (known failure T3). */
+export function uniqueTools(tools: readonly Tool[]): Tool[] {
+  const seen = new Set<string>();
+  return tools.filter((tool) => {
+    if (tool.kind === 'native') return true;
+    const key = keyOf(tool.tool);
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+/** Names for the declared tools of a request, then for those that only its history calls. */
+export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): ToolNames {
+  const declared = tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
+  const called = items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
+  return nameTools([...declared, ...called], rule);
+}
 
 /**
  * A tool keeps its own name where that is legal and unique; a namespaced one whose name is taken becomes

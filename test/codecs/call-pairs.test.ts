@@ -47,6 +47,21 @@ test('results come back to the turn of their calls, whatever stood between, befo
   assert.deepEqual(settled(call('1'), result('1'), call('2'), result('2')).items, ['call 1', 'of 1', 'call 2', 'of 2']);
 });
 
+test('what the model said beside its calls, in an item of its own, stays before their results', () => {
+  const at = (turn: number, item: Item): Item => ({ ...item, turn });
+  const items = [
+    at(1, user('q')),
+    at(2, call('1')),
+    at(3, said('look')),
+    at(4, call('2')),
+    at(5, result('2')),
+    at(6, result('1')),
+  ];
+  assert.deepEqual(settled(...items).items, ['q', 'call 1', 'look', 'call 2', 'of 2', 'of 1']);
+  const thinks = [at(1, call('1')), at(2, thought('t')), at(3, call('2')), at(4, result('1')), at(5, result('2'))];
+  assert.deepEqual(settled(...thinks).items, ['call 1', 'of 1', 'reasoning', 'call 2', 'of 2']);
+});
+
 test('M10: a repeated result counts once, the last payload at the first position', () => {
   const { items, lost } = settled(call('1'), call('2'), result('1', 'stale'), result('2'), result('1', 'fresh'), user('go'));
   assert.deepEqual(items, ['call 1', 'call 2', 'fresh', 'of 2', 'go']);

@@ -19,7 +19,8 @@ import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 
 interface Assistant {
-  readonly texts: { readonly text: string; readonly turn: number | undefined }[];
+  /** `calls`: how many calls the message had when the text was said. */
+  readonly texts: { readonly text: string; readonly turn: number | undefined; readonly calls: number }[];
   refusal: string;
   raw: string | undefined;
   scalar: string | undefined;
@@ -130,14 +131,14 @@ class MessageWriter {
     return this.#assistant;
   }
 
-  /** Two messages of one role stay two; texts of one message are one content. */
+  /** Two messages of one role stay two, but nothing may stand between calls and their results; texts of one message are one content. */
   #assistantText(item: TextItem): void {
     if (item.text === '') return;
     if (item.phase !== undefined) this.#losses.add('assistant phase');
     const known = this.#assistant?.texts.at(-1);
-    if (known !== undefined && known.turn !== item.turn) this.#closeAssistant();
+    if (known !== undefined && known.turn !== item.turn && this.#assistant?.calls.length === 0) this.#closeAssistant();
     const turn = this.#turn();
-    turn.texts.push({ text: item.text, turn: item.turn });
+    turn.texts.push({ text: item.text, turn: item.turn, calls: turn.calls.length });
     const opaque = this.#allowed(item.opaque);
     if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
   }
@@ -250,7 +251,7 @@ class MessageWriter {
     const turn = this.#assistant;
     this.#assistant = undefined;
     if (turn === undefined) return;
-    const content = turn.texts.map(({ text }) => text).join('');
+    const content = contentOf(turn);
     const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
     const says = content !== '' || turn.refusal !== '' || turn.calls.length > 0;
     if (says || turn.raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
@@ -270,6 +271,11 @@ class MessageWriter {
     this.#beside.push(textPart('Media of the previous assistant message:'));
     this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
   }
+}
+
+/** The texts of one message, with an empty line where a call stood between two: as chat clients read them in an answer. */
+function contentOf({ texts }: Assistant): string {
+  return texts.map(({ text, calls }, at) => (calls > (texts[at - 1]?.calls ?? calls) ? `\n\n${text}` : text)).join('');
 }
 
 function functionCall(id: string, name: string, args: string): JsonObject {

@@ -1,13 +1,14 @@
 /** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import type { CanonicalRequest, Effort, ReasoningControl } from '../canonical/request.ts';
+import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
-import { verbatimNames } from '../tool-names.ts';
+import { nameAllTools, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
-import { chatToolNames, encodeFormat, encodeToolChoice, encodeTools } from './encode-tools.ts';
+import { encodeFormat, encodeToolChoice, encodeTools, NAME_RULE } from './encode-tools.ts';
 import { spliceRequest } from './splice-request.ts';
 
 const PATH = '/chat/completions';
@@ -18,7 +19,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   }
   refuseForeignBinding(request, 'chat');
   const losses = new Set<RequestFeature>();
-  const toolNames = chatToolNames(request);
+  const toolNames = nameAllTools(request, NAME_RULE);
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
@@ -50,7 +51,7 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
     ...given('logit_bias', request.logitBias),
     ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
     ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
-    ...(format === undefined || format.type === 'text' ? {} : { response_format: encodeFormat(format) }),
+    ...(format === undefined ? {} : { response_format: encodeFormat(format) }),
     ...given('verbosity', request.verbosity),
     ...given('modalities', request.modalities),
   };
@@ -63,14 +64,6 @@ function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFea
   if (control.budget === undefined) return {};
   losses.add('reasoning budget');
   return { reasoning_effort: effortOfBudget(control.budget) };
-}
-
-/** An explicit budget by size; chat has words only. */
-function effortOfBudget(budget: number): Effort {
-  if (budget <= 0) return 'none';
-  if (budget <= 1024) return 'low';
-  if (budget <= 4096) return 'medium';
-  return budget <= 16384 ? 'high' : 'xhigh';
 }
 
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {

@@ -6,17 +6,10 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../freeform-tools.ts';
-import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import type { NameRule, ToolNames } from '../tool-names.ts';
 import { objectSchema } from '../tool-schema.ts';
 
-const NAMES: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
-
-/** Wire names for the declared tools and for those that only history names. */
-export function chatToolNames(request: CanonicalRequest): ToolNames {
-  const declared = request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
-  const called = request.items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
-  return nameTools([...declared, ...called], NAMES);
-}
+export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
 /** True for a custom tool that this upstream gets as a function: one with an object schema, or any where the Channel says so. */
 export function isLowered(tool: CustomTool | undefined, options: CodecOptions): boolean {

@@ -172,8 +172,7 @@ class MessageReader {
 
   #legacyId(name: string): string {
     const count = this.#legacyCalls.get(name) ?? 1;
-    const legal = name.replace(/[^A-Za-z0-9_-]/g, '_');
-    return count === 1 ? `legacy_function_${legal}` : `legacy_function_${legal}_${count}`;
+    return count === 1 ? `legacy_function:${name}` : `legacy_function:${name}:${count}`;
   }
 }
 

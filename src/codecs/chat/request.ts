@@ -16,6 +16,7 @@ import {
   refuseSeveralChoices,
   requiredName,
 } from '../request-members.ts';
+import { uniqueTools } from '../tool-names.ts';
 import { READ_IN } from './read-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
@@ -68,7 +69,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], text, context),
-    tools: readTools(json),
+    tools: uniqueTools(readTools(json)),
     ...optional,
   };
 }

@@ -2,17 +2,18 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { nameAllTools } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeConversation } from './contents.ts';
 import { encodeGenerationConfig } from './generation-config.ts';
 import { LossLog } from './loss-log.ts';
-import { encodeTools, nameAll } from './tools.ts';
+import { encodeTools, NAME_RULE } from './tools.ts';
 import { writeJson } from './wire.ts';
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(request, 'gemini');
   const log = new LossLog();
-  const toolNames = nameAll(request);
+  const toolNames = nameAllTools(request, NAME_RULE);
   const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
   const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
   const generationConfig = encodeGenerationConfig(request, target.facts, log);

@@ -6,7 +6,7 @@ import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts
 import type { CodecOptions } from '../codec.ts';
 import { freeformSchema } from '../freeform-tools.ts';
 import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
-import { type NameRule, nameTools, type ToolNames } from '../tool-names.ts';
+import type { NameRule, ToolNames } from '../tool-names.ts';
 import { objectSchema } from '../tool-schema.ts';
 import type { LossLog } from './loss-log.ts';
 
@@ -27,14 +27,6 @@ export interface CallingConfig {
   readonly allowedFunctionNames?: readonly string[];
 }
 
-/** Names for declared tools first, then for those that only history calls. */
-export function nameAll(request: CanonicalRequest): ToolNames {
-  const names: ToolName[] = [];
-  for (const tool of request.tools) if (tool.kind !== 'native') names.push(tool.tool);
-  for (const item of request.items) if (item.kind === 'toolCall') names.push(item.tool);
-  return nameTools(names, NAME_RULE);
-}
-
 export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, log: LossLog): ToolMembers {
   const choice = request.toolChoice;
   if (request.parallelToolCalls === false) log.meet('parallel tool calls: off');
@@ -43,7 +35,7 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
   const declared = new Set<string>();
   for (const tool of request.tools) {
     const declaration = declare(tool, names, options, log);
-    if (declaration === undefined || declared.has(declaration.name)) continue;
+    if (declaration === undefined) continue;
     declared.add(declaration.name);
     declarations.push(declaration);
   }

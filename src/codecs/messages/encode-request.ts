@@ -5,13 +5,13 @@ import { isObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
-import { verbatimNames } from '../tool-names.ts';
+import { nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
-import { encodeToolChoice, encodeTools, namesOf } from './encode-tools.ts';
+import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './replay.ts';
-import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA } from './wire.ts';
+import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE } from './wire.ts';
 import { Losses, limitBreakpoints, renderAll } from './wire-block.ts';
 
 const PATH = '/messages';
@@ -27,12 +27,12 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A messages upstream answers in text only.');
   }
-  const toolNames = namesOf(request);
+  const toolNames = nameAllTools(request, TOOL_NAME_RULE);
   const body = buildBody(request, target, toolNames, losses);
   return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
 }
 
-function buildBody(request: CanonicalRequest, target: Target, toolNames: ReturnType<typeof namesOf>, losses: Losses): string {
+function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Losses): string {
   noteDropped(request, losses);
   noteCoerced(request, losses);
   const tools = encodeTools(request, toolNames, target, losses);

@@ -5,24 +5,15 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { freeformSchema } from '../freeform-tools.ts';
-import { nameTools, type ToolNames } from '../tool-names.ts';
+import type { ToolNames } from '../tool-names.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { sameTool } from './encode-conversation.ts';
-import { TOOL_NAME_RULE } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
-
-/** Names for all tools of a request, those of its history included, in their order. */
-export function namesOf(request: CanonicalRequest): ToolNames {
-  const declared = request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
-  const called = request.items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
-  return nameTools([...declared, ...called], TOOL_NAME_RULE);
-}
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];
-  const declared = new Set<string>();
   for (const tool of request.tools) {
     if (tool.kind === 'native') {
       losses.add('native tool');
@@ -32,11 +23,7 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, target:
       losses.add('tool choice: allowed tools');
       continue;
     }
-    const name = names.toWire(tool.tool);
-    // The vendor refuses a name that comes twice; the first declaration counts (known failure T3).
-    if (declared.has(name)) continue;
-    declared.add(name);
-    blocks.push(encodeTool(tool, name, target, losses));
+    blocks.push(encodeTool(tool, names.toWire(tool.tool), target, losses));
   }
   return blocks;
 }

@@ -17,6 +17,7 @@ import {
   requiredString,
   wrongType,
 } from '../request-members.ts';
+import { uniqueTools } from '../tool-names.ts';
 import { ConversationReader } from './request-content.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
@@ -33,7 +34,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const stream = optionalBoolean(json, 'stream') ?? false;
   const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
   const items = new ConversationReader(text, context).read(json);
-  const tools = (optionalArray(json, 'tools') ?? []).map(toolOf);
+  const tools = uniqueTools((optionalArray(json, 'tools') ?? []).map(toolOf));
   const choice = optionalObject(json, 'tool_choice');
   const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);
   const disabled = choice === undefined ? undefined : optionalBoolean(choice, 'disable_parallel_tool_use', 'tool_choice');
@@ -141,13 +142,6 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
     adaptive: type === 'adaptive' ? true : undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
-}
-
-/** The effort that a budget stands for, and for budgets the other way round see `encode-controls.ts`. */
-export function effortOfBudget(budget: number): string {
-  if (budget <= 1024) return 'low';
-  if (budget <= 4096) return 'medium';
-  return budget <= 16384 ? 'high' : 'xhigh';
 }
 
 function userOf(json: JsonObject): string | undefined {

@@ -181,7 +181,7 @@ export class Assembler {
     slot.item = item;
   }
 
-  /** An item that has no slot. */
+  /** An item that was never streamed, read and said as a whole. */
   whole(item: JsonObject, status: ItemStatus, events: Events): void {
     for (const whole of readItem(item, this.#context)) this.say(whole, status, events);
   }

@@ -7,8 +7,9 @@ import type { Item, ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
+import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
-import { type NameRule, nameTools, type ToolNames, verbatimNames } from '../tool-names.ts';
+import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
@@ -29,7 +30,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
-  const names = nameTools(namesOf(request), RULE);
+  const names = nameAllTools(request, RULE);
   const losses = new Set<string>();
   return {
     path: PATH,
@@ -38,11 +39,6 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     toolNames: names,
     losses: [...losses],
   };
-}
-
-function* namesOf(request: CanonicalRequest): Iterable<ToolName> {
-  for (const tool of request.tools) if (tool.kind !== 'native') yield tool.tool;
-  for (const item of request.items) if (item.kind === 'toolCall') yield item.tool;
 }
 
 function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<string>): JsonObject {
@@ -160,16 +156,9 @@ function writeFormat(format: Format): JsonObject {
 
 function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
   const { effort, budget, summary } = request.reasoning ?? {};
-  const level = effort ?? (budget === undefined ? undefined : effortOf(budget));
+  const level = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
   if (level === undefined && summary === undefined) return undefined;
   return { ...given('effort', level), ...given('summary', summary) };
-}
-
-function effortOf(budget: number): string {
-  if (budget <= 0) return 'none';
-  if (budget <= 1024) return 'low';
-  if (budget <= 4096) return 'medium';
-  return budget <= 16384 ? 'high' : 'xhigh';
 }
 
 function noteLosses(request: CanonicalRequest, losses: Set<string>): void {

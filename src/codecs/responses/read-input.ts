@@ -56,6 +56,12 @@ export function readInputItem(
       return readReasoning(reader, item, place);
     case 'image_generation_call':
       return [readImageCall(item, place)];
+    case 'input_text':
+    case 'input_image':
+    case 'input_file':
+    case 'input_audio':
+      // A part without its message: what a person said is never left out.
+      return [readContent(item, role ?? 'user', place)];
     case 'additional_tools':
       return [];
     default:

@@ -7,6 +7,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../citations.ts';
 import type { DecodeContext } from '../codec.ts';
+import { customToolOf } from '../freeform-tools.ts';
 import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
@@ -131,10 +132,14 @@ export function callHead(
   const name = wordOf(item, 'name');
   if (callId === undefined || name === undefined) return undefined;
   const namespace = wordOf(item, 'namespace');
+  const tool = namespace === undefined ? context.toolNames.fromWire(name) : { name, namespace };
+  const { dialect, tools } = context.request;
+  // A custom tool of another dialect that has an object schema went out as a function.
+  const isLowered = dialect !== DIALECT && customToolOf(tools, tool)?.inputSchema !== undefined;
   return {
-    flavour: item['type'] === 'custom_tool_call' ? 'custom' : 'function',
+    flavour: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
     callId,
-    tool: namespace === undefined ? context.toolNames.fromWire(name) : { name, namespace },
+    tool,
     ...(id === undefined ? {} : { id }),
   };
 }

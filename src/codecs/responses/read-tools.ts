@@ -88,18 +88,6 @@ function nameOf(tool: JsonObject, at: string, namespace: string | undefined): To
   return namespace === undefined ? { name } : { name, namespace };
 }
 
-/** Every tool once: those of `tools` first, then those that items of the input brought. */
-export function uniqueTools(tools: readonly Tool[]): Tool[] {
-  const seen = new Set<string>();
-  return tools.filter((tool) => {
-    if (tool.kind === 'native') return true;
-    const key = `${tool.tool.namespace ?? ''}\n${tool.tool.name}`;
-    if (seen.has(key)) return false;
-    seen.add(key);
-    return true;
-  });
-}
-
 /**
  * Completes names that leave their namespace out: a plain tool of that name wins, else the only namespaced one. Two
  * namespaces with one such tool each leave it as it is. A tool search calls a plain tool by a namespace of the tool's own name.

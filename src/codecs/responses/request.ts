@@ -20,9 +20,10 @@ import {
   schemaMembers,
   wrongType,
 } from '../request-members.ts';
+import { uniqueTools } from '../tool-names.ts';
 import { type InputReader, readInputItem, textItem } from './read-input.ts';
 import { READ_IN } from './read-members.ts';
-import { namesIn, readToolChoice, readTools, uniqueTools } from './read-tools.ts';
+import { namesIn, readToolChoice, readTools } from './read-tools.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
 
@@ -36,6 +37,7 @@ const READ: ReadonlySet<string> = new Set([
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
   refuseStates(json);
+  // Those of `tools` first, then those that items of the input brought.
   const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...broughtTools(json['input'])]);
   const slice = jsonSlicer(text);
   const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => slice(path) };

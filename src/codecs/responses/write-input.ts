@@ -124,7 +124,12 @@ function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonOb
   if (item.content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
   const parts = item.content.flatMap((part) => writePart(part, item, writer));
   if (parts.length === 0) return prefix.trimEnd();
-  return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
+  if (prefix === '') return parts;
+  const [first, ...rest] = parts;
+  const leads = first?.['type'] === 'input_text';
+  return leads
+    ? [{ type: 'input_text', text: `${prefix}${first['text']}` }, ...rest]
+    : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
 }
 
 function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonObject[] {

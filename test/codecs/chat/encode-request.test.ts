@@ -63,6 +63,18 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(messagesOf([text('assistant', 'x', 1), text('assistant', 'y', 2)]).length, 2);
   });
 
+  it('join texts around a call as an answer does, and never put a message between a call and its result', () => {
+    const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    const around = (turn: number) => [text('assistant', 'x', 1), call('a', '{}', turn), text('assistant', 'y', turn)];
+    for (const turn of [1, 2]) {
+      assert.deepEqual(messagesOf([...around(turn), result('a', 'r')]), [
+        { role: 'assistant', content: 'x\n\ny', tool_calls: calls },
+        { role: 'tool', tool_call_id: 'a', content: 'r' },
+      ]);
+    }
+    assert.deepEqual(messagesOf([text('assistant', 'x', 1), text('assistant', 'y', 1)]), [{ role: 'assistant', content: 'xy' }]);
+  });
+
   it('put images of tool results after the last tool message, and mark errors', () => {
     const items = [call('a'), call('b'), result('a', 'boom', true, [image]), result('b', 'ok'), text('user', 'next', 5)];
     assert.deepEqual(messagesOf(items).slice(1), [
@@ -176,6 +188,10 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.equal(body['reasoning_effort'], 'none');
     assert.equal(body['thinking'], undefined);
     assert.equal(bodyOf({ maxOutputTokens: 9 }, { options: { legacyOutputCap: true } })['max_tokens'], 9);
+  });
+
+  it('say a plain text format as it was said', () => {
+    assert.deepEqual(bodyOf({ items: [text('user', 'x')], format: { type: 'text' } })['response_format'], { type: 'text' });
   });
 
   it('give namespaced tools unique names and take them back', () => {

@@ -153,6 +153,25 @@ describe('chat requests', () => {
     assert.deepEqual(toolChoice, { mode: 'required' });
   });
 
+  it('read a tool that is declared twice as it was declared first (known failure T3)', () => {
+    const tools = ['first', 'again'].map((description) => ({ type: 'function', function: { name: 'f', description } }));
+    assert.deepEqual(requestOf({ model: 'm', messages: [user], tools }).tools, [
+      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0]' },
+    ]);
+  });
+
+  it('read the object schema of a custom tool beside its name or on the tool itself', () => {
+    const input_schema = { type: 'object' };
+    const tools = [
+      { type: 'custom', custom: { name: 'p', input_schema } },
+      { type: 'custom', custom: { name: 'q' }, input_schema },
+    ];
+    assert.deepEqual(requestOf({ model: 'm', messages: [user], tools }).tools, [
+      { kind: 'custom', tool: { name: 'p' }, inputSchema: input_schema, at: 'tools[0].custom' },
+      { kind: 'custom', tool: { name: 'q' }, inputSchema: input_schema, at: 'tools[1]' },
+    ]);
+  });
+
   it('read a cache breakpoint on a part, a tool result or a whole message', () => {
     const cache_control = { type: 'ephemeral' };
     const part = { type: 'text', text: 'r', cache_control };
@@ -195,7 +214,7 @@ describe('chat requests', () => {
     });
     assert.deepEqual(
       request.items.flatMap((item) => (item.kind === 'toolCall' || item.kind === 'toolResult' ? [item.callId] : [])),
-      ['legacy_function_f', 'legacy_function_f', 'legacy_function_f_2', 'legacy_function_f_2'],
+      ['legacy_function:f', 'legacy_function:f', 'legacy_function:f:2', 'legacy_function:f:2'],
     );
     assert.equal(request.tools.length, 1);
     assert.deepEqual(request.toolChoice, { mode: 'tool', flavour: 'function', tool: { name: 'f' } });
@@ -371,6 +390,10 @@ describe('chat requests spliced for a chat upstream', () => {
         include_obfuscation: true,
       },
     );
+    for (const stream_options of ['x', true, [], null, { include_usage: 'yes' }]) {
+      assert.deepEqual(JSON.parse(spliced({ ...body, stream_options })).stream_options, { include_usage: true });
+      assert.equal(requestOf({ model: 'm', messages: [user], stream: true, stream_options }).includeUsage, false);
+    }
   });
 
   it('say effort none in a native reasoning object and nowhere else', () => {

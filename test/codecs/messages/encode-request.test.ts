@@ -87,6 +87,19 @@ test('white space that the vendor refuses is left out: alone in a turn or of the
   ]);
 });
 
+test('turns of one role between which nothing but white space stood are one', () => {
+  const { messages } = encodeFor({ items: [text('user', 'a'), text('assistant', ' '), text('user', 'b')] });
+  assert.deepEqual(messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+  ]);
+});
+
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
 });
@@ -273,11 +286,6 @@ test('caps, sampling, format, user', () => {
     stream: true,
   });
   assert.equal(encodeFor({ items: hi })['max_tokens'], 128000);
-});
-
-test('a tool that is declared twice is said once, as it was said first', () => {
-  const again: Tool = { ...tool, description: 'again', parameters: { type: 'object', properties: { a: {} } } };
-  assert.deepEqual(encodeFor({ items: hi, tools: [tool, again] })['tools'], [{ name: 'f', input_schema: { type: 'object' } }]);
 });
 
 test('sampling gives way to the thinking that was asked for, where the vendor takes only its own', () => {

@@ -12,6 +12,20 @@ import { decodeBody, owner, seal, target } from './harness.ts';
 const ask = { model: 'logical', max_tokens: 10 };
 const user = { role: 'user', content: 'hi' };
 
+test('T3: a tool that is declared twice is the one that was declared first', () => {
+  const input_schema = { type: 'object' };
+  const tools = [
+    { name: 'f', description: 'first', input_schema },
+    { name: 'g', input_schema },
+    { name: 'f', input_schema },
+  ];
+  const read = decodeBody({ ...ask, messages: [user], tools }).tools;
+  assert.deepEqual(
+    read.map((tool) => tool.at),
+    ['tools[0]', 'tools[1]'],
+  );
+});
+
 test('blocks of every kind become items with their path and turn', () => {
   const {
     items,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Item } from '../../../src/codecs/canonical/item.ts';
+import type { Item, Part } from '../../../src/codecs/canonical/item.ts';
 import { isObject, type JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import type { Target } from '../../../src/codecs/codec.ts';
@@ -228,6 +228,19 @@ test('encodeRequest: a result of which nothing can be said is empty text, not an
   ];
   const outputOf = (isError: boolean) => inputOf(encode({ items: result(isError) })).at(-1)?.['output'];
   assert.deepEqual([outputOf(false), outputOf(true)], ['', 'Error:']);
+});
+
+test('encodeRequest: the first words of a failed result say that it failed', () => {
+  const image: Part = { kind: 'media', media: { type: 'image', source: { from: 'url', url: 'https://e.x' } } };
+  const outputOf = (...content: Part[]) => {
+    const call: Item = { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' }, input: '{}' };
+    const result: Item = { kind: 'toolResult', flavour: 'function', callId: 'c', content, isError: true };
+    return inputOf(encode({ items: [call, result] })).at(-1)?.['output'];
+  };
+  const picture = { type: 'input_image', image_url: 'https://e.x' };
+  const said = (text: string) => ({ type: 'input_text', text });
+  assert.deepEqual(outputOf({ kind: 'text', text: 'a' }, { kind: 'text', text: 'b' }), [said('Error: a'), said('b')]);
+  assert.deepEqual(outputOf(image, { kind: 'text', text: 'a' }), [said('Error:'), picture, said('a')]);
 });
 
 test('encodeRequest: controls have their places, losses have names', () => {

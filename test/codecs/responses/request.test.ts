@@ -57,6 +57,20 @@ test('decodeRequest: instructions stand before the input, marked by their path',
   );
 });
 
+test('decodeRequest: parts without their message are what the user said, or an instruction', () => {
+  const part = { type: 'input_text', text: 'a' };
+  const picture = { type: 'input_image', image_url: 'https://e.x/a.png' };
+  const { items } = decode({ model: 'm', instructions: [part], input: [part, picture] });
+  assert.deepEqual(
+    items.map((item) => [item.kind, 'role' in item ? item.role : undefined, item.at]),
+    [
+      ['text', 'developer', 'instructions[0]'],
+      ['text', 'user', 'input[0]'],
+      ['media', 'user', 'input[1]'],
+    ],
+  );
+});
+
 test('decodeRequest: media as URL, data URL, file id, bare base64, audio', () => {
   const [message] = [
     {

@@ -3,8 +3,9 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
+import { chatClient } from '../../../src/codecs/chat/index.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { decodeContext, encodeAll, objectFrom, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
+import { decodeContext, encodeAll, objectFrom, open, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
 
 const decodeBody = (text: string) => responsesUpstream.decodeResponse(text, decodeContext());
 const OUTPUT =
@@ -71,6 +72,22 @@ test("decodeResponse: calls of server tools by the vendor's counters, under each
   assert.deepEqual(read(''), [
     ['web_search', 1],
     ['x_search', 1],
+  ]);
+});
+
+test("decodeResponse: a chat client's custom tool that went out as a function comes back as what it is", () => {
+  const tools = [
+    { type: 'custom', custom: { name: 'p', input_schema: { type: 'object' } } },
+    { type: 'function', function: { name: 'f' } },
+  ];
+  const text = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], tools });
+  const request = chatClient.decodeRequest(text, objectFrom(text), { open });
+  const call = (name: string) => `{"type":"function_call","call_id":"c_${name}","name":"${name}","arguments":"{\\"a\\":1}"}`;
+  const { events } = responsesUpstream.decodeResponse(`{"output":[${call('p')},${call('f')}]}`, decodeContext(request));
+  const flavours = fold(events).items.map(({ item }) => item.kind === 'toolCall' && [item.flavour, item.input]);
+  assert.deepEqual(flavours, [
+    ['custom', '{"a":1}'],
+    ['function', '{"a":1}'],
   ]);
 });
 
