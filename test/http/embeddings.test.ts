@@ -131,7 +131,7 @@ test('both counters of usage reach the client, whatever the upstream left out', 
   for (const nothing of ['', ',"usage":null', ',"usage":{}']) {
     assert.deepEqual(await usage(nothing), { prompt_tokens: 0, total_tokens: 0 }, nothing);
   }
-  assert.deepEqual(await usage(',"usage":{"total_tokens":9,"cost":1}'), { total_tokens: 9, cost: 1, prompt_tokens: 9 });
+  assert.deepEqual(await usage(',"usage":{"total_tokens":9,"more":1,"cost":1}'), { total_tokens: 9, more: 1, prompt_tokens: 9 });
   assert.deepEqual(await usage(',"usage":{"prompt_tokens":4}'), { prompt_tokens: 4, total_tokens: 4 });
 });
 
