@@ -6,7 +6,7 @@ import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObjectText, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -206,7 +206,7 @@ class MessageWriter {
     const tool = customToolOf(this.#request.tools, item.tool);
     if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
     if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
-    if (isObject(tryParse(item.input))) return functionCall(item.callId, name, item.input);
+    if (isObjectText(item.input)) return functionCall(item.callId, name, item.input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
@@ -280,13 +280,4 @@ function contentOf({ texts }: Assistant): string {
 
 function functionCall(id: string, name: string, args: string): JsonObject {
   return { id, type: 'function', function: { name, arguments: args } };
-}
-
-function tryParse(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
