@@ -3,7 +3,7 @@
  * does not know how any dialect spells tools or calls.
  */
 import type { ToolName } from './canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from './canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from './canonical/json.ts';
 import type { Tool } from './canonical/request.ts';
 
 /** The one parameter of the function that stands for a freeform tool. */
@@ -140,7 +140,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
 /** The text of a JSON string's inside. What models write and JSON forbids (control characters, unknown escapes) counts as itself. */
 function unescaped(raw: string): string {
   if (!raw.includes('\\')) return raw;
-  const legal = parsed(`"${raw}"`);
+  const legal = tryJson(`"${raw}"`);
   if (typeof legal === 'string') return legal;
   return raw.replace(/\\(?:u([0-9a-fA-F]{4})|([^u]))/g, (whole, code: string | undefined, character: string | undefined) =>
     code === undefined ? (ESCAPES.get(character ?? '') ?? whole) : String.fromCharCode(Number.parseInt(code, 16)),
@@ -149,20 +149,11 @@ function unescaped(raw: string): string {
 
 /** The `input` of an object, or its only string whatever its name (models say `patch`); otherwise the whole text as it is. */
 function onlyString(wire: string): string {
-  const value = parsed(wire);
+  const value = tryJson(wire);
   if (!isObject(value)) return wire;
   const input = value[FREEFORM_INPUT];
   if (typeof input === 'string') return input;
   const members = Object.values(value);
   const [only] = members;
   return members.length === 1 && typeof only === 'string' ? only : wire;
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

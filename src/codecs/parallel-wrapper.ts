@@ -5,7 +5,7 @@
  */
 import type { CanonicalEvent, Step } from './canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem, ToolName } from './canonical/item.ts';
-import { isObject, type JsonValue, parseJson } from './canonical/json.ts';
+import { isObject, type JsonValue, tryJson } from './canonical/json.ts';
 import type { SentRequest, Tool } from './canonical/request.ts';
 import type { Dialect } from './canonical/dialect.ts';
 import type { DecodeContext, EventDecoder, Frame } from './codec.ts';
@@ -178,12 +178,7 @@ function isWrapper(event: CanonicalEvent): boolean {
 }
 
 function usesIn(input: string): readonly JsonValue[] | undefined {
-  try {
-    const value = parseJson(input);
-    const uses = isObject(value) ? value['tool_uses'] : undefined;
-    return Array.isArray(uses) ? uses : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const value = tryJson(input);
+  const uses = isObject(value) ? value['tool_uses'] : undefined;
+  return Array.isArray(uses) ? uses : undefined;
 }

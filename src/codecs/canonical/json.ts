@@ -15,6 +15,21 @@ export function parseJson(text: string): JsonValue {
   return JSON.parse(text) as JsonValue;
 }
 
+/** What the text says; undefined where it is no JSON. */
+export function tryJson(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** True for the text of a JSON object: what a function call's arguments must be when they are final. */
+export function isObjectText(text: string): boolean {
+  return isObject(tryJson(text));
+}
+
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 /** What the longest token is about. */

@@ -88,6 +88,7 @@ export interface CanonicalRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly items: readonly Item[];
+  /** Each name once, but for native ones. */
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;

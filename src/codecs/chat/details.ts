@@ -2,7 +2,7 @@
  * `reasoning_details`: which fragments are one reasoning item, and how an opaque payload keeps the type, format, index and
  * id that its vendor checks on replay. Knows the entry shapes; does not know streams or messages.
  */
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 
 /** One entry of the array, read. `other` entries (server tool calls) have no canonical reading. */
@@ -99,13 +99,8 @@ export const SCALAR_FORM = 'reasoning_opaque';
 /** The members that the payload's own entry had, where this dialect made the value. */
 export function entryOfForm(form: string | undefined): JsonObject | undefined {
   if (form === undefined || !form.startsWith('{')) return undefined;
-  try {
-    const json = parseJson(form);
-    return isObject(json) && typeof json['type'] === 'string' ? json : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const json = tryJson(form);
+  return isObject(json) && typeof json['type'] === 'string' ? json : undefined;
 }
 
 /** The entries that say `payload` (raw upstream value or envelope) and its readable text as their vendor said them. */

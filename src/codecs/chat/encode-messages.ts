@@ -6,7 +6,7 @@ import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObjectText, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -19,8 +19,8 @@ import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 
 interface Assistant {
-  /** `calls`: how many calls the message had when the text was said. */
-  readonly texts: { readonly text: string; readonly turn: number | undefined; readonly calls: number }[];
+  /** `apart`: something stood between the text and the one before it. */
+  readonly texts: { readonly text: string; readonly turn: number | undefined; readonly apart: boolean }[];
   refusal: string;
   raw: string | undefined;
   scalar: string | undefined;
@@ -54,6 +54,8 @@ class MessageWriter {
   #assistant: Assistant | undefined;
   #open: { readonly role: Role; readonly turn: number | undefined; readonly parts: JsonObject[] } | undefined;
   #begun = false;
+  /** Something else than a text came since the last one of the assistant. */
+  #apart = false;
 
   constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>) {
     this.#request = request;
@@ -64,6 +66,7 @@ class MessageWriter {
 
   add(item: Item): void {
     if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
+    if (item.kind !== 'text') this.#apart = true;
     switch (item.kind) {
       case 'text':
         if (item.role === 'assistant') this.#assistantText(item);
@@ -138,7 +141,8 @@ class MessageWriter {
     const known = this.#assistant?.texts.at(-1);
     if (known !== undefined && known.turn !== item.turn && this.#assistant?.calls.length === 0) this.#closeAssistant();
     const turn = this.#turn();
-    turn.texts.push({ text: item.text, turn: item.turn, calls: turn.calls.length });
+    turn.texts.push({ text: item.text, turn: item.turn, apart: this.#apart || known?.turn !== item.turn });
+    this.#apart = false;
     const opaque = this.#allowed(item.opaque);
     if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
   }
@@ -206,7 +210,7 @@ class MessageWriter {
     const tool = customToolOf(this.#request.tools, item.tool);
     if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
     if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
-    if (isObject(tryParse(item.input))) return functionCall(item.callId, name, item.input);
+    if (isObjectText(item.input)) return functionCall(item.callId, name, item.input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
@@ -273,20 +277,11 @@ class MessageWriter {
   }
 }
 
-/** The texts of one message, with an empty line where a call stood between two: as chat clients read them in an answer. */
+/** The texts of one message, with an empty line where something stood between two: as chat clients read them in an answer. */
 function contentOf({ texts }: Assistant): string {
-  return texts.map(({ text, calls }, at) => (calls > (texts[at - 1]?.calls ?? calls) ? `\n\n${text}` : text)).join('');
+  return texts.map(({ text, apart }, at) => (apart && at > 0 ? `\n\n${text}` : text)).join('');
 }
 
 function functionCall(id: string, name: string, args: string): JsonObject {
   return { id, type: 'function', function: { name, arguments: args } };
-}
-
-function tryParse(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }

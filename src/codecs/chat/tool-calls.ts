@@ -6,7 +6,7 @@ import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
-import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObjectText, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
@@ -286,15 +286,6 @@ function unsaid({ input: said, flavour, freeform }: Call, piece: string, isLast:
   if (said === '' || piece.length < said.length || (piece.length > said.length && !isLast)) return piece;
   if (!piece.startsWith(said) || !isObjectText(piece) || isObjectText(said + piece)) return piece;
   return piece.slice(said.length);
-}
-
-function isObjectText(text: string): boolean {
-  try {
-    return isObject(parseJson(text));
-  } catch (error) {
-    if (error instanceof SyntaxError) return false;
-    throw error;
-  }
 }
 
 function sameName(call: Call, piece: Piece): boolean {

@@ -1,7 +1,7 @@
 /** Tool arguments between the canonical text and the protocol's JSON object. The text is never re-serialised. */
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolCallItem } from '../canonical/item.ts';
-import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, isObjectText, tryJson } from '../canonical/json.ts';
 import { wrapFreeform } from '../freeform-tools.ts';
 import { RawJson } from './wire.ts';
 
@@ -16,16 +16,8 @@ export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
 /** JSON object text from the text of an object, of null or nothing (`{}`), or of a string that holds such a text. */
 export function objectText(text: string): string | undefined {
   if (text.trim() === '') return '{}';
-  const value = parsed(text);
+  const value = tryJson(text);
   if (value === null) return '{}';
   if (isObject(value)) return text;
-  return typeof value === 'string' && isObject(parsed(value)) ? value : undefined;
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
+  return typeof value === 'string' && isObjectText(value) ? value : undefined;
 }

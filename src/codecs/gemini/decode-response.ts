@@ -1,14 +1,14 @@
 /** A whole body: one chunk, or all chunks of a stream that is no SSE, and then the end. */
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
 import { sliceElements } from '../json-text.ts';
 import { GenerateContentDecoder } from './decode-events.ts';
 
 /** Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason. */
 export function decodeResponse(text: string, context: DecodeContext): Step {
-  const body = parsed(text);
+  const body = tryJson(text);
   const chunks = Array.isArray(body) ? body : [body];
   if (chunks.length === 0 || !chunks.every(isObject)) {
     throw upstreamFault('undecodable', "The upstream's answer is not a JSON object.", { text });
@@ -27,12 +27,4 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
 
 function hasCandidate({ candidates }: JsonObject): boolean {
   return Array.isArray(candidates) && candidates.length > 0;
-}
-
-function parsed(text: string): JsonValue | undefined {
-  try {
-    return parseJson(text);
-  } catch {
-    return undefined;
-  }
 }

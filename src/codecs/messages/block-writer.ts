@@ -6,7 +6,7 @@
 import { grown } from '../canonical/grown.ts';
 import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem } from '../canonical/item.ts';
-import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
+import { escapeJson, isObject, isObjectText, type JsonObject } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import {
   attachedSignature,
@@ -19,7 +19,7 @@ import {
   thinkingText,
   wireInput,
 } from './message-parts.ts';
-import { isObjectText, saysNoArguments } from './wire.ts';
+import { saysNoArguments } from './wire.ts';
 
 interface Entry {
   readonly head: ItemHead;

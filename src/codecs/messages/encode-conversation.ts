@@ -5,7 +5,7 @@
 import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -16,7 +16,7 @@ import { REDACTED } from './blocks.ts';
 import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from './message-parts.ts';
-import { isObjectText, saysNoArguments } from './wire.ts';
+import { saysNoArguments } from './wire.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 export interface Turn {

@@ -1,12 +1,12 @@
 /** What the stream encoder and the whole-answer encoder must say alike: reasoning text, signatures, arguments, losses. */
 import { notRepresentable, upstreamFault } from '../canonical/error.ts';
 import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
+import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../freeform-tools.ts';
 import { REDACTED } from './blocks.ts';
-import { isObjectText, saysNoArguments } from './wire.ts';
+import { saysNoArguments } from './wire.ts';
 
 /** Between the parts of a summary (P6). */
 export const PART_BREAK = '\n\n';

@@ -2,7 +2,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit, jsonSlicer } from '../json-text.ts';
 import type { BlockHost } from './block.ts';
@@ -21,7 +21,7 @@ import {
 import { messageEdits } from './native-splice.ts';
 import { decodeStop, encodeStop, endOfLast, stopMembers } from './stop-reason.ts';
 import { encodeUsage, UsageReader } from './usage.ts';
-import { isObjectText, malformed, mayString, needString } from './wire.ts';
+import { malformed, mayString, needString } from './wire.ts';
 
 /** A whole body as one step. Throws GatewayError blaming the upstream. */
 export function decodeResponse(text: string, context: DecodeContext): Step {

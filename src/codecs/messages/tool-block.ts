@@ -2,10 +2,10 @@
 import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolName } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject } from '../canonical/json.ts';
 import { customToolOf, FreeformReader } from '../freeform-tools.ts';
 import type { Block, BlockHost } from './block.ts';
-import { isObjectText, malformed, needString } from './wire.ts';
+import { malformed, needString } from './wire.ts';
 
 export class ToolBlock implements Block {
   readonly kind = 'tool';

@@ -2,8 +2,7 @@
  * Names and shapes of the messages wire that more than one file of this codec reads. Knows no canonical meaning and no order.
  */
 import { upstreamFault } from '../canonical/error.ts';
-import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { isObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 
 export const DEFAULT_MAX_TOKENS = 128_000;
 export const DEFAULT_VERSION = '2023-06-01';
@@ -42,11 +41,6 @@ export function malformed(what: string): Error {
   return upstreamFault('malformed_event', `The upstream sent a malformed event (${what}).`);
 }
 
-/** True for the text of a JSON object: what a function call's arguments must be when they are final. */
-export function isObjectText(text: string): boolean {
-  return parseObject(text) !== undefined;
-}
-
 /** True where a function is called without arguments: nothing is said, or the `null` of some models (Llama on Groq). */
 export function saysNoArguments(text: string): boolean {
   const said = text.trim();
@@ -55,10 +49,6 @@ export function saysNoArguments(text: string): boolean {
 
 /** The object that the text says; undefined for every other JSON and for no JSON at all. */
 export function parseObject(text: string): JsonObject | undefined {
-  try {
-    const value: JsonValue = JSON.parse(text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = tryJson(text);
+  return isObject(value) ? value : undefined;
 }

@@ -63,7 +63,7 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(messagesOf([text('assistant', 'x', 1), text('assistant', 'y', 2)]).length, 2);
   });
 
-  it('join texts around a call as an answer does, and never put a message between a call and its result', () => {
+  it('join texts around something else as an answer does, and never put a message between a call and its result', () => {
     const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
     const around = (turn: number) => [text('assistant', 'x', 1), call('a', '{}', turn), text('assistant', 'y', turn)];
     for (const turn of [1, 2]) {
@@ -73,6 +73,10 @@ describe('requests of other dialects for a chat upstream', () => {
       ]);
     }
     assert.deepEqual(messagesOf([text('assistant', 'x', 1), text('assistant', 'y', 1)]), [{ role: 'assistant', content: 'xy' }]);
+    const search: Item = { kind: 'native', dialect: 'messages', body: { type: 'server_tool_use' }, role: 'assistant', turn: 1 };
+    assert.deepEqual(messagesOf([text('assistant', 'x', 1), search, text('assistant', ''), text('assistant', 'y', 1)]), [
+      { role: 'assistant', content: 'x\n\ny' },
+    ]);
   });
 
   it('put images of tool results after the last tool message, and mark errors', () => {

@@ -84,14 +84,14 @@ const schema = fc
   })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
 
-const tools: fc.Arbitrary<Tool[]> = fc.array(
+const tools: fc.Arbitrary<Tool[]> = fc.uniqueArray(
   fc.record({ tool, schema }).map(({ tool: one, schema: { type: _, ...parameters } }) => ({
     kind: 'function',
     tool: one,
     parameters,
     at: 'tools[0]',
   })),
-  { maxLength: 3 },
+  { maxLength: 3, selector: (declared) => declared.tool.name },
 );
 
 const request: fc.Arbitrary<CanonicalRequest> = fc

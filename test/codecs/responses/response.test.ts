@@ -75,22 +75,6 @@ test("decodeResponse: calls of server tools by the vendor's counters, under each
   ]);
 });
 
-test("decodeResponse: a chat client's custom tool that went out as a function comes back as what it is", () => {
-  const tools = [
-    { type: 'custom', custom: { name: 'p', input_schema: { type: 'object' } } },
-    { type: 'function', function: { name: 'f' } },
-  ];
-  const text = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], tools });
-  const request = chatClient.decodeRequest(text, objectFrom(text), { open });
-  const call = (name: string) => `{"type":"function_call","call_id":"c_${name}","name":"${name}","arguments":"{\\"a\\":1}"}`;
-  const { events } = responsesUpstream.decodeResponse(`{"output":[${call('p')},${call('f')}]}`, decodeContext(request));
-  const flavours = fold(events).items.map(({ item }) => item.kind === 'toolCall' && [item.flavour, item.input]);
-  assert.deepEqual(flavours, [
-    ['custom', '{"a":1}'],
-    ['function', '{"a":1}'],
-  ]);
-});
-
 test('decodeResponse: cache writes inside the input, by lifetime where the vendor says it', () => {
   const read = (details: string) =>
     fold(
@@ -105,6 +89,22 @@ test('decodeResponse: cache writes inside the input, by lifetime where the vendo
     read('"cached_tokens":100,"cache_creation_input_tokens":300,"cache_creation":{"ephemeral_5m_input_tokens":300}'),
     { ...plain, cacheWrite: 0, cacheWrite5m: 300, cacheWrite1h: 0 },
   );
+});
+
+test("decodeResponse: a chat client's custom tool that went out as a function comes back as what it is", () => {
+  const tools = [
+    { type: 'custom', custom: { name: 'p', input_schema: { type: 'object' } } },
+    { type: 'function', function: { name: 'f' } },
+  ];
+  const text = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'x' }], tools });
+  const request = chatClient.decodeRequest(text, objectFrom(text), { open });
+  const call = (name: string) => `{"type":"function_call","call_id":"c_${name}","name":"${name}","arguments":"{\\"a\\":1}"}`;
+  const { events } = responsesUpstream.decodeResponse(`{"output":[${call('p')},${call('f')}]}`, decodeContext(request));
+  const flavours = fold(events).items.map(({ item }) => item.kind === 'toolCall' && [item.flavour, item.input]);
+  assert.deepEqual(flavours, [
+    ['custom', '{"a":1}'],
+    ['function', '{"a":1}'],
+  ]);
 });
 
 test('encodeResponse: the same dialect is spliced, a missing status is completed', () => {
