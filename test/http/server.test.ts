@@ -294,6 +294,37 @@ test('a model list holds what the key may use', async () => {
   });
 });
 
+test('a model whose Channels are all out of service exists, but is served by nobody and not listed', async () => {
+  const types = ['chat_completion', 'openai_image'];
+  const models = {
+    ...MODELS,
+    image: { kind: 'image', price: { image: '1' } },
+    embedding: { kind: 'embedding', price: { input: '1' } },
+  };
+  for (const state of [{ disabled: true }, { weight: 0 }]) {
+    await using gateway = await testGateway({
+      channels: types.map((type) => channel(upstream.url, { id: type, type, models: Object.keys(models), ...state })),
+      models,
+    });
+    const bodies: Record<string, object> = {
+      '/v1/chat/completions': ask({ stream: true }),
+      '/v1/messages': ask(),
+      '/v1/responses': { model: 'm', input: 'x' },
+      '/v1/responses/compact': { model: 'm', input: 'x' },
+      '/v1/completions': { model: 'm', prompt: 'x' },
+      '/v1/embeddings': { model: 'embedding', input: 'x' },
+      '/v1/images/generations': { model: 'image', prompt: 'x', stream: true },
+    };
+    for (const [path, body] of Object.entries(bodies)) {
+      const response = await gateway.post(path, body);
+      assert.equal(response.status, 503, `${path} ${JSON.stringify(state)}`);
+      assert.match(await response.text(), /no_healthy_upstream/);
+    }
+    const listed = await fetch(`${gateway.url}/v1/models`, { headers: { 'x-api-key': KEY } });
+    assert.doesNotMatch(await listed.text(), /"id":"(m|image|embedding)"/);
+  }
+});
+
 test('private files need one scope', async () => {
   const file_id = { type: 'image', source: { type: 'file', file_id: 'file_1' } };
   const message = ask({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, file_id] }] });
