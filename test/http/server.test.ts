@@ -241,6 +241,30 @@ test('F18: a body that is slow or stops is answered, not waited for', async () =
   assert.match(await raw(gateway.url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
 });
 
+test('no answer is guessed at or framed: JSON, streams, errors, preflights, and what no endpoint ever saw', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\n`;
+  const upgrade =
+    'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+  const get = (path: string, lines = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${lines || 'connection: close\r\n'}\r\n`;
+  const asked = [
+    get('/readyz'),
+    get('/nothing'),
+    get('/v1/models', `connection: close\r\n${key}`),
+    get('/v1/models'),
+    get('/v1/responses', upgrade),
+    get('/v1/models').replace('GET', 'OPTIONS'),
+    'GARBAGE\r\n\r\n',
+    request('/v1/messages', '', JSON.stringify(ask())),
+    request('/v1/messages', '', JSON.stringify(ask({ stream: true }))),
+  ];
+  for (const bytes of asked) {
+    const answer = await raw(gateway.url, bytes);
+    for (const header of ['x-content-type-options: nosniff', 'x-frame-options: DENY'])
+      assert.ok(answer.includes(`\r\n${header}\r\n`), `${header} in ${answer}`);
+  }
+});
+
 test('request ids: ours, or the client’s when it is usable', async () => {
   await using gateway = await testGateway(file);
   const own = await gateway.post('/v1/messages', ask());
