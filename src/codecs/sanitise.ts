@@ -13,7 +13,9 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b[a-z][a-z0-9+.-]*:\/\/[^\s"'<>)\]]+/gi, '[url]'],
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
-  [/\b(sk|pk|rk|key|api|gsk|xai|AIza|org|proj|acct|req|user)[-_][\w*.-]{6,}/gi, '[redacted]'],
+  [/\b(sk|pk|rk|gsk|xai|AIza|org|proj|acct)[-_][\w*.-]{6,}/gi, '[redacted]'],
+  // Parameters begin so, too (`user_location`): what identifies has a digit, or the stars of a key that was masked.
+  [/\b(key|api|req|user)[-_](?=[\w.-]*[\d*])[\w*.-]{6,}/gi, '[redacted]'],
   [/\bAIza[\w-]{20,}/g, '[redacted]'],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[redacted]'],
   [/\barn:aws[\w-]*:\S+/gi, '[redacted]'],

@@ -8,7 +8,7 @@ import type { Rates } from '../store/prices.ts';
 import type { Reservation } from '../store/reservations.ts';
 import type { Store } from '../store/store.ts';
 import type { Config, Model } from './config/config.ts';
-import { channelsOfModel } from './dispatch/candidates.ts';
+import { classHasModel } from './dispatch/candidates.ts';
 
 /** Whole numbers. */
 export interface Estimate {
@@ -35,7 +35,7 @@ export function checkModel(config: Config, principal: Principal, name: string): 
     throw new GatewayError('model_not_allowed', 'This API key may not use this model.', { param: 'model' });
   }
   const model = config.models.get(name);
-  if (model === undefined || channelsOfModel(config, name, principal.account.class).length === 0) {
+  if (model === undefined || !classHasModel(config, name, principal.account.class)) {
     throw new GatewayError('model_not_found', `The model ${quote(name)} does not exist.`, { param: 'model' });
   }
   return model;

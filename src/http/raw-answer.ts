@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { Clock } from '../streams/clock.ts';
 import { encodeGenericError, retryAfterSeconds } from './errors.ts';
+import { SAFE_HEADERS } from './safe-headers.ts';
 
 /** Closing with bytes unread would reset the connection, and the client might never see the answer. */
 const LINGER_MS = 1_000;
@@ -27,6 +28,7 @@ export function answerRaw(socket: Duplex, { error, requestId, more = [] }: RawAn
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
     `x-request-id: ${requestId}`,
+    ...SAFE_HEADERS.map(([name, value]) => `${name}: ${value}`),
     ...(retryAfter === undefined ? [] : [`retry-after: ${retryAfter}`]),
     ...more,
     'connection: close',

@@ -14,6 +14,7 @@ import { isPagePath } from './pages/create-pages.ts';
 import { logRefusal } from './refusal-log.ts';
 import { clientRequestId } from './request-id.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
+import { SAFE_HEADERS } from './safe-headers.ts';
 
 export type Handlers = { readonly [Name in RouteName]?: Handler };
 
@@ -44,7 +45,7 @@ export async function serveRequest(
   const ownId = clientRequestId(request);
   const requestId = ownId ?? gateway.mint('req_');
   response.setHeader('x-request-id', requestId);
-  response.setHeader('x-content-type-options', 'nosniff');
+  for (const [name, value] of SAFE_HEADERS) response.setHeader(name, value);
   // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
   request.on('error', () => undefined);
   const match = matchRoute(request.method ?? 'GET', path);

@@ -39,6 +39,8 @@ test('hosts of all kinds, account ids and what only a terminal or a browser woul
     'served by pod-1.vendor.example': 'served by [host]',
     'of llm--serve.modal.run, eu-1.vendor.eu and gpu.corp': 'of [host], [host] and [host]',
     'organization 6f9619ff-8b86-d011-b42d-00c04fc964ff': 'organization [redacted]',
+    'by user-AbCdEf123456, req_011CSHoEeqs5C35K2UUqR7Fy, key-****abcd and api_12345678':
+      'by [redacted], [redacted], [redacted] and [redacted]',
     'arn:aws:bedrock:us-east-1:123456789012:model/x is not there': '[redacted] is not there',
     'projects/my-project-1/locations/us': 'projects/[redacted]/locations/us',
     '\u001b[1;31mtoo long\u001b[0m': 'too long',
@@ -51,6 +53,7 @@ test('ordinary messages stay readable', () => {
   const texts = [
     "Invalid value: 'high'. Supported values are: 'low', 'max' for messages[0].content[1].text.",
     'tools.0.custom.input_schema.properties.id: Input should be a valid dictionary',
+    "Unknown parameter: 'tools[0].user_location' with api_version or key_frames.",
     'Unterminated string\nat position 5, line 1',
     'Expected <think> before <tool_call>; got <|im_start|> in file main.py, line 3',
   ];

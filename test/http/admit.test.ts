@@ -19,10 +19,16 @@ test('what is reserved: the input and the capped output at their rates, a pictur
   assert.equal(estimateNanos(picture, rates({ image: '0.04' })), 40_000_000n);
 });
 
-test('a key uses the models that it names, or all; a class sees the models of its Channels; a long name is not repeated whole', async () => {
+test('a key uses the models that it names, or all; a class has the models of its Channels, in service or not; a long name is not repeated whole', async () => {
   const file = {
-    channels: [channel('http://127.0.0.1:1'), channel('http://127.0.0.1:1', { id: 'vip', models: ['dear'], classes: ['vip'] })],
-    models: { ...MODELS, dear: MODELS.m, nowhere: MODELS.m },
+    channels: [
+      channel('http://127.0.0.1:1'),
+      channel('http://127.0.0.1:1', { id: 'vip', models: ['dear'], classes: ['vip'] }),
+      channel('http://127.0.0.1:1', { id: 'off', models: ['off'], disabled: true }),
+      channel('http://127.0.0.1:1', { id: 'idle', models: ['idle'], weight: 0 }),
+      channel('http://127.0.0.1:1', { id: 'vip-off', models: ['dear-off'], classes: ['vip'], disabled: true }),
+    ],
+    models: { ...MODELS, dear: MODELS.m, nowhere: MODELS.m, off: MODELS.m, idle: MODELS.m, 'dear-off': MODELS.m },
   };
   const config = testConfig(file);
   await using gateway = await testGateway(file);
@@ -42,7 +48,9 @@ test('a key uses the models that it names, or all; a class sees the models of it
   assert.equal(check('dear', undefined, 'vip'), 'dear');
   assert.throws(() => check('m', ['dear']), { code: 'model_not_allowed' });
   assert.throws(() => check('m', []), { code: 'model_not_allowed' });
-  for (const name of ['dear', 'nowhere', 'unknown', '']) assert.throws(() => check(name), { code: 'model_not_found' }, name);
+  for (const name of ['off', 'idle']) assert.equal(check(name), name);
+  for (const name of ['dear', 'dear-off', 'nowhere', 'unknown', ''])
+    assert.throws(() => check(name), { code: 'model_not_found' }, name);
   const repeated = (name: string) => ({ message: `The model "${name}" does not exist.` });
   assert.throws(() => check('a\n"b"'), repeated('a\\n\\"b\\"'));
   assert.throws(() => check('x'.repeat(100)), repeated('x'.repeat(100)));

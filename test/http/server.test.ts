@@ -241,6 +241,30 @@ test('F18: a body that is slow or stops is answered, not waited for', async () =
   assert.match(await raw(gateway.url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
 });
 
+test('no answer is guessed at or framed: JSON, streams, errors, preflights, and what no endpoint ever saw', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\n`;
+  const upgrade =
+    'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+  const get = (path: string, lines = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${lines || 'connection: close\r\n'}\r\n`;
+  const asked = [
+    get('/readyz'),
+    get('/nothing'),
+    get('/v1/models', `connection: close\r\n${key}`),
+    get('/v1/models'),
+    get('/v1/responses', upgrade),
+    get('/v1/models').replace('GET', 'OPTIONS'),
+    'GARBAGE\r\n\r\n',
+    request('/v1/messages', '', JSON.stringify(ask())),
+    request('/v1/messages', '', JSON.stringify(ask({ stream: true }))),
+  ];
+  for (const bytes of asked) {
+    const answer = await raw(gateway.url, bytes);
+    for (const header of ['x-content-type-options: nosniff', 'x-frame-options: DENY'])
+      assert.ok(answer.includes(`\r\n${header}\r\n`), `${header} in ${answer}`);
+  }
+});
+
 test('request ids: ours, or the client’s when it is usable', async () => {
   await using gateway = await testGateway(file);
   const own = await gateway.post('/v1/messages', ask());
@@ -292,6 +316,37 @@ test('a model list holds what the key may use', async () => {
     object: 'list',
     data: ['m', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
   });
+});
+
+test('a model whose Channels are all out of service exists, but is served by nobody and not listed', async () => {
+  const types = ['chat_completion', 'openai_image'];
+  const models = {
+    ...MODELS,
+    image: { kind: 'image', price: { image: '1' } },
+    embedding: { kind: 'embedding', price: { input: '1' } },
+  };
+  for (const state of [{ disabled: true }, { weight: 0 }]) {
+    await using gateway = await testGateway({
+      channels: types.map((type) => channel(upstream.url, { id: type, type, models: Object.keys(models), ...state })),
+      models,
+    });
+    const bodies: Record<string, object> = {
+      '/v1/chat/completions': ask({ stream: true }),
+      '/v1/messages': ask(),
+      '/v1/responses': { model: 'm', input: 'x' },
+      '/v1/responses/compact': { model: 'm', input: 'x' },
+      '/v1/completions': { model: 'm', prompt: 'x' },
+      '/v1/embeddings': { model: 'embedding', input: 'x' },
+      '/v1/images/generations': { model: 'image', prompt: 'x', stream: true },
+    };
+    for (const [path, body] of Object.entries(bodies)) {
+      const response = await gateway.post(path, body);
+      assert.equal(response.status, 503, `${path} ${JSON.stringify(state)}`);
+      assert.match(await response.text(), /no_healthy_upstream/);
+    }
+    const listed = await fetch(`${gateway.url}/v1/models`, { headers: { 'x-api-key': KEY } });
+    assert.doesNotMatch(await listed.text(), /"id":"(m|image|embedding)"/);
+  }
 });
 
 test('private files need one scope', async () => {

@@ -102,7 +102,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     keepAliveMs: file.keep_alive_ms ?? 15_000,
     drainMs: file.drain_ms ?? 30_000,
     channelHeader: file.channel_header ?? false,
-    channels,
+    ...channels,
     models,
   });
 }
@@ -124,9 +124,10 @@ function buildChannels(
   timeouts: Timeouts,
   models: ReadonlyMap<string, Model>,
   problems: ConfigProblem[],
-): readonly Channel[] {
+): Pick<Config, 'channels' | 'disabledChannels'> {
   const ids = new Set<string>();
   const channels: Channel[] = [];
+  const disabledChannels: Channel[] = [];
   for (const [index, entry] of entries.entries()) {
     const at = `channels[${index}]`;
     if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `another channel is called ${entry.id}` });
@@ -138,9 +139,9 @@ function buildChannels(
       if (!models.has(model) && !models.has(priced))
         problems.push({ path: `${at}.models`, message: `${JSON.stringify(model)} is not in models` });
     }
-    if (entry.disabled !== true) channels.push(channel);
+    (entry.disabled === true ? disabledChannels : channels).push(channel);
   }
-  return channels;
+  return { channels, disabledChannels };
 }
 
 function timeoutsOf(entry: ConfigFile['timeouts'], fallback: Timeouts): Timeouts {

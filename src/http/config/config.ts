@@ -162,5 +162,7 @@ export interface Config {
   readonly drainMs: number;
   readonly channelHeader: boolean;
   readonly channels: readonly Channel[];
+  /** Nothing is ever sent to them; that their models exist is all that is still known of them. */
+  readonly disabledChannels: readonly Channel[];
   readonly models: ReadonlyMap<string, Model>;
 }

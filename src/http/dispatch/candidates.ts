@@ -21,14 +21,23 @@ export interface Need {
 
 /** Channels that the account's class may use for this model, whatever their type. */
 export function channelsOfModel(config: Config, model: string, accountClass: string): Channel[] {
-  return config.channels.filter(
-    (channel) => channel.weight > 0 && channel.models.has(model) && (channel.classes?.has(accountClass) ?? true),
-  );
+  return config.channels.filter((channel) => channel.weight > 0 && isOfModel(channel, model, accountClass));
+}
+
+/** Whether the account's class has the model, be it that all its Channels were taken out of service for now. */
+export function classHasModel(config: Config, model: string, accountClass: string): boolean {
+  const isOf = (channel: Channel): boolean => isOfModel(channel, model, accountClass);
+  return config.channels.some(isOf) || config.disabledChannels.some(isOf);
+}
+
+function isOfModel(channel: Channel, model: string, accountClass: string): boolean {
+  return channel.models.has(model) && (channel.classes?.has(accountClass) ?? true);
 }
 
 /** Throws `no_healthy_upstream` with the reason, or a 400 naming the path that no Channel can honour. */
 export function eligibleChannels(config: Config, need: Need): Channel[] {
   const all = channelsOfModel(config, need.model, need.accountClass);
+  if (all.length === 0) throw unfit(`No upstream of the model ${need.model} is in service.`);
   const typed = all.filter(({ type }) => need.types.has(type));
   if (typed.length === 0) throw unfit(`No upstream of the model ${need.model} serves this endpoint.`);
   const { capability, boundTo, referenceAt } = need;

@@ -1,4 +1,5 @@
 /** The headers of every page and asset: nothing runs, loads or frames but our own files. */
+import { SAFE_HEADERS } from '../safe-headers.ts';
 
 /** `'none'` everywhere but for files of our own origin; no inline script or style, no sink for strings as script. */
 const CONTENT_SECURITY_POLICY = [
@@ -16,8 +17,7 @@ const CONTENT_SECURITY_POLICY = [
 
 export const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy': CONTENT_SECURITY_POLICY,
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
+  ...Object.fromEntries(SAFE_HEADERS),
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
   'cross-origin-resource-policy': 'same-origin',

@@ -79,7 +79,7 @@ async function created({ gateway, config }: Call, { wanted, text, ...request }: 
   const model = checkModel(config, principal, wanted.model);
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
   if (model.kind !== 'video' || (routes.length === 0 && refusal === undefined)) {
-    throw new GatewayError('no_healthy_upstream', `The model ${JSON.stringify(wanted.model)} makes no videos.`);
+    throw new GatewayError('no_healthy_upstream', `No upstream of the model ${JSON.stringify(wanted.model)} makes videos.`);
   }
   if (refusal !== undefined && routes.length === 0) throw refusal;
   const priceNanos = model.rates?.pieces.get('video');

@@ -221,6 +221,12 @@ const REFUSALS: readonly (readonly [
     'no_healthy_upstream',
   ],
   [
+    'a model whose Channels are out of service',
+    { body: { ...BODY, model: 'resting' }, headers: { 'idempotency-key': 'a' } },
+    503,
+    'no_healthy_upstream',
+  ],
+  [
     'an option of another Channel',
     { body: { model: 'hailuo', prompt: 'p', provider_options: { seed: 1 } }, headers: { 'idempotency-key': 'a' } },
     400,
