@@ -4,6 +4,7 @@
  */
 import type { Native } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { isPrice } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
@@ -20,7 +21,7 @@ export class NativeStream {
   #finish: string | undefined;
   #reason: string | undefined;
   /** The chunk that brought the latest usage, as it came. */
-  #usage: string | undefined;
+  #usage: { readonly text: string; readonly members: JsonObject } | undefined;
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
@@ -44,7 +45,8 @@ export class NativeStream {
     this.#own(edits, Array.isArray(choices) ? undefined : chunk);
     const choice = firstChoice(chunk);
     if (choice === undefined && isObject(chunk['usage'])) {
-      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined) this.#usage = native.text;
+      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined)
+        this.#usage = { text: native.text, members: chunk['usage'] };
       return;
     }
     // Candidates beside the first are never part of the answer.
@@ -63,9 +65,11 @@ export class NativeStream {
       }
     }
     const usage = usageIn(chunk);
-    if (isObject(usage) && readTokenUsage(usage) !== undefined)
-      this.#usage =
-        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+    if (isObject(usage) && readTokenUsage(usage) !== undefined) {
+      const isOwn = usage === chunk['usage'];
+      const text = isOwn ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+      this.#usage = { text, members: usage };
+    }
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
     const text = editJson(native.text, edits);
     if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
@@ -85,7 +89,7 @@ export class NativeStream {
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
     if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
     if (this.#usage !== undefined && this.#context.request.includeUsage)
-      out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
+      out.push({ event: undefined, data: this.#usageChunk(this.#usage.text, this.#usage.members) });
     out.push({ event: undefined, data: DONE });
   }
 
@@ -109,8 +113,8 @@ export class NativeStream {
     if (other === undefined || other['model'] !== undefined) edits.push({ path: ['model'], value: JSON.stringify(model) });
   }
 
-  #usageChunk(text: string): string {
-    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }];
+  #usageChunk(text: string, members: JsonObject): string {
+    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }, ...priceEdits(members)];
     this.#own(edits);
     return editJson(text, edits);
   }
@@ -127,6 +131,12 @@ export class NativeStream {
     const choices = [{ index: 0, delta: { reasoning_opaque: value }, finish_reason: null }];
     return editJson(shell, [{ path: ['choices'], value: JSON.stringify(choices) }]);
   }
+}
+
+/** Prices of routers stay with the gateway. */
+function priceEdits(usage: JsonValue | undefined): JsonEdit[] {
+  if (!isObject(usage)) return [];
+  return Object.keys(usage).flatMap((key) => (isPrice(key) ? [{ path: ['usage', key], value: undefined }] : []));
 }
 
 /** How many edits {@link NativeStream} makes in a chunk that holds nothing special. */
@@ -149,6 +159,7 @@ export function ownBody(body: JsonObject, context: ResponseContext): JsonEdit[] 
   const edits: JsonEdit[] = [
     { path: ['id'], value: JSON.stringify(context.responseId) },
     { path: ['model'], value: JSON.stringify(context.model) },
+    ...priceEdits(body['usage']),
   ];
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);

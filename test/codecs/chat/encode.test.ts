@@ -186,7 +186,7 @@ describe('chat streams of other dialects', () => {
 
 describe('chat streams of a chat upstream', () => {
   const finish =
-    '{"id":"u","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10}}';
+    '{"id":"u","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":{"prompt_tokens":1,"completion_tokens":1,"seconds":0.10}}';
 
   it('keep every byte but id, model and usage', () => {
     const data =
@@ -212,9 +212,17 @@ describe('chat streams of a chat upstream', () => {
     const frames = encode(steps, responseContext({ request: asking }));
     assert.deepEqual(
       frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
-      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10},"model":"m"}', '[DONE]'],
+      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"seconds":0.10},"model":"m"}', '[DONE]'],
     );
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
+  });
+
+  it('keep the prices of routers from the client', () => {
+    const usage =
+      '{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.10,"is_byok":false,"cost_details":{"x":0.1}}';
+    const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame(JSON.parse(`{"choices":[],"usage":${usage}}`))]);
+    const counted = JSON.parse(encode(steps, responseContext({ request: asking })).at(-2) ?? '').usage;
+    assert.deepEqual(counted, { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2, is_byok: false });
   });
 
   it('give the usage beside what is no choice of the answer a chunk of its own, too', () => {
