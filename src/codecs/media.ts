@@ -107,7 +107,7 @@ export function essenceOf(mime: string): string {
 }
 
 /** The type under its registered name: vendors refuse JPEG by any other. */
-export function registeredMime(mime: string): string {
+function registeredMime(mime: string): string {
   return mime.replace(/^\s*image\/jpg\b/i, 'image/jpeg');
 }
 

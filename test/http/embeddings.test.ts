@@ -51,6 +51,21 @@ test('the body goes on as it came but for the model, and comes back so', async (
   assert.equal(place.sim.requests[0]?.text, body.replace('"vectors"', '"up-vectors"'));
 });
 
+test('the client reads both counters, also where the upstream says one or none, and no prices', async () => {
+  const asked = async (usage: object | undefined): Promise<unknown> => {
+    const data = [{ object: 'embedding', index: 0, embedding: [1] }];
+    place.sim.enqueue(raw(JSON.stringify({ object: 'list', data, model: 'up', usage })));
+    return ((await (await post({ input: 'x' })).json()) as { usage: unknown }).usage;
+  };
+  assert.deepEqual(await asked(undefined), { prompt_tokens: 0, total_tokens: 0 });
+  assert.deepEqual(await asked({ total_tokens: 2 }), { total_tokens: 2, prompt_tokens: 2 });
+  assert.deepEqual(await asked({ prompt_tokens: 2, cost: 0.1, cost_details: {}, extra: 1 }), {
+    prompt_tokens: 2,
+    extra: 1,
+    total_tokens: 2,
+  });
+});
+
 test('V1: members that choose upstreams or credentials reach no upstream', async () => {
   const chosen = { api_base: 'http://x.test', base_url: 'http://x.test', models: ['x'], fallbacks: ['x'], user_config: {} };
   assert.equal((await post({ input: 'x', ...chosen })).status, 200);

@@ -4,10 +4,10 @@
  */
 import type { Native } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPrice } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
+import { priceEdits } from '../router-prices.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
@@ -114,7 +114,7 @@ export class NativeStream {
   }
 
   #usageChunk(text: string, members: JsonObject): string {
-    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }, ...priceEdits(members)];
+    const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }, ...priceEdits(['usage'], members)];
     this.#own(edits);
     return editJson(text, edits);
   }
@@ -131,12 +131,6 @@ export class NativeStream {
     const choices = [{ index: 0, delta: { reasoning_opaque: value }, finish_reason: null }];
     return editJson(shell, [{ path: ['choices'], value: JSON.stringify(choices) }]);
   }
-}
-
-/** Prices of routers stay with the gateway. */
-function priceEdits(usage: JsonValue | undefined): JsonEdit[] {
-  if (!isObject(usage)) return [];
-  return Object.keys(usage).flatMap((key) => (isPrice(key) ? [{ path: ['usage', key], value: undefined }] : []));
 }
 
 /** How many edits {@link NativeStream} makes in a chunk that holds nothing special. */
@@ -159,7 +153,7 @@ export function ownBody(body: JsonObject, context: ResponseContext): JsonEdit[] 
   const edits: JsonEdit[] = [
     { path: ['id'], value: JSON.stringify(context.responseId) },
     { path: ['model'], value: JSON.stringify(context.model) },
-    ...priceEdits(body['usage']),
+    ...(isObject(body['usage']) ? priceEdits(['usage'], body['usage']) : []),
   ];
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);

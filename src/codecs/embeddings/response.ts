@@ -7,6 +7,7 @@ import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../ca
 import { countOf, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
+import { priceEdits } from '../router-prices.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
@@ -37,6 +38,7 @@ export function decodeEmbeddingAnswer(text: string, request: EmbeddingRequest): 
     if (entry['object'] == null) edits.push({ path: ['data', at, 'object'], value: '"embedding"' });
     if (entry['index'] !== places[at]) edits.push({ path: ['data', at, 'index'], value: String(places[at]) });
   }
+  edits.push(...usageEdits(usage));
   const read = readUsage(usage);
   return { body: inOrder(editJson(text, edits), places), ...(read === undefined ? {} : { usage: read }) };
 }
@@ -123,6 +125,18 @@ function floatsOf(data: string): string {
     numbers.push(String(value));
   }
   return `[${numbers.join(',')}]`;
+}
+
+/** The counters that the interface promises are there, prices of routers are not. */
+function usageEdits(usage: JsonValue | undefined): JsonEdit[] {
+  if (!isObject(usage)) return [{ path: ['usage'], value: '{"prompt_tokens":0,"total_tokens":0}' }];
+  const count = countOf(usage['prompt_tokens']) ?? countOf(usage['total_tokens']) ?? 0;
+  const edits = priceEdits(['usage'], usage);
+  for (const key of ['prompt_tokens', 'total_tokens']) {
+    const said = countOf(usage[key]) ?? count;
+    if (usage[key] !== said) edits.push({ path: ['usage', key], value: String(said) });
+  }
+  return edits;
 }
 
 function readUsage(usage: JsonValue | undefined): Usage | undefined {

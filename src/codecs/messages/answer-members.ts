@@ -4,8 +4,8 @@
  * no `usage`, no `role`, calls without `input`). Left out are the prices that routers tell us.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPrice } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { priceEdits } from '../router-prices.ts';
 
 const NEEDED = [
   ['type', '"message"'],
@@ -54,7 +54,7 @@ function editUsage(holder: JsonObject, path: JsonPath, needed: Readonly<Record<s
   for (const [key, count] of Object.entries(needed)) {
     if (isMissing(usage[key])) edits.push({ path: [...path, 'usage', key], value: String(count) });
   }
-  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, 'usage', key], value: undefined });
+  edits.push(...priceEdits([...path, 'usage'], usage));
 }
 
 function isMissing(value: JsonValue | undefined): boolean {

@@ -5,9 +5,10 @@
  */
 import type { Outcome } from '../canonical/outcome.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, isPrice } from '../canonical/usage.ts';
+import { countOf } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { priceEdits } from '../router-prices.ts';
 import { sanitise } from '../sanitise.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
@@ -36,8 +37,7 @@ export function responseEdits(
 
 /** Prices of routers stay with the gateway; the counters that the interface promises are there, as numbers (known failure R15). */
 function usageEdits(path: JsonPath, usage: JsonObject): JsonEdit[] {
-  const edits: JsonEdit[] = [];
-  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, key], value: undefined });
+  const edits = priceEdits(path, usage);
   const input = countOf(usage['input_tokens']) ?? countOf(usage['prompt_tokens']) ?? 0;
   const output = countOf(usage['output_tokens']) ?? countOf(usage['completion_tokens']) ?? 0;
   for (const [key, count] of [
