@@ -1,10 +1,10 @@
 /**
  * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
  * read without asking and break without: servers that speak this protocol for models of other vendors leave some of it out (seen:
- * no `usage`, no `role`, calls without `input`). Left out are the prices that routers tell us.
+ * no `usage`, no `role`, calls without `input`, counters as words). Left out are the prices that routers tell us.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { leaveOutPrices } from '../canonical/usage.ts';
+import { countOf, leaveOutPrices } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 
 const NEEDED = [
@@ -53,6 +53,10 @@ function editUsage(holder: JsonObject, path: JsonPath, needed: Readonly<Record<s
   }
   for (const [key, count] of Object.entries(needed)) {
     if (isMissing(usage[key])) edits.push({ path: [...path, 'usage', key], value: String(count) });
+  }
+  for (const [key, value] of Object.entries(usage)) {
+    const count = typeof value === 'string' && key.endsWith('_tokens') ? countOf(value) : undefined;
+    if (count !== undefined) edits.push({ path: [...path, 'usage', key], value: String(count) });
   }
   leaveOutPrices(usage, [...path, 'usage'], edits);
 }

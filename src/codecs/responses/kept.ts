@@ -67,9 +67,8 @@ function isSilent(item: JsonValue): boolean {
 function itemEdits(path: JsonPath, item: JsonValue | undefined, slot: Slot): readonly JsonEdit[] {
   if (!isObject(item) || item['type'] !== slot.type || !isSilent(item)) return NONE;
   const member = slot.type === 'message' ? 'content' : slot.type === 'reasoning' ? 'summary' : inputMember(item);
-  const kept = slot.closed ? slot.item[member] : streamed(slot);
-  const isSame = kept === undefined || JSON.stringify(kept) === JSON.stringify(item[member]);
-  return isSame ? NONE : [{ path: [...path, member], value: JSON.stringify(kept) }];
+  const kept = slot.closed ? (isSilent(slot.item) ? undefined : slot.item[member]) : streamed(slot);
+  return kept === undefined ? NONE : [{ path: [...path, member], value: JSON.stringify(kept) }];
 }
 
 /** The member of an open item that holds what it says; undefined where it has said nothing. */

@@ -10,6 +10,7 @@ import {
   endingOf,
   isPartType,
   placeOf,
+  sayWholeInput,
   type ToldItem,
   type ToldPart,
   tellItem,
@@ -137,5 +138,5 @@ function sayInput(item: ToldItem, final: JsonObject, member: 'arguments' | 'inpu
     emit(`${event}.delta`, { ...place, delta: whole.slice(item.input.length) });
   item.isInputSaid = true;
   item.input = whole;
-  emit(`${event}.done`, { ...place, [member]: whole, ...(member === 'arguments' ? { name: final['name'] ?? '' } : {}) });
+  sayWholeInput(item, whole, final, emit);
 }

@@ -145,16 +145,20 @@ export function endingOf({ type, ending }: ToldPart): string {
   return ending ?? (type === 'summary_text' ? 'response.reasoning_summary_part.done' : 'response.content_part.done');
 }
 
+/** Says what a call was called with, once: `named` is the item in a form that knows its name. */
+export function sayWholeInput(item: ToldItem, input: string, named: JsonObject, emit: Emit): void {
+  const place = { item_id: item.id, output_index: item.outputIndex };
+  const { call_id: callId = '', name = '' } = named;
+  if (item.type === 'function_call')
+    emit('response.function_call_arguments.done', { ...place, arguments: input, name, call_id: callId });
+  else if (item.type === 'custom_tool_call') emit('response.custom_tool_call_input.done', { ...place, input, call_id: callId });
+}
+
 /** Says that an item is finished as it stands, its open parts first. */
 export function closeItem(item: ToldItem, status: ItemStatus, emit: Emit): void {
   if (item.final !== undefined) return;
   closeParts(item, emit);
-  const place = { item_id: item.id, output_index: item.outputIndex };
-  if (item.type === 'function_call' && !item.isInputSaid) {
-    emit('response.function_call_arguments.done', { ...place, arguments: item.input, name: item.announced['name'] ?? '' });
-  } else if (item.type === 'custom_tool_call' && !item.isInputSaid) {
-    emit('response.custom_tool_call_input.done', { ...place, input: item.input });
-  }
+  if (!item.isInputSaid) sayWholeInput(item, item.input, item.announced, emit);
   const final = finalObject(item, status);
   item.final = JSON.stringify(final);
   emit('response.output_item.done', { output_index: item.outputIndex, item: final });

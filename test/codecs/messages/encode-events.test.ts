@@ -400,6 +400,19 @@ test('native: members of blocks that official clients cannot do without are adde
   assert.deepEqual(JSON.parse(encoded).content, whole);
 });
 
+test('native: counters that a server writes as words are numbers', () => {
+  const usage = '{"input_tokens":"22","output_tokens":"7","service_tier":"standard"}';
+  const lines = [
+    `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"u","usage":${usage}}}`,
+    `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":${usage}}`,
+    '{"type":"message_stop"}',
+  ];
+  const { steps } = decodeFrames(lines.map((data) => ({ event: undefined, data })));
+  const [begun, ended] = encodeSteps(steps).map(({ data }) => JSON.parse(data));
+  const numbers = { input_tokens: 22, output_tokens: 7, service_tier: 'standard' };
+  assert.deepEqual([begun.message.usage, ended.usage], [numbers, numbers]);
+});
+
 test('native: prices of routers in usage are left out', () => {
   const usage =
     '{"input_tokens":22,"output_tokens":7,"cost":0.10,"is_byok":false,"cost_details":{"upstream_inference_cost":0.1}}';
