@@ -258,9 +258,14 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         const member = mediaMember(item, this.#context);
         if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
         this.#hasAudio ||= 'audio' in member;
-        this.#delta('images' in member ? { images: [member.images] } : member, out);
-        if (!('images' in member)) return;
-        const id = imageSignatureId(this.#images++);
+        if (!('images' in member)) {
+          this.#delta(member, out);
+          return;
+        }
+        // Official clients put lists of several chunks together by the index of their entries.
+        const index = this.#images++;
+        this.#delta({ images: [{ ...member.images, index }] }, out);
+        const id = imageSignatureId(index);
         if (item.opaque === undefined) return;
         this.#delta({ reasoning_details: [sealedEntry(item.opaque, id, this.#details++, this.#context)] }, out);
         return;

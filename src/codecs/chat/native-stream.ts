@@ -1,6 +1,7 @@
 /**
- * Chunks of a chat upstream for a chat client: every byte stays but the gateway's own members. Holds the finish chunk until
- * the stream is over, so that repeated finish chunks and usage inside them become one finish and one usage chunk.
+ * Chunks of a chat upstream for a chat client: every byte stays but the gateway's own members, and those come that official clients break
+ * without. Holds the finish chunk until the stream is over, so that repeated finish chunks and usage inside them become one finish and one
+ * usage chunk.
  */
 import type { CanonicalEvent, Native } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
@@ -21,7 +22,8 @@ import { DONE, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;
-  readonly #calls = new NativeCalls();
+  /** Made for the first call. */
+  #calls: NativeCalls | undefined;
   #hasRole = false;
   #finish: string | undefined;
   #reason: string | undefined;
@@ -39,7 +41,7 @@ export class NativeStream {
 
   /** `events`: what was read in the chunk. */
   push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
-    const isRepeat = this.#finish === undefined && !this.#calls.areRenumbered;
+    const isRepeat = this.#finish === undefined && this.#calls?.areRenumbered !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
       out.push(repeated);
@@ -67,7 +69,9 @@ export class NativeStream {
       const path = ['choices', choice.at];
       if (!this.#hasRole) completeDelta(choice.choice['delta'], [...path, 'delta'], edits);
       this.#hasRole = true;
-      this.#calls.complete(delta['tool_calls'], [...path, 'delta', 'tool_calls'], events, edits);
+      const calls = delta['tool_calls'];
+      if (calls !== undefined && calls !== null) this.#calls ??= new NativeCalls();
+      this.#calls?.complete(calls, [...path, 'delta', 'tool_calls'], events, edits);
       sealDetails(delta, [...path, 'delta'], this.#context, edits);
       sealSignatures(delta, [...path, 'delta'], this.#context, edits);
       this.#takeScalar(delta, [...path, 'delta'], edits);

@@ -125,15 +125,17 @@ describe('chat streams of other dialects', () => {
     });
   });
 
-  it('say images as routers do, and refuse what chat cannot say', () => {
+  it('say images as routers do, each under its index, and refuse what chat cannot say', () => {
     const image: OutputItem = {
       kind: 'media',
       role: 'assistant',
       media: { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } },
     };
-    assert.deepEqual(deltas(encode(stepsOf([image])))[1], {
-      images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
-    });
+    const entry = { type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } };
+    assert.deepEqual(deltas(encode(stepsOf([image, image]))).slice(1, 3), [
+      { images: [{ ...entry, index: 0 }] },
+      { images: [{ ...entry, index: 1 }] },
+    ]);
     const file: OutputItem = {
       kind: 'media',
       role: 'assistant',
