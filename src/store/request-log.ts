@@ -51,7 +51,7 @@ export interface RequestLogEntry {
   readonly ip?: string;
   readonly effort?: string;
   readonly usage?: BillableUsage;
-  /** The upstream's own usage object, as JSON text. */
+  /** What the upstream's usage object says that has no reading of ours, as JSON text. */
   readonly usageJson?: string;
   readonly charge?: Charge;
   readonly attempts: readonly AttemptEntry[];

@@ -77,8 +77,10 @@ export function errorOf(body: JsonValue | undefined, text: string): GatewayError
 export function readUsage(response: JsonObject, output = outputOf(response)): Usage | undefined {
   const wire = response['usage'];
   if (!isObject(wire)) return undefined;
-  const inputDetails = isObject(wire['input_tokens_details']) ? wire['input_tokens_details'] : {};
-  const outputDetails = isObject(wire['output_tokens_details']) ? wire['output_tokens_details'] : {};
+  const inputSaid = wire['input_tokens_details'] ?? wire['prompt_tokens_details'];
+  const outputSaid = wire['output_tokens_details'] ?? wire['completion_tokens_details'];
+  const inputDetails = isObject(inputSaid) ? inputSaid : {};
+  const outputDetails = isObject(outputSaid) ? outputSaid : {};
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
   const reasoning = countOf(outputDetails['reasoning_tokens']);
   const completion = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);

@@ -75,6 +75,13 @@ test("decodeResponse: calls of server tools by the vendor's counters, under each
   ]);
 });
 
+test('decodeResponse: usage in the spelling of chat, its details too', () => {
+  const usage =
+    '{"prompt_tokens":9,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens":5,"completion_tokens_details":{"reasoning_tokens":2},"total_tokens":14}';
+  const { input, cacheRead, output, reasoning } = fold(decodeBody(`{"output":[],"usage":${usage}}`).events).usage ?? {};
+  assert.deepEqual([input, cacheRead, output, reasoning], [5, 4, 5, 2]);
+});
+
 test('decodeResponse: cache writes inside the input, by lifetime where the vendor says it', () => {
   const read = (details: string) =>
     fold(
