@@ -6,6 +6,7 @@
 const MAX_CHARS = 1024;
 
 const SECRETS: readonly (readonly [RegExp, string])[] = [
+  [/<(script|style)\b[\s\S]*?(?:<\/\1\s*>|$)/gi, ' '],
   [
     /<\/?(?:script|style|iframe|img|svg|math|video|audio|object|embed|link|meta|base|form|input|button|details|table|h[1-6]|[bhtd]r|t[dh]|[abip]|ul|ol|li|div|span|center|strong|em|font|pre)\b[^>]*>?/gi,
     ' ',
