@@ -27,6 +27,8 @@ export type Mint = (prefix: string) => string;
 export interface RequestContext {
   /** Opens an envelope of this account; undefined when it is tampered, truncated or foreign: the value is then dropped. */
   open(sealed: string): Opaque | undefined;
+  /** What an item of an earlier answer said, for protocols whose clients may name it by its id alone; undefined for what nobody remembers. */
+  item?(id: string): JsonObject | undefined;
 }
 
 export interface ResponseContext {

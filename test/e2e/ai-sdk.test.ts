@@ -59,6 +59,19 @@ for (const [name, provider] of Object.entries(PROVIDERS)) {
       );
     });
 
+    test(`${name} over a ${upstream} upstream: what was said before is there in the next turn`, async () => {
+      const said = (text: string) => ({ reply: { pieces: [{ type: 'text' as const, text }] } });
+      simulator.enqueue(said('Water flows.'), said('Downhill.'));
+      const model = provider(upstream);
+      const first = await generateText({ model, prompt: 'hi', maxRetries: 0, maxOutputTokens: 500 });
+      const messages = [...first.response.messages, { role: 'user' as const, content: 'Where to?' }];
+      const second = await generateText({ model, messages, maxRetries: 0, maxOutputTokens: 500 });
+      assert.equal(second.text, 'Downhill.');
+      const sent = simulator.requests.at(-1)?.text ?? '';
+      // A responses upstream looks up for itself what it is given by name.
+      assert.ok(sent.includes('Water flows.') || (upstream === 'responses' && sent.includes('item_reference')), sent);
+    });
+
     test(`${name} over a ${upstream} upstream: a tool loop of several turns`, async () => {
       const question = {
         model: provider(upstream),

@@ -38,8 +38,8 @@ export function readInputItem(
   turn: number,
   role?: Role,
 ): Item[] {
-  const at = path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${step}`), '');
-  const place = { at, turn };
+  const place = placeOf(path, turn);
+  const { at } = place;
   if (typeof value === 'string') return [textItem(value, role ?? 'user', place)];
   const item = objectAt(value, at);
   const type = optionalString(item, 'type', at) ?? implicitType(item, at, role);
@@ -62,11 +62,31 @@ export function readInputItem(
     case 'input_audio':
       // A part without its message: what a person said is never left out.
       return [readContent(item, role ?? 'user', place)];
+    case 'item_reference':
+      return readReference(reader, item, path, turn);
     case 'additional_tools':
       return [];
     default:
       return [nativeItem(item, place)];
   }
+}
+
+/**
+ * An item that the client names by its id (the AI SDK does so wherever answers are stored): what it said, so that every protocol can be
+ * told of it. The text of the request keeps the reference, which a responses upstream looks up itself.
+ */
+function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
+  const { id } = item;
+  const said = typeof id === 'string' ? reader.context.item?.(id) : undefined;
+  if (said === undefined || said['type'] === 'item_reference') return [nativeItem(item, placeOf(path, turn))];
+  return readInputItem(reader, said, path, turn);
+}
+
+function placeOf(path: readonly (string | number)[], turn: number): Place {
+  return {
+    at: path.reduce<string>((text, step) => (typeof step === 'number' ? `${text}[${step}]` : `${text}${step}`), ''),
+    turn,
+  };
 }
 
 function implicitType(item: JsonObject, at: string, role: Role | undefined): string {

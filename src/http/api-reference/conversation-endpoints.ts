@@ -121,6 +121,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     rules: [
       'To continue by full history, append every output item of the last turn unchanged, then the new message. That works across models and gateways.',
       'To continue by `previous_response_id`, send only what is new. History belongs to the key, lives for 30 minutes in one process, and may be evicted.',
+      'An `item_reference` names an item of a kept answer; upstreams of other protocols are told what it said, while a responses upstream looks it up itself.',
       'What cannot be completed ends in `response.failed`, never in a success.',
     ],
     bodies: [

@@ -3,7 +3,7 @@
  * chain, so it costs what was said and not N times that. Items are the exact JSON text that the client sent and read; nothing here
  * understands them.
  */
-import type { JsonObject } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson, sliceElements, sliceJson } from '../../codecs/json-text.ts';
 
 /** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
@@ -22,6 +22,8 @@ export interface PastTurn {
   readonly totalItems: number;
   /** The reasoning items of this turn that only a Channel which stored them can read, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
+  /** Of the items in `output` that have one: a client may name them by it. */
+  readonly itemIds: readonly string[];
 }
 
 /** What a turn weighs beside its items, roughly: objects, map entries, buffers. */
@@ -43,11 +45,13 @@ export interface TurnParts {
   readonly input: ItemTexts;
   readonly output: ItemTexts;
   readonly storedItems?: ReadonlyMap<string, string>;
+  readonly itemIds?: readonly string[];
 }
 
 const NOTHING_STORED: ReadonlyMap<string, string> = new Map();
+const NO_IDS: readonly string[] = [];
 
-export function pastTurn({ parent, input, output, storedItems }: TurnParts): PastTurn {
+export function pastTurn({ parent, input, output, storedItems, itemIds }: TurnParts): PastTurn {
   return {
     parent,
     input,
@@ -55,11 +59,18 @@ export function pastTurn({ parent, input, output, storedItems }: TurnParts): Pas
     totalBytes: (parent?.totalBytes ?? 0) + ownBytes({ input, output }),
     totalItems: (parent?.totalItems ?? 0) + input.count + output.count,
     storedItems: storedItems ?? NOTHING_STORED,
+    itemIds: itemIds ?? NO_IDS,
   };
 }
 
 export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
   return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
+}
+
+/** The item of this id in what the turn said. */
+export function outputItem({ output }: PastTurn, id: string): JsonObject | undefined {
+  const items = parseJson(`[${output.bytes.toString()}]`);
+  return Array.isArray(items) ? items.filter(isObject).find((item) => item['id'] === id) : undefined;
 }
 
 /** The items that a request brings itself. A string is one user message, which is what the protocol says it means. */

@@ -61,6 +61,7 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
   return {
     principal,
     ...whole,
+    item: (id) => memory.findItem(id, ownerOf(principal)),
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
@@ -72,8 +73,8 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
     ...(isRemembered
       ? {
           remember: (answered: Answered) => {
-            const { output, storedItems } = answered;
-            const turn = pastTurn({ parent: past, input: own, output: itemTexts(output), storedItems });
+            const { output, storedItems, itemIds } = answered;
+            const turn = pastTurn({ parent: past, input: own, output: itemTexts(output), storedItems, itemIds });
             onTurn?.(turn, answered);
             if (!isKept) return undefined;
             return memory.save({

@@ -16,6 +16,8 @@ export interface Answered {
   readonly status: 'completed' | 'incomplete';
   /** The exact texts of the output items. */
   readonly output: readonly string[];
+  /** Of the output items that have one. */
+  readonly itemIds: readonly string[];
   /** Reasoning items that live with the Channel that said them, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
 }
@@ -108,7 +110,8 @@ function rememberText(
 ): Promise<void> | undefined {
   const output = sliceElements(text, [...path, 'output']) ?? [];
   const { responseId, channel } = options;
-  return options.remember({ responseId, status, output, storedItems: storedItems(output, channel, options.store) });
+  const itemIds = output.map((item) => stringAt(item, 'id')).filter((id) => id !== undefined);
+  return options.remember({ responseId, status, output, itemIds, storedItems: storedItems(output, channel, options.store) });
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();

@@ -1,6 +1,6 @@
 /**
  * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, 30 minutes from their
- * creation, bounded by entry, by key and in total. Knows no JSON and no HTTP.
+ * creation, bounded by entry, by key and in total; what they said may be named item by item. Knows no HTTP.
  *
  * A turn is counted once, however many continue it. A parent that expires is not addressable any more, but what its children need of it
  * stays with them. What makes room is the branch that nobody used for longest: the last turn and all turns before it that no other
@@ -8,7 +8,8 @@
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
-import { ownBytes, type PastTurn } from './past-turn.ts';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import { outputItem, ownBytes, type PastTurn } from './past-turn.ts';
 
 export const HISTORY_TTL_MS = 30 * 60_000;
 
@@ -33,6 +34,8 @@ export class ResponseHistory {
   /** In order of creation, which is the order of expiry. */
   readonly #entries = new Map<string, Entry>();
   readonly #held = new Map<PastTurn, Held>();
+  /** Turns by their owner and the id of an item that they said. */
+  readonly #byItem = new Map<string, PastTurn>();
   /** Entries that nobody continued, least recently used first: in all, and by owner. */
   readonly #tips = new Set<Entry>();
   readonly #tipsOf = new Map<string, Set<Entry>>();
@@ -63,6 +66,13 @@ export class ResponseHistory {
     return entry.turn;
   }
 
+  /** What an item said that a client names by its id; undefined as in {@link find}. */
+  findItem(id: string, owner: string): JsonObject | undefined {
+    const turn = this.#byItem.get(itemKey(owner, id));
+    const entry = turn === undefined ? undefined : this.#held.get(turn)?.entry;
+    return entry === undefined || this.#isOver(entry) ? undefined : outputItem(entry.turn, id);
+  }
+
   /** False when it is too large to be kept: the id is then unknown. An id is saved once. */
   save(id: string, owner: string, turn: PastTurn): boolean {
     this.#dropExpired();
@@ -84,7 +94,7 @@ export class ResponseHistory {
   close(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
-    for (const memory of [this.#entries, this.#held, this.#tips, this.#tipsOf, this.#bytesOf]) memory.clear();
+    for (const memory of [this.#entries, this.#held, this.#byItem, this.#tips, this.#tipsOf, this.#bytesOf]) memory.clear();
     this.#bytes = 0;
   }
 
@@ -122,6 +132,7 @@ export class ResponseHistory {
     }
     const held: Held = { holders: 1, entry: undefined, owner };
     this.#held.set(turn, held);
+    for (const id of turn.itemIds) this.#byItem.set(itemKey(owner, id), turn);
     this.#count(owner, ownBytes(turn));
     if (turn.parent !== undefined) this.#hold(turn.parent, owner);
     return held;
@@ -134,6 +145,10 @@ export class ResponseHistory {
       held.holders -= 1;
       if (held.holders > 0) return;
       this.#held.delete(current);
+      for (const id of current.itemIds) {
+        const key = itemKey(held.owner, id);
+        if (this.#byItem.get(key) === current) this.#byItem.delete(key);
+      }
       this.#count(held.owner, -ownBytes(current));
     }
   }
@@ -201,4 +216,8 @@ export class ResponseHistory {
       Math.max(1, Math.ceil(left)),
     );
   }
+}
+
+function itemKey(owner: string, id: string): string {
+  return `${owner} ${id}`;
 }

@@ -60,7 +60,8 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
   });
 
   const save = async (to: number, { id, owner, turn, previousId }: NewTurn): Promise<void> => {
-    const question = { do: 'save', id, owner, output: wire(turn.output), stored: [...turn.storedItems].map(pair) };
+    const { output, storedItems, itemIds } = turn;
+    const question = { do: 'save', id, owner, output: wire(output), stored: [...storedItems].map(pair), itemIds };
     const previous = previousId === undefined ? {} : { previousId };
     const answer = await ask(to, { ...question, ...previous, input: wire(turn.input) });
     // The turn before was held by a connection only: then all of it goes.
@@ -81,6 +82,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
       if (home === undefined || home === worker) return history.find(id, owner);
       return ask(home, { do: 'find', id, owner }).then((answer) => (answer?.['found'] === true ? readTurn(answer) : undefined));
     },
+    findItem: (id, owner) => history.findItem(id, owner),
     save(turn) {
       const home = homeOf(turn.id);
       if (home !== undefined && home !== worker) return save(home, turn);
@@ -119,8 +121,7 @@ function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
   }
   const parent = typeof previousId === 'string' ? history.find(previousId, owner) : undefined;
   if (typeof previousId === 'string' && parent === undefined) return { isMissing: true };
-  const { input, output, storedItems } = readTurn(question);
-  return { isSaved: history.save(id, owner, pastTurn({ parent, input, output, storedItems })) };
+  return { isSaved: history.save(id, owner, pastTurn({ ...readTurn(question), parent })) };
 }
 
 function wire({ bytes, count }: ItemTexts): JsonObject {
@@ -143,10 +144,12 @@ function readTurn(message: JsonObject): PastTurn {
     const [itemId, channelId]: readonly JsonValue[] = entry;
     if (typeof itemId === 'string' && typeof channelId === 'string') stored.set(itemId, channelId);
   }
+  const ids = message['itemIds'];
   return pastTurn({
     parent: undefined,
     input: readItems(message['input']),
     output: readItems(message['output']),
     storedItems: stored,
+    itemIds: Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [],
   });
 }

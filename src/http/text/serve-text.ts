@@ -4,7 +4,7 @@
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { ClientCodec } from '../../codecs/codec.ts';
+import type { ClientCodec, RequestContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
@@ -30,6 +30,8 @@ export interface Asked {
   /** The response that it continues: shown in the answer. */
   readonly previousResponseId?: string;
   readonly responseId?: string;
+  /** What an item said that the input only names. */
+  readonly item?: RequestContext['item'];
   /** The transport implies a stream, whatever the body says. */
   readonly stream?: true;
   /** Which items a Channel stored itself. */
@@ -68,7 +70,8 @@ async function admit(call: Asking, codec: ClientCodec, asked: Asked, reply: Repl
   const { gateway, config } = call;
   const { principal, text, json } = asked;
   const accountId = principal.account.id;
-  const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
+  const decoded = codec.decodeRequest(text, json, asked.item === undefined ? { open } : { open, item: asked.item });
   const request = asCarried(decoded, asked);
   call.notes.model = request.model;
   call.notes.stream = request.stream;

@@ -38,6 +38,6 @@ export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Pr
       mint: gateway.mint,
     })
     .push(EMPTY_ANSWER, frames);
-  await asked.remember?.({ responseId, status: 'completed', output: [], storedItems: new Map() });
+  await asked.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
   return frames;
 }

@@ -92,6 +92,64 @@ function terminalOf(text: string): ResponseBody {
   return JSON.parse(data).response;
 }
 
+for (const model of UPSTREAMS) {
+  test(`items that a client names by their ids alone reach ${model} (the AI SDK does so)`, async () => {
+    await using gateway = await testGateway(configOf());
+    const pieces = [
+      { type: 'text' as const, text: 'It was blue.' },
+      { type: 'tool' as const, name: 'look', arguments: '{"at":"sky"}' },
+    ];
+    for (const stream of [false, true]) {
+      simulator.enqueue({ reply: { pieces } });
+      const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+      const ask = { model, tools, input: 'what colour?', stream };
+      const { output } = stream
+        ? terminalOf(await (await gateway.post('/v1/responses', ask)).text())
+        : await create(gateway, ask);
+      const call = output.find(({ type }) => type === 'function_call');
+      const named = output.map(({ id }, at) => (at === 0 ? { id } : { type: 'item_reference', id }));
+      simulator.enqueue(say('Yes.'));
+      await create(gateway, {
+        model,
+        tools,
+        store: false,
+        input: [
+          { role: 'user', content: 'what colour?' },
+          ...named,
+          { type: 'function_call_output', call_id: call?.['call_id'], output: 'blue-ish' },
+        ],
+      });
+      const sent = lastText();
+      if (model === 'responses') {
+        for (const { id } of output) assert.ok(sent.includes(id) && !sent.includes('It was blue.'), sent);
+      } else {
+        const places = ['what colour?', 'It was blue.', 'sky', 'blue-ish'].map((piece) => sent.indexOf(piece));
+        assert.ok(
+          places.every((place, at) => place > (places[at - 1] ?? -1)),
+          sent,
+        );
+      }
+    }
+  });
+}
+
+test('F37: nobody reads an item of another key, or one that is over, by its id', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf(), { clock });
+  gateway.store.addKey('sk-mizu-other', { id: 'key_other' });
+  simulator.enqueue(say('A secret.'));
+  const { output } = await create(gateway, { model: 'messages', input: 'hi' });
+  const input = [{ role: 'user', content: 'hi' }, ...output.map(({ id }) => ({ type: 'item_reference', id })), 'and?'];
+  const reads = async (headers: Record<string, string> = {}): Promise<boolean> => {
+    simulator.enqueue(say('Yes.'));
+    await create(gateway, { model: 'chat_completion', input, store: false }, headers);
+    return lastText().includes('A secret.');
+  };
+  assert.deepEqual([await reads(), await reads({ authorization: 'Bearer sk-mizu-other' })], [true, false]);
+  clock.advance(HISTORY_TTL_MS);
+  assert.equal(await reads(), false);
+});
+
 test('F37: an unknown, a foreign and an expired id read the same', async () => {
   const clock = createFakeClock();
   await using gateway = await testGateway(configOf(), { clock });

@@ -56,7 +56,8 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
           const turn = pastTurn({
             parent,
             input: itemTexts([`"${'x'.repeat(action.size)}"`]),
-            output: itemTexts([String(index)]),
+            output: itemTexts([`{"id":"m${index}"}`]),
+            itemIds: [`m${index}`],
           });
           const id = `r${index}`;
           const kept = history.save(id, action.owner, turn);
@@ -64,6 +65,11 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
           if (kept) saved.push({ id, owner: action.owner, turn, at: clock.monotonic(), text: textOf(turn) });
         }
         const alive = saved.filter(({ id, owner }) => history.find(id, owner) !== undefined);
+        for (const entry of saved) {
+          const itemId = entry.id.replace('r', 'm');
+          const found = OWNERS.filter((owner) => history.findItem(itemId, owner)?.['id'] === itemId);
+          assert.deepEqual(found, alive.includes(entry) ? [entry.owner] : []);
+        }
         assert.equal(alive.length, history.size);
         assert.equal(history.bytes, neededBytes(alive.map(({ turn }) => turn)));
         assert.ok(history.bytes <= LIMITS.totalBytes);
