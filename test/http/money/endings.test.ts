@@ -145,17 +145,16 @@ test('a client that leaves after the report came pays the report', async (t) => 
 for (const model of ['chat_completion', 'messages'] as const) {
   test(`a client that leaves between the last report and the end pays that report, not its words alone (${model})`, async (t) => {
     const { gateway, owner } = await gatewayOf(t);
-    // The last frame, `message_stop` or `[DONE]`, never comes.
+    // The last frame, `message_stop` or `[DONE]`, never comes; all others come in one read, so that whoever reads words has the report behind it.
     const at = model === 'messages' ? 9 : 7;
-    gateway.simulator.enqueue({ reply: { pieces: HELLO, usage: { input: 11, output: 400 } }, faults: [{ type: 'stall', at }] });
+    const reply = { pieces: HELLO, usage: { input: 11, output: 400 } };
+    gateway.simulator.enqueue({ reply, pace: { cut: 'packet' }, faults: [{ type: 'stall', at }] });
     const abort = new AbortController();
     const { path, ask } = CLIENTS.chat;
     const response = await gateway.post(owner, path, ask(model, true), { signal: abort.signal });
-    const read = response.text().catch(() => '');
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await response.body?.getReader().read();
     abort.abort();
     const [row] = await gateway.settled(owner, 1);
-    await read;
     assert.equal(row?.clientGone, true);
     assert.equal(row?.charge?.total, 11n * 5_000n + 400n * 25_000n);
   });
