@@ -9,7 +9,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { leaveOutPrices } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
-import { editJson, type JsonEdit } from '../json-text.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { completeChoice, completeDelta, completeMessage } from './answer-members.ts';
 import { sealSignatures } from './call-signatures.ts';
@@ -18,7 +18,7 @@ import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
 import { completeCalls, NativeCalls } from './native-calls.ts';
 import { finishReason, outweighs } from './outcome.ts';
-import { DONE, firstChoice, usageIn } from './wire.ts';
+import { DONE, type FirstChoice, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
   readonly #context: ResponseContext;
@@ -49,56 +49,83 @@ export class NativeStream {
     }
     const chunk = native.json;
     if (!isObject(chunk) || chunk['type'] === 'ping' || native.name === 'ping') return;
+    const { choices, usage } = chunk;
+    const first = firstChoice(chunk);
+    if (first !== undefined) this.#pushChoice(native, chunk, first, events, out);
+    else if (isObject(usage)) {
+      if (this.#usage === undefined || readTokenUsage(usage) !== undefined) this.#usage = withoutPrices(native.text, usage);
+    } else if (!Array.isArray(choices) || choices.length === 0) this.#pushOther(native, chunk, out);
+    // What is left holds candidates beside the first alone: they are never part of the answer.
+  }
+
+  #pushChoice(
+    native: Native,
+    chunk: JsonObject,
+    { choice, at }: FirstChoice,
+    events: readonly CanonicalEvent[],
+    out: Frame[],
+  ): void {
     const edits: JsonEdit[] = [];
-    const choices = chunk['choices'];
-    this.#own(edits, Array.isArray(choices) ? undefined : chunk);
-    const choice = firstChoice(chunk);
-    if (choice !== undefined) completeChoice(choice.choice, ['choices', choice.at], edits);
+    this.#own(edits);
+    completeChoice(choice, ['choices', at], edits);
     // These do not depend on what the chunk says.
     const constant = edits.length;
-    if (choice === undefined && isObject(chunk['usage'])) {
-      if (this.#usage === undefined || readTokenUsage(chunk['usage']) !== undefined)
-        this.#usage = withoutPrices(native.text, chunk['usage']);
-      return;
-    }
-    // Candidates beside the first are never part of the answer.
-    if (choice === undefined && Array.isArray(choices) && choices.length > 0) return;
-    if (Array.isArray(choices)) dropOtherChoices(choices, choice?.at, edits);
-    const delta = choice !== undefined && isObject(choice.choice['delta']) ? choice.choice['delta'] : {};
-    if (choice !== undefined) {
-      const path = ['choices', choice.at];
-      if (!this.#hasRole) completeDelta(choice.choice['delta'], [...path, 'delta'], edits);
-      this.#hasRole = true;
-      const calls = delta['tool_calls'];
-      if (calls !== undefined && calls !== null) this.#calls ??= new NativeCalls();
-      this.#calls?.complete(calls, [...path, 'delta', 'tool_calls'], events, edits);
-      sealDetails(delta, [...path, 'delta'], this.#context, edits);
-      sealSignatures(delta, [...path, 'delta'], this.#context, edits);
-      this.#takeScalar(delta, [...path, 'delta'], edits);
-      const { message } = choice.choice;
-      if (isObject(message)) {
-        sealDetails(message, [...path, 'message'], this.#context, edits);
-        sealSignatures(message, [...path, 'message'], this.#context, edits);
-      }
-    }
-    const usage = usageIn(chunk);
-    if (isObject(usage) && readTokenUsage(usage) !== undefined) {
-      const said =
-        usage === chunk['usage'] ? native.text : editJson(native.text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
-      this.#usage = withoutPrices(said, usage);
-    }
-    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
+    if (Array.isArray(chunk['choices'])) dropOtherChoices(chunk['choices'], at, edits);
+    const delta = isObject(choice['delta']) ? choice['delta'] : {};
+    this.#editDelta(choice, delta, ['choices', at], events, edits);
+    this.#takeUsage(native.text, chunk, edits);
     const text = editJson(native.text, edits);
-    if (Array.isArray(choices) && choices.length > 0) this.#shell ??= text;
-    const reason = choice === undefined ? undefined : finishReason(choice.choice);
+    this.#shell ??= text;
+    const reason = finishReason(choice);
     if (reason !== undefined) {
       if (outweighs(reason, this.#reason)) this.#hold(text, reason, out);
       return;
     }
     // After the finish an empty delta only repeats it, or brought the usage that was taken above.
-    if (this.#finish !== undefined && choice !== undefined && saysNothing(choice.choice, delta)) return;
+    if (this.#finish !== undefined && saysNothing(choice, delta)) return;
     out.push({ event: undefined, data: text });
     if (this.#finish === undefined && edits.length === constant) this.#repeated.note(native, edits);
+  }
+
+  #editDelta(
+    { delta: given, message }: JsonObject,
+    delta: JsonObject,
+    choice: JsonPath,
+    events: readonly CanonicalEvent[],
+    edits: JsonEdit[],
+  ): void {
+    const path = [...choice, 'delta'];
+    if (!this.#hasRole) completeDelta(given, path, edits);
+    this.#hasRole = true;
+    const calls = delta['tool_calls'];
+    if (calls !== undefined && calls !== null) this.#calls ??= new NativeCalls();
+    this.#calls?.complete(calls, [...path, 'tool_calls'], events, edits);
+    sealDetails(delta, path, this.#context, edits);
+    sealSignatures(delta, path, this.#context, edits);
+    this.#takeScalar(delta, path, edits);
+    if (!isObject(message)) return;
+    sealDetails(message, [...choice, 'message'], this.#context, edits);
+    sealSignatures(message, [...choice, 'message'], this.#context, edits);
+  }
+
+  /** An event without choices: a word of the vendor's own, perhaps with usage inside. */
+  #pushOther(native: Native, chunk: JsonObject, out: Frame[]): void {
+    const edits: JsonEdit[] = [];
+    this.#own(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
+    this.#takeUsage(native.text, chunk, edits);
+    out.push({ event: undefined, data: editJson(native.text, edits) });
+    if (this.#finish === undefined) this.#repeated.note(native, edits);
+  }
+
+  /** Usage goes out once, at the end. */
+  #takeUsage(text: string, chunk: JsonObject, edits: JsonEdit[]): void {
+    const usage = usageIn(chunk);
+    const isOwn = usage === chunk['usage'];
+    if (isObject(usage) && readTokenUsage(usage) !== undefined) {
+      const said = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+      this.#usage = withoutPrices(said, usage);
+    }
+    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */

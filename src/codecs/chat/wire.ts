@@ -37,8 +37,14 @@ export function object(value: JsonValue | undefined, what: string): JsonObject {
   return value;
 }
 
+export interface FirstChoice {
+  readonly choice: JsonObject;
+  /** Its place in `choices`. */
+  readonly at: number;
+}
+
 /** The choice with index 0, else one without an index; other candidates are never merged into the answer. */
-export function firstChoice(chunk: JsonObject): { readonly choice: JsonObject; readonly at: number } | undefined {
+export function firstChoice(chunk: JsonObject): FirstChoice | undefined {
   const choices = entriesOf(chunk['choices'], 'choices');
   for (let at = 0; at < choices.length; at += 1) {
     if (choices[at] === null) continue;
