@@ -7,8 +7,9 @@ import { grown } from '../canonical/grown.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
-import type { Logprobs, OutputItem } from '../canonical/item.ts';
+import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../canonical/item.ts';
 import { escapeJson, type JsonObject } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
@@ -217,62 +218,72 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** Says what the deltas did not. */
   #close(open: Open, item: OutputItem, out: Frame[]): void {
     switch (item.kind) {
-      case 'text': {
-        const rest = item.text.slice(open.said.length);
-        // Logprobs describe the whole text: they fit only where nothing of it was said before.
-        if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
-        for (const citation of item.citations) {
-          const said = annotation(citation, open.at);
-          if (said !== undefined) this.#annotations.push(said);
-        }
-        if (item.opaque !== undefined) {
-          this.#delta({ reasoning_details: [sealedEntry(item.opaque, TEXT_SIGNATURE_ID, this.#details++, this.#context)] }, out);
-        }
+      case 'text':
+        this.#closeText(open, item, out);
         return;
-      }
       case 'refusal': {
         const rest = item.text.slice(open.said.length);
         if (rest !== '') this.#delta({ refusal: rest }, out);
         return;
       }
-      case 'reasoning': {
-        const rest = (item.raw ?? '').slice(open.said.length);
-        if (rest !== '') this.#delta({ reasoning_content: rest }, out);
-        for (const [part, whole] of (item.summary ?? []).entries()) {
-          const said = open.summary[part] ?? '';
-          if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
-        }
-        if (item.opaque === undefined) return;
-        if (open.id === '') open.id = reasoningId(item, this.#context);
-        this.#delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
+      case 'reasoning':
+        this.#closeReasoning(open, item, out);
         return;
-      }
       case 'toolCall': {
         const rest = item.input.slice(open.said.length);
         if (rest !== '') this.#input(open, rest, out);
-        if (item.opaque === undefined) return;
-        this.#delta({ reasoning_details: [sealedEntry(item.opaque, item.callId, this.#details++, this.#context)] }, out);
+        this.#signature(item.opaque, item.callId, out);
         return;
       }
-      case 'media': {
-        const member = mediaMember(item, this.#context);
-        if ('audio' in member && this.#hasAudio) refuseSeveralAudios();
-        this.#hasAudio ||= 'audio' in member;
-        if (!('images' in member)) {
-          this.#delta(member, out);
-          return;
-        }
-        // Official clients put lists of several chunks together by the index of their entries.
-        const index = this.#images++;
-        this.#delta({ images: [{ ...member.images, index }] }, out);
-        const id = imageSignatureId(index);
-        if (item.opaque === undefined) return;
-        this.#delta({ reasoning_details: [sealedEntry(item.opaque, id, this.#details++, this.#context)] }, out);
+      case 'media':
+        this.#media(item, out);
         return;
-      }
       case 'native':
         return;
     }
+  }
+
+  #closeText(open: Open, item: TextItem, out: Frame[]): void {
+    const rest = item.text.slice(open.said.length);
+    // Logprobs describe the whole text: they fit only where nothing of it was said before.
+    if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
+    for (const citation of item.citations) {
+      const said = annotation(citation, open.at);
+      if (said !== undefined) this.#annotations.push(said);
+    }
+    this.#signature(item.opaque, TEXT_SIGNATURE_ID, out);
+  }
+
+  #closeReasoning(open: Open, item: ReasoningItem, out: Frame[]): void {
+    const rest = (item.raw ?? '').slice(open.said.length);
+    if (rest !== '') this.#delta({ reasoning_content: rest }, out);
+    for (const [part, whole] of (item.summary ?? []).entries()) {
+      const said = open.summary[part] ?? '';
+      if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
+    }
+    if (item.opaque === undefined) return;
+    if (open.id === '') open.id = reasoningId(item, this.#context);
+    this.#delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
+  }
+
+  #media(item: MediaItem, out: Frame[]): void {
+    const member = mediaMember(item, this.#context);
+    if ('audio' in member) {
+      if (this.#hasAudio) refuseSeveralAudios();
+      this.#hasAudio = true;
+      this.#delta(member, out);
+      return;
+    }
+    // Official clients put lists of several chunks together by the index of their entries.
+    const index = this.#images++;
+    this.#delta({ images: [{ ...member.images, index }] }, out);
+    this.#signature(item.opaque, imageSignatureId(index), out);
+  }
+
+  /** The opaque value of what is no reasoning: a detail of its own, which says by its id what it belongs to. */
+  #signature(opaque: Opaque | undefined, id: string, out: Frame[]): void {
+    if (opaque === undefined) return;
+    this.#delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
   }
 
   #summary(open: Open, part: number, text: string, out: Frame[]): void {

@@ -179,8 +179,11 @@ export class ReasoningItems {
     return known !== undefined && detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
   }
 
-  #knows(detail: Detail): boolean {
-    return this.#said.some((said) => said.identity.payload !== undefined && said.identity.payload === detail.payload);
+  /** The payload was said before: by what has ended, or by what stands beside it in a whole answer. */
+  #knows({ payload }: Detail): boolean {
+    const isSame = ({ identity }: { readonly identity: DetailIdentity | undefined }): boolean =>
+      identity?.payload !== undefined && identity.payload === payload;
+    return this.#said.some(isSame) || this.#open.some(isSame);
   }
 
   /** Ends what is signed, and scalar text: a payload of its own follows only fragments with an identity. */
