@@ -8,7 +8,7 @@ import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../canonical/item.ts';
-import { escapeJson, type JsonObject } from '../canonical/json.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
@@ -18,6 +18,7 @@ import { writeLogprobs } from '../logprobs.ts';
 import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation } from './annotations.ts';
+import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
 import {
   mediaMember,
@@ -51,13 +52,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #legacy: boolean;
   readonly #open = new Map<number, Open>();
   readonly #annotations: JsonObject[] = [];
+  readonly #chunks: ChunkWriter;
   #isNative = false;
-  #hasRole = false;
-  #createdAt: number;
-  /** The members that every chunk begins with. */
-  #head: string | undefined;
-  /** What stands around every piece of plain text. */
-  #textEnds: { readonly head: string; readonly tail: string } | undefined;
   #content = '';
   #lastKind: ItemHead['kind'] | undefined;
   #lastPhase: string | undefined;
@@ -71,7 +67,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#context = context;
     this.#native = new NativeStream(context);
     this.#legacy = wantsLegacyCalls(context);
-    this.#createdAt = context.createdAt;
+    this.#chunks = new ChunkWriter(context);
   }
 
   push(step: Step, out: Frame[]): void {
@@ -110,13 +106,14 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       this.#native.close(out);
       return;
     }
-    if (!this.#hasRole) this.#role(out);
-    if (this.#annotations.length > 0) this.#delta({ annotations: this.#annotations }, out);
+    this.#chunks.role(out);
+    if (this.#annotations.length > 0) this.#chunks.delta({ annotations: this.#annotations }, out);
     const { finish_reason, ...rest } = finishOf(outcome, this.#toolCalls > 0);
     const reason = this.#legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
     const choice = { index: 0, delta: {}, logprobs: null, finish_reason: reason, ...rest };
-    this.#chunk([choice], undefined, out);
-    if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
+    this.#chunks.write([choice], undefined, out);
+    if (this.#usage !== undefined && this.#context.request.includeUsage)
+      this.#chunks.write([], writeTokenUsage(this.#usage), out);
     out.push({ event: undefined, data: DONE });
   }
 
@@ -124,8 +121,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #note(event: CanonicalEvent): void {
     switch (event.type) {
       case 'response.start':
-        this.#hasRole = true;
-        this.#createdAt = event.createdAt ?? this.#createdAt;
+        this.#chunks.begun(event.createdAt);
         return;
       case 'item.start':
         if (event.head.kind === 'toolCall') this.#toolCalls += 1;
@@ -141,7 +137,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #encode(event: CanonicalEvent, out: Frame[]): void {
     switch (event.type) {
       case 'response.start':
-        this.#role(out);
+        this.#chunks.role(out);
         return;
       case 'item.start':
         this.#start(event.index, event.head, out);
@@ -179,8 +175,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       case 'toolCall': {
         open.at = this.#toolCalls++;
         if (this.#legacy && open.at > 0) refuseSeveralLegacyCalls();
-        if (this.#legacy) this.#delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
-        else this.#delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
+        if (this.#legacy) this.#chunks.delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
+        else this.#chunks.delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
         break;
       }
       case 'reasoning':
@@ -194,12 +190,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     switch (delta.kind) {
       case 'text':
         open.said = grown(open.said, delta.text);
-        if (open.head.kind === 'refusal') this.#delta({ refusal: delta.text }, out);
+        if (open.head.kind === 'refusal') this.#chunks.delta({ refusal: delta.text }, out);
         else this.#say(delta.text, delta.logprobs, out);
         return;
       case 'raw':
         open.said = grown(open.said, delta.text);
-        this.#delta({ reasoning_content: delta.text }, out);
+        this.#chunks.delta({ reasoning_content: delta.text }, out);
         return;
       case 'summary':
         this.#summary(open, delta.part, delta.text, out);
@@ -223,7 +219,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         return;
       case 'refusal': {
         const rest = item.text.slice(open.said.length);
-        if (rest !== '') this.#delta({ refusal: rest }, out);
+        if (rest !== '') this.#chunks.delta({ refusal: rest }, out);
         return;
       }
       case 'reasoning':
@@ -256,14 +252,14 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
 
   #closeReasoning(open: Open, item: ReasoningItem, out: Frame[]): void {
     const rest = (item.raw ?? '').slice(open.said.length);
-    if (rest !== '') this.#delta({ reasoning_content: rest }, out);
+    if (rest !== '') this.#chunks.delta({ reasoning_content: rest }, out);
     for (const [part, whole] of (item.summary ?? []).entries()) {
       const said = open.summary[part] ?? '';
       if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
     }
     if (item.opaque === undefined) return;
     if (open.id === '') open.id = reasoningId(item, this.#context);
-    this.#delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
+    this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
   }
 
   #media(item: MediaItem, out: Frame[]): void {
@@ -271,19 +267,19 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     if ('audio' in member) {
       if (this.#hasAudio) refuseSeveralAudios();
       this.#hasAudio = true;
-      this.#delta(member, out);
+      this.#chunks.delta(member, out);
       return;
     }
     // Official clients put lists of several chunks together by the index of their entries.
     const index = this.#images++;
-    this.#delta({ images: [{ ...member.images, index }] }, out);
+    this.#chunks.delta({ images: [{ ...member.images, index }] }, out);
     this.#signature(item.opaque, imageSignatureId(index), out);
   }
 
   /** The opaque value of what is no reasoning: a detail of its own, which says by its id what it belongs to. */
   #signature(opaque: Opaque | undefined, id: string, out: Frame[]): void {
     if (opaque === undefined) return;
-    this.#delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
+    this.#chunks.delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
   }
 
   #summary(open: Open, part: number, text: string, out: Frame[]): void {
@@ -296,59 +292,23 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       const id = 'id' in open.head ? open.head.id : undefined;
       open.id = id ?? this.#context.mint('rs_');
     }
-    this.#delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
+    this.#chunks.delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
   }
 
   #input(open: Open, text: string, out: Frame[]): void {
     if (this.#legacy) {
-      this.#delta({ function_call: { arguments: text } }, out);
+      this.#chunks.delta({ function_call: { arguments: text } }, out);
       return;
     }
     const custom = open.head.kind === 'toolCall' && open.head.flavour === 'custom';
     const piece = custom ? { custom: { input: text } } : { function: { arguments: text } };
-    this.#delta({ tool_calls: [{ index: open.at, ...piece }] }, out);
+    this.#chunks.delta({ tool_calls: [{ index: open.at, ...piece }] }, out);
   }
 
   #say(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
     this.#content = grown(this.#content, text);
     if (text === '' && logprobs === undefined) return;
-    if (logprobs === undefined) this.#text(text, out);
-    else this.#delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });
-  }
-
-  #role(out: Frame[]): void {
-    this.#hasRole = true;
-    this.#chunk([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
-  }
-
-  /** A piece of plain text, which is most of what a stream says: only the piece is written anew. */
-  #text(text: string, out: Frame[]): void {
-    if (!this.#hasRole) this.#role(out);
-    this.#textEnds ??= {
-      head: `${this.#chunkHead()}[{"index":0,"delta":{"content":"`,
-      tail: `"},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
-    };
-    const { head, tail } = this.#textEnds;
-    out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
-  }
-
-  #delta(delta: JsonObject, out: Frame[], logprobs: JsonObject | null = null): void {
-    if (!this.#hasRole) this.#role(out);
-    this.#chunk([{ index: 0, delta, logprobs, finish_reason: null }], undefined, out);
-  }
-
-  #chunk(choices: readonly JsonObject[], usage: JsonObject | undefined, out: Frame[]): void {
-    out.push({ event: undefined, data: this.#chunkHead() + JSON.stringify(choices) + this.#chunkTail(usage) });
-  }
-
-  #chunkHead(): string {
-    const { responseId: id, model } = this.#context;
-    this.#head ??= `${JSON.stringify({ id, object: 'chat.completion.chunk', created: this.#createdAt, model }).slice(0, -1)},"choices":`;
-    return this.#head;
-  }
-
-  #chunkTail(usage: JsonObject | undefined): string {
-    if (!this.#context.request.includeUsage) return '}';
-    return usage === undefined ? ',"usage":null}' : `,"usage":${JSON.stringify(usage)}}`;
+    if (logprobs === undefined) this.#chunks.text(text, out);
+    else this.#chunks.delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });
   }
 }

@@ -19,7 +19,7 @@ import { type Placed, Places } from './places.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
-import { checkRepeated, repeatedItems } from './repeated.ts';
+import { checkRepeated, repeatedItems, unusedIndex } from './repeated.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -351,10 +351,4 @@ function statusOfTerminal(name: string, response: JsonObject): FinalStatus {
   if (error !== undefined && error !== null) return 'failed';
   const named = name.slice('response.'.length);
   return named === 'incomplete' || named === 'failed' || named === 'cancelled' ? named : 'completed';
-}
-
-function unusedIndex(slots: ReadonlyMap<number, Slot>, position: number): number {
-  let index = position;
-  while (slots.has(index)) index += 1;
-  return index;
 }

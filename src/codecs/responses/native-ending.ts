@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import type { Outcome } from '../canonical/outcome.ts';
 import type { Mint } from '../codec.ts';
 import { sliceElements } from '../json-text.ts';
-import { type RepeatedItem, repeatedItems } from './repeated.ts';
+import { type RepeatedItem, repeatedItems, unusedIndex } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';
 import { isKnownItem, missingId, wordOf } from './wire.ts';
@@ -148,10 +148,4 @@ class Settlement {
 function streamedOf(told: ToldItem): Streamed {
   const final = told.final === undefined ? undefined : parseJson(told.final);
   return { outputIndex: told.outputIndex, type: told.type, item: isObject(final) ? final : told.announced, told };
-}
-
-function unusedIndex(told: ReadonlyMap<number, ToldItem>, position: number): number {
-  let index = position;
-  while (told.has(index)) index += 1;
-  return index;
 }

@@ -65,6 +65,13 @@ export function repeatedItems<Streamed extends StreamedItem>(
   return { found, isMissing };
 }
 
+/** Where an item goes that stands only in the terminal: its place there, or the next that is free. */
+export function unusedIndex(taken: ReadonlyMap<number, unknown>, position: number): number {
+  let index = position;
+  while (taken.has(index)) index += 1;
+  return index;
+}
+
 function sameWord(a: JsonObject, b: JsonObject, key: string): boolean {
   const word = wordOf(a, key);
   return word !== undefined && word === wordOf(b, key);
