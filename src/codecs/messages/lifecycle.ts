@@ -109,7 +109,7 @@ export const CLIENT = {
   between: { start: no,        open: 'inBlock', delta: no,        sign: no,        close: no,        stop: 'stopped', end: 'ended', error: 'ended', other: 'between' },
   inBlock: { start: no,        open: no,        delta: 'inBlock', sign: 'signed',  close: 'between', stop: no,        end: no,      error: 'ended', other: 'inBlock' },
   signed:  { start: no,        open: no,        delta: no,        sign: no,        close: 'between', stop: no,        end: no,      error: 'ended', other: 'signed' },
-  stopped: { start: no,        open: no,        delta: no,        sign: no,        close: no,        stop: 'stopped', end: 'ended', error: 'ended', other: 'stopped' },
+  stopped: { start: no,        open: no,        delta: no,        sign: no,        close: no,        stop: 'stopped', end: 'ended', error: no,      other: 'stopped' },
   ended:   { start: no,        open: no,        delta: no,        sign: no,        close: no,        stop: no,        end: no,      error: no,      other: no },
 } as const satisfies Transitions<ClientState, ClientVerb>;
 

@@ -29,6 +29,8 @@ export class NativeSplicer {
   readonly #context: ResponseContext;
   #blocks = 0;
   #open: OpenBlock | undefined;
+  /** The good ending from its `message_delta` on: said with `message_stop`, since none may come before an error (design, decisions). */
+  #ending: Frame[] | undefined;
   /** Output tokens of the latest report. */
   #output = 0;
   /** Of the deltas of the open block. */
@@ -70,7 +72,11 @@ export class NativeSplicer {
         return;
       case 'message_delta':
         this.closeOpen(out);
-        out.push(this.#frame(native, completeDelta(json, this.#output)));
+        this.#ending ??= [];
+        this.#ending.push(this.#frame(native, completeDelta(json, this.#output)));
+        return;
+      case 'message_stop':
+        out.push(...(this.#ending ?? []), this.#frame(native, []));
         return;
       case 'error': {
         const said = saidError(json);
@@ -79,7 +85,7 @@ export class NativeSplicer {
         return;
       }
       default:
-        out.push(this.#frame(native, []));
+        (this.#ending ?? out).push(this.#frame(native, []));
     }
   }
 

@@ -4,6 +4,7 @@ import Anthropic from '@anthropic-ai/sdk';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import type { Frame } from '../../../src/codecs/codec.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
@@ -305,6 +306,27 @@ test('native: an upstream error keeps its type, loses its text and request id', 
   });
   const ours = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
   assert.equal(JSON.parse(encodeSteps(decodeFrames(payloads([ours])).steps)[0]?.data ?? '').error.type, 'api_error');
+});
+
+test('native: a message_delta goes out with message_stop alone, and never before an error', () => {
+  const usage = { input_tokens: 1, output_tokens: 1 };
+  const said = [
+    { type: 'message_start', message: { id: 'm', type: 'message', role: 'assistant', model: 'u', content: [], usage } },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'vendor_note', note: 1 },
+    { type: 'message_delta', delta: {}, usage },
+  ];
+  const eventsOf = (ending: JsonObject) => encodeSteps(decodeFrames(payloads([...said, ending])).steps).map(({ event }) => event);
+  assert.deepEqual(eventsOf({ type: 'message_stop' }), said.map(({ type }) => type).concat('message_stop'));
+  assert.deepEqual(eventsOf({ type: 'error', error: { type: 'overloaded_error', message: 'x' } }), ['message_start', 'error']);
+  const encoder = messagesClient.encodeEvents(responseContext());
+  const frames: Frame[] = [];
+  for (const step of decodeFrames(payloads(said)).steps) encoder.push(step, frames);
+  encoder.fail(new GatewayError('upstream_error', 'cut'), frames);
+  assert.deepEqual(
+    frames.map(({ event }) => event),
+    ['message_start', 'error'],
+  );
 });
 
 test('native: an upstream error in other words becomes one of this dialect', () => {
