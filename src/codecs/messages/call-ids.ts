@@ -1,6 +1,7 @@
 /** Ids of calls in a conversation, as this wire takes them: of few characters, and none twice. */
-import { createHash } from 'node:crypto';
+import { shortId } from '../short-id.ts';
 
+const MAX_LENGTH = 64;
 const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;
 
 /**
@@ -25,6 +26,5 @@ export class CallIds {
 function wireId(id: string, use: number): string {
   if (use === 1 && LEGAL.test(id)) return id;
   const said = use === 1 ? id : `${id} ${use}`;
-  const hash = createHash('sha256').update(said).digest('hex').slice(0, 12);
-  return `${said.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 51)}_${hash}`;
+  return shortId(said, said.replace(/[^a-zA-Z0-9_-]/g, '_'), MAX_LENGTH);
 }

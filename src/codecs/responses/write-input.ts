@@ -21,6 +21,7 @@ import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import { dataUri, filenameOf } from '../media.ts';
+import { shortId } from '../short-id.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { wordOf } from './wire.ts';
 
@@ -96,10 +97,10 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
     case 'toolCall': {
       const name = writer.names.toWire(item.tool);
       if (item.flavour === 'custom' && !writer.schemaTools.has(name)) {
-        return { type: 'custom_tool_call', call_id: item.callId, name, input: item.input };
+        return { type: 'custom_tool_call', call_id: wireCallId(item.callId), name, input: item.input };
       }
       writer.functionCalls.add(item.callId);
-      return { type: 'function_call', call_id: item.callId, name, arguments: item.input === '' ? '{}' : item.input };
+      return { type: 'function_call', call_id: wireCallId(item.callId), name, arguments: item.input === '' ? '{}' : item.input };
     }
     case 'toolResult':
       return writeResult(item, writer);
@@ -114,7 +115,14 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
 function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
   const isCustom = item.flavour === 'custom' && !writer.functionCalls.has(item.callId);
   const type = isCustom ? 'custom_tool_call_output' : 'function_call_output';
-  return { type, call_id: item.callId, output: writeOutput(item, writer) };
+  return { type, call_id: wireCallId(item.callId), output: writeOutput(item, writer) };
+}
+
+/** The vendor takes no longer one, though it and others make them (`string_above_max_length`). */
+const MAX_CALL_ID = 64;
+
+function wireCallId(id: string): string {
+  return id.length <= MAX_CALL_ID ? id : shortId(id, id, MAX_CALL_ID);
 }
 
 function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {

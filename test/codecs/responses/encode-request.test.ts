@@ -230,6 +230,20 @@ test('encodeRequest: a result of which nothing can be said is empty text, not an
   assert.deepEqual([outputOf(false), outputOf(true)], ['', 'Error:']);
 });
 
+test('encodeRequest: call ids that are longer than the vendor takes are shortened, pair by pair', () => {
+  const long = (end: string) => `call_${'x'.repeat(80)}${end}`;
+  const pair = (callId: string): Item[] => [
+    { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' },
+    { kind: 'toolResult', flavour: 'function', callId, content: [{ kind: 'text', text: callId }], isError: false },
+  ];
+  const legal = 'c'.repeat(64);
+  const input = inputOf(encode({ items: [...pair(long('a')), ...pair(long('b')), ...pair(legal)] }));
+  const ids = input.map(({ call_id }) => String(call_id));
+  assert.deepEqual([ids[0], ids[2], ids[4]], [ids[1], ids[3], legal]);
+  assert.equal(new Set(ids).size, 3);
+  assert.ok(ids.every((id) => id.length <= 64));
+});
+
 test('encodeRequest: the first words of a failed result say that it failed', () => {
   const image: Part = { kind: 'media', media: { type: 'image', source: { from: 'url', url: 'https://e.x' } } };
   const outputOf = (...content: Part[]) => {

@@ -1,0 +1,10 @@
+/** Ids for protocols that take no longer ones, or none of these characters: what of them may be shown, and a digest that keeps them apart. */
+import { createHash } from 'node:crypto';
+
+const DIGEST_CHARS = 12;
+
+/** At most `maxLength` characters; the same for the same `id`. `shown`: the id in the characters that are taken. */
+export function shortId(id: string, shown: string, maxLength: number): string {
+  const digest = createHash('sha256').update(id).digest('hex').slice(0, DIGEST_CHARS);
+  return `${shown.slice(0, maxLength - DIGEST_CHARS - 1).toWellFormed()}_${digest}`;
+}
