@@ -1,5 +1,4 @@
 /** Token usage, said once: nothing overlaps except `reasoning` (inside `output`) and the image shares. Dialects convert at the edges. */
-import type { JsonEdit, JsonPath } from '../json-text.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
@@ -102,9 +101,4 @@ export function isPlaceholder(usage: Usage): boolean {
 /** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */
 export function isPrice(key: string): boolean {
   return key === 'cost' || key.startsWith('cost_');
-}
-
-/** Edits for the text of an answer that goes to a client as it is: the prices of its usage, which stands at `path`, stay with the gateway. */
-export function leaveOutPrices(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
-  for (const key of Object.keys(usage)) if (isPrice(key)) edits.push({ path: [...path, key], value: undefined });
 }

@@ -6,11 +6,11 @@
 import type { CanonicalEvent, Native } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { leaveOutPrices } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import { completeChoice, completeDelta, completeMessage } from './answer-members.ts';
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';

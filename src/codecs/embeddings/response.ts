@@ -4,10 +4,11 @@
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, leaveOutPrices, type Usage } from '../canonical/usage.ts';
+import { countOf, type Usage } from '../canonical/usage.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
 export interface EmbeddingAnswer {

@@ -4,8 +4,9 @@
  * no `usage`, no `role`, calls without `input`, counters as words). Left out are the prices that routers tell us.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, leaveOutPrices } from '../canonical/usage.ts';
+import { countOf } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 
 const NEEDED = [
   ['type', '"message"'],

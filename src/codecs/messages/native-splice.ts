@@ -15,6 +15,9 @@ import { errorFrame } from './errors.ts';
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
 const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
 
+/** Events between the first `message_delta` and `message_stop`: one or two are seen, and nobody is told anything meanwhile. */
+const MAX_HELD = 256;
+
 interface OpenBlock {
   readonly wire: number;
   readonly mine: number;
@@ -73,7 +76,7 @@ export class NativeSplicer {
       case 'message_delta':
         this.closeOpen(out);
         this.#ending ??= [];
-        this.#ending.push(this.#frame(native, completeDelta(json, this.#output)));
+        this.#hold(this.#frame(native, completeDelta(json, this.#output)), this.#ending);
         return;
       case 'message_stop':
         out.push(...(this.#ending ?? []), this.#frame(native, []));
@@ -85,7 +88,8 @@ export class NativeSplicer {
         return;
       }
       default:
-        (this.#ending ?? out).push(this.#frame(native, []));
+        if (this.#ending === undefined) out.push(this.#frame(native, []));
+        else this.#hold(this.#frame(native, []), this.#ending);
     }
   }
 
@@ -94,6 +98,12 @@ export class NativeSplicer {
     if (this.#open === undefined) return;
     out.push({ event: 'content_block_stop', data: JSON.stringify({ type: 'content_block_stop', index: this.#open.mine }) });
     this.#open = undefined;
+  }
+
+  #hold(frame: Frame, ending: Frame[]): void {
+    if (ending.length >= MAX_HELD)
+      throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_HELD} events of an ending.`);
+    ending.push(frame);
   }
 
   #frame(native: Native, edits: readonly JsonEdit[]): Frame {

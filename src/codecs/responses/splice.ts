@@ -5,10 +5,11 @@
  */
 import type { Outcome } from '../canonical/outcome.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { countOf, leaveOutPrices } from '../canonical/usage.ts';
+import { countOf } from '../canonical/usage.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 

@@ -67,10 +67,10 @@ export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
   return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
 }
 
-/** The item of this id in what the turn said. */
-export function outputItem({ output }: PastTurn, id: string): JsonObject | undefined {
+/** What the turn said, item by item. */
+export function outputItems({ output }: PastTurn): readonly JsonObject[] {
   const items = parseJson(`[${output.bytes.toString()}]`);
-  return Array.isArray(items) ? items.filter(isObject).find((item) => item['id'] === id) : undefined;
+  return Array.isArray(items) ? items.filter(isObject) : [];
 }
 
 /** The items that a request brings itself. A string is one user message, which is what the protocol says it means. */

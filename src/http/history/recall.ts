@@ -8,6 +8,7 @@ import { wrongType } from '../../codecs/request-members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
+import { namedItems } from './named-items.ts';
 import { ownerOf } from './owner-of.ts';
 import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
@@ -61,7 +62,7 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
   return {
     principal,
     ...whole,
-    item: (id) => memory.findItem(id, ownerOf(principal)),
+    item: namedItems((id) => memory.turnOf(id, ownerOf(principal)), gateway.config.current().history.entryBytes),
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined

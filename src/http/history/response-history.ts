@@ -1,6 +1,6 @@
 /**
  * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, 30 minutes from their
- * creation, bounded by entry, by key and in total; what they said may be named item by item. Knows no HTTP.
+ * creation, bounded by entry, by key and in total; what they said may be named item by item. Knows no JSON and no HTTP.
  *
  * A turn is counted once, however many continue it. A parent that expires is not addressable any more, but what its children need of it
  * stays with them. What makes room is the branch that nobody used for longest: the last turn and all turns before it that no other
@@ -8,8 +8,7 @@
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
-import { outputItem, ownBytes, type PastTurn } from './past-turn.ts';
+import { ownBytes, type PastTurn } from './past-turn.ts';
 
 export const HISTORY_TTL_MS = 30 * 60_000;
 
@@ -66,11 +65,11 @@ export class ResponseHistory {
     return entry.turn;
   }
 
-  /** What an item said that a client names by its id; undefined as in {@link find}. */
-  findItem(id: string, owner: string): JsonObject | undefined {
-    const turn = this.#byItem.get(itemKey(owner, id));
+  /** The turn that said the item of this id; undefined as in {@link find}. */
+  turnOf(itemId: string, owner: string): PastTurn | undefined {
+    const turn = this.#byItem.get(itemKey(owner, itemId));
     const entry = turn === undefined ? undefined : this.#held.get(turn)?.entry;
-    return entry === undefined || this.#isOver(entry) ? undefined : outputItem(entry.turn, id);
+    return entry === undefined || this.#isOver(entry) ? undefined : entry.turn;
   }
 
   /** False when it is too large to be kept: the id is then unknown. An id is saved once. */

@@ -82,7 +82,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
       if (home === undefined || home === worker) return history.find(id, owner);
       return ask(home, { do: 'find', id, owner }).then((answer) => (answer?.['found'] === true ? readTurn(answer) : undefined));
     },
-    findItem: (id, owner) => history.findItem(id, owner),
+    turnOf: (itemId, owner) => history.turnOf(itemId, owner),
     save(turn) {
       const home = homeOf(turn.id);
       if (home !== undefined && home !== worker) return save(home, turn);

@@ -319,6 +319,10 @@ test('native: a message_delta goes out with message_stop alone, and never before
   const eventsOf = (ending: JsonObject) => encodeSteps(decodeFrames(payloads([...said, ending])).steps).map(({ event }) => event);
   assert.deepEqual(eventsOf({ type: 'message_stop' }), said.map(({ type }) => type).concat('message_stop'));
   assert.deepEqual(eventsOf({ type: 'error', error: { type: 'overloaded_error', message: 'x' } }), ['message_start', 'error']);
+  const endless = [...said, ...Array.from({ length: 300 }, () => said[3] ?? {})];
+  const bounded = messagesClient.encodeEvents(responseContext());
+  const { steps } = decodeFrames(payloads(endless));
+  assert.throws(() => steps.forEach((step) => void bounded.push(step, [])), /more than 256 events/);
   const encoder = messagesClient.encodeEvents(responseContext());
   const frames: Frame[] = [];
   for (const step of decodeFrames(payloads(said)).steps) encoder.push(step, frames);

@@ -43,19 +43,6 @@ function refused(parts: Partial<CanonicalRequest>, param: string, to: Partial<Ta
   );
 }
 
-test('turns that only white space parted are one, since roles alternate', () => {
-  const { messages } = encodeFor({ items: [text('user', 'a'), text('assistant', ' '), text('user', 'b')] });
-  assert.deepEqual(messages, [
-    {
-      role: 'user',
-      content: [
-        { type: 'text', text: 'a' },
-        { type: 'text', text: 'b' },
-      ],
-    },
-  ]);
-});
-
 test('white space that the vendor refuses is left out: alone in a turn or of the user, and at the very end', () => {
   const body = encodeFor({
     items: [
