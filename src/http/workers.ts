@@ -163,9 +163,13 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
       endWithLast();
     });
-    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
+    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, { workers: workerIds, sendTo }));
     for (let index = 0; index < count; index++) cluster.fork();
   });
+}
+
+function workerIds(): readonly number[] {
+  return Object.keys(cluster.workers ?? {}).map(Number);
 }
 
 function sendTo(id: number, message: JsonObject): boolean {

@@ -3,18 +3,27 @@
  * conversation may be: a reference is short, and what it stands for is not.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
+import type { TurnsByItem } from './memory.ts';
 import { outputItems, type PastTurn } from './past-turn.ts';
 
-/** For one request. What is returned throws `request_too_large`, and is undefined for what nobody remembers or was named before. */
-export function namedItems(
-  turnOf: (itemId: string) => PastTurn | undefined,
-  maxBytes: number,
-): (id: string) => JsonObject | undefined {
+/** The ids that the input of a request names: its references, with their type or without it. Each once. */
+export function namedIds({ input }: JsonObject): readonly string[] {
+  const ids = new Set<string>();
+  for (const item of Array.isArray(input) ? input : []) {
+    if (!isObject(item) || typeof item['id'] !== 'string') continue;
+    const { type, role } = item;
+    if (type === 'item_reference' || (type === undefined && role === undefined)) ids.add(item['id']);
+  }
+  return [...ids];
+}
+
+/** For one request. What is returned throws `request_too_large`, and is undefined for what is in no turn or was named before. */
+export function namedItems(turns: TurnsByItem, maxBytes: number): (id: string) => JsonObject | undefined {
   const read = new Map<PastTurn, Map<string, JsonObject>>();
   let bytes = 0;
   return (id) => {
-    const turn = turnOf(id);
+    const turn = turns.get(id);
     if (turn === undefined) return undefined;
     let items = read.get(turn);
     if (items === undefined) {

@@ -8,7 +8,7 @@ import { wrongType } from '../../codecs/request-members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
-import { namedItems } from './named-items.ts';
+import { namedIds, namedItems } from './named-items.ts';
 import { ownerOf } from './owner-of.ts';
 import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
@@ -49,8 +49,8 @@ export interface RecallOptions {
   readonly onTurn?: (turn: PastTurn, answered: Answered) => void;
 }
 
-/** The request with its history in it, and what is to be remembered of its answer. */
-export function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Asked {
+/** The request with its history in it, what it names of others, and what is to be remembered of its answer. */
+export async function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Promise<Asked> {
   const { memory } = gateway;
   const previousId = past === undefined ? undefined : previousIdOf(json);
   const responseId = memory.responseId(previousId);
@@ -62,7 +62,7 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
   return {
     principal,
     ...whole,
-    item: namedItems((id) => memory.turnOf(id, ownerOf(principal)), gateway.config.current().history.entryBytes),
+    item: await named(gateway, principal, whole.json),
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
@@ -88,6 +88,14 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
         }
       : {}),
   };
+}
+
+/** The items that a request names by their ids alone. */
+async function named({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<Asked['item']> {
+  const itemIds = namedIds(json);
+  if (itemIds.length === 0) return undefined;
+  const maxBytes = config.current().history.entryBytes;
+  return namedItems(await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes }), maxBytes);
 }
 
 /** Behind a history the codec reads a list: what the client sent in its place would be lost without a word. */

@@ -65,11 +65,15 @@ export class ResponseHistory {
     return entry.turn;
   }
 
-  /** The turn that said the item of this id; undefined as in {@link find}. */
-  turnOf(itemId: string, owner: string): PastTurn | undefined {
-    const turn = this.#byItem.get(itemKey(owner, itemId));
-    const entry = turn === undefined ? undefined : this.#held.get(turn)?.entry;
-    return entry === undefined || this.#isOver(entry) ? undefined : entry.turn;
+  /** The turns that said the items of these ids; without those that {@link find} would not find. */
+  turnsOf(itemIds: readonly string[], owner: string): Map<string, PastTurn> {
+    const found = new Map<string, PastTurn>();
+    for (const id of itemIds) {
+      const turn = this.#byItem.get(itemKey(owner, id));
+      const entry = turn === undefined ? undefined : this.#held.get(turn)?.entry;
+      if (entry !== undefined && !this.#isOver(entry)) found.set(id, entry.turn);
+    }
+    return found;
   }
 
   /** False when it is too large to be kept: the id is then unknown. An id is saved once. */

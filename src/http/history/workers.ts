@@ -1,7 +1,8 @@
 /**
  * The history of several worker processes: a response id names the worker that keeps it, and every turn of a conversation is kept where
  * its first one is, so that a chain stays in one place and costs what was said once. Another worker asks that one through the primary.
- * What cannot be had in time is unknown, which clients answer by sending everything again.
+ * What cannot be had in time is unknown, which clients answer by sending everything again. The ids of items are mostly the upstream's
+ * and name no worker: what a request names by them and is not kept here is asked of all others at once.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { Mint } from '../../codecs/codec.ts';
@@ -16,6 +17,13 @@ export interface Post {
   onMessage(listener: (message: unknown) => void): void;
 }
 
+/** How the primary reaches its workers. */
+export interface PostOffice {
+  workers(): readonly number[];
+  /** False when that one is not there. */
+  sendTo(worker: number, message: JsonObject): boolean;
+}
+
 export interface WorkersMemoryOptions {
   readonly history: ResponseHistory;
   readonly mint: Mint;
@@ -25,37 +33,55 @@ export interface WorkersMemoryOptions {
   readonly clock: Clock;
 }
 
+/** A question that waits for its answers. */
+interface Asked {
+  readonly hear: (message: JsonObject) => void;
+  /** With the answers that there are. */
+  readonly settle: () => void;
+}
+
 const ANSWER_MS = 2_000;
 const WORKER_DIGITS = 4;
 /** Tells these messages from others on the same channel. */
 const HISTORY_TOPIC = 'mizu.history';
+/** A question to every other worker. */
+const OTHERS = 'others';
 
 export function workersMemory(options: WorkersMemoryOptions): Memory {
   const { history, mint, worker, post, clock } = options;
-  const asked = new Map<number, (answer: JsonObject | undefined) => void>();
+  const asked = new Map<number, Asked>();
   let count = 0;
 
-  const ask = (to: number, question: JsonObject): Promise<JsonObject | undefined> =>
+  /** All answers that came in time. */
+  const gather = (to: number | typeof OTHERS, question: JsonObject): Promise<readonly JsonObject[]> =>
     new Promise((resolve) => {
       const ask = ++count;
-      const timer = clock.setTimeout(() => settle(undefined), ANSWER_MS);
-      const settle = (answer: JsonObject | undefined): void => {
+      const answers: JsonObject[] = [];
+      let expected = to === OTHERS ? Number.POSITIVE_INFINITY : 1;
+      const settle = (): void => {
         timer.cancel();
         asked.delete(ask);
-        resolve(answer);
+        resolve(answers);
       };
-      asked.set(ask, settle);
+      const timer = clock.setTimeout(settle, ANSWER_MS);
+      const hear = ({ answer, others }: JsonObject): void => {
+        if (typeof others === 'number') expected = others;
+        else answers.push(isObject(answer) ? answer : {});
+        if (answers.length >= expected) settle();
+      };
+      asked.set(ask, { hear, settle });
       post.send({ topic: HISTORY_TOPIC, to, ask, question });
     });
+  const ask = async (to: number, question: JsonObject): Promise<JsonObject | undefined> => (await gather(to, question))[0];
 
   post.onMessage((message) => {
     if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
-    const { ask: number, from, question, answer } = message;
+    const { ask: number, from, question } = message;
     if (typeof number !== 'number') return;
     if (isObject(question) && typeof from === 'number') {
       post.send({ topic: HISTORY_TOPIC, to: from, ask: number, answer: answerTo(history, question) });
     } else {
-      asked.get(number)?.(isObject(answer) ? answer : undefined);
+      asked.get(number)?.hear(message);
     }
   });
 
@@ -82,7 +108,14 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
       if (home === undefined || home === worker) return history.find(id, owner);
       return ask(home, { do: 'find', id, owner }).then((answer) => (answer?.['found'] === true ? readTurn(answer) : undefined));
     },
-    turnOf: (itemId, owner) => history.turnOf(itemId, owner),
+    turnsOf({ itemIds, owner, maxBytes }) {
+      const own = history.turnsOf(itemIds, owner);
+      const unknown = itemIds.filter((id) => !own.has(id));
+      if (unknown.length === 0) return own;
+      return gather(OTHERS, { do: 'items', itemIds: unknown, owner, maxBytes }).then(
+        (answers) => new Map([...answers.flatMap(readTurns), ...own]),
+      );
+    },
     save(turn) {
       const home = homeOf(turn.id);
       if (home !== undefined && home !== worker) return save(home, turn);
@@ -90,17 +123,23 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
       return undefined;
     },
     close() {
-      for (const settle of [...asked.values()]) settle(undefined);
+      for (const { settle } of [...asked.values()]) settle();
       history.close();
     },
   };
 }
 
-/** The primary's part: where a message goes, and what its sender is told when nobody is there. */
-export function passOn(message: unknown, from: number, sendTo: (worker: number, message: JsonObject) => boolean): void {
+/** The primary's part: where a message goes, and what its sender is told when nobody is there, or how many are asked. */
+export function passOn(message: unknown, from: number, { workers, sendTo }: PostOffice): void {
   if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
   const { to, ask } = message;
-  if (typeof to !== 'number' || typeof ask !== 'number') return;
+  if (typeof ask !== 'number') return;
+  if (to === OTHERS) {
+    const others = workers().filter((worker) => worker !== from && sendTo(worker, { ...message, from })).length;
+    sendTo(from, { topic: HISTORY_TOPIC, ask, others });
+    return;
+  }
+  if (typeof to !== 'number') return;
   if (sendTo(to, { ...message, from }) || message['question'] === undefined) return;
   sendTo(from, { topic: HISTORY_TOPIC, ask, answer: {} });
 }
@@ -113,6 +152,7 @@ function homeOf(id: string): number | undefined {
 
 function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
   const { id, owner, previousId } = question;
+  if (question['do'] === 'items') return { turns: namedTurns(history, question) };
   if (typeof id !== 'string' || typeof owner !== 'string') return {};
   if (question['do'] === 'find') {
     const turn = history.find(id, owner);
@@ -122,6 +162,26 @@ function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
   const parent = typeof previousId === 'string' ? history.find(previousId, owner) : undefined;
   if (typeof previousId === 'string' && parent === undefined) return { isMissing: true };
   return { isSaved: history.save(id, owner, pastTurn({ ...readTurn(question), parent })) };
+}
+
+/** Until there is more than may be named: that much shows that it is too much. */
+function namedTurns(history: ResponseHistory, { itemIds, owner, maxBytes }: JsonObject): JsonObject[] {
+  if (typeof owner !== 'string' || typeof maxBytes !== 'number') return [];
+  const turns: JsonObject[] = [];
+  let bytes = 0;
+  for (const { output, itemIds: ids } of new Set(history.turnsOf(stringsOf(itemIds), owner).values())) {
+    turns.push({ output: wire(output), itemIds: ids });
+    bytes += output.bytes.length;
+    if (bytes > maxBytes) break;
+  }
+  return turns;
+}
+
+function readTurns({ turns }: JsonObject): (readonly [string, PastTurn])[] {
+  return (Array.isArray(turns) ? turns : []).filter(isObject).flatMap((message) => {
+    const turn = readTurn(message);
+    return turn.itemIds.map((id) => [id, turn] as const);
+  });
 }
 
 function wire({ bytes, count }: ItemTexts): JsonObject {
@@ -144,12 +204,15 @@ function readTurn(message: JsonObject): PastTurn {
     const [itemId, channelId]: readonly JsonValue[] = entry;
     if (typeof itemId === 'string' && typeof channelId === 'string') stored.set(itemId, channelId);
   }
-  const ids = message['itemIds'];
   return pastTurn({
     parent: undefined,
     input: readItems(message['input']),
     output: readItems(message['output']),
     storedItems: stored,
-    itemIds: Array.isArray(ids) ? ids.filter((id) => typeof id === 'string') : [],
+    itemIds: stringsOf(message['itemIds']),
   });
+}
+
+function stringsOf(value: JsonValue | undefined): readonly string[] {
+  return Array.isArray(value) ? value.filter((entry) => typeof entry === 'string') : [];
 }

@@ -58,7 +58,7 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
   const past = await continuation.find(principal, request);
   const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
   const { text, json } = request;
-  const asked: Asked = { ...recall({ gateway, principal, text, json, past, onTurn }), stream: true };
+  const asked: Asked = { ...(await recall({ gateway, principal, text, json, past, onTurn })), stream: true };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {
       throw atClientPath(thrown, asked.own);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import { namedItems } from '../../../src/http/history/named-items.ts';
+import { namedIds, namedItems } from '../../../src/http/history/named-items.ts';
 import { itemTexts, NO_ITEMS, pastTurn } from '../../../src/http/history/past-turn.ts';
 
 const turn = pastTurn({
@@ -14,17 +14,40 @@ const turn = pastTurn({
 const size = turn.output.bytes.length;
 
 test('an item is said once a request, however often it is named, and its turn is counted once', () => {
-  const item = namedItems((id) => (id === 'c' ? undefined : turn), size);
+  const turns = new Map([
+    ['a', turn],
+    ['b', turn],
+  ]);
+  const item = namedItems(turns, size);
   assert.deepEqual([item('a'), item('a'), item('b'), item('c')], [{ id: 'a', n: 1 }, undefined, { id: 'b' }, undefined]);
-  assert.deepEqual(namedItems(() => turn, size)('a'), { id: 'a', n: 1 }, 'the next request names it again');
+  assert.deepEqual(namedItems(turns, size)('a'), { id: 'a', n: 1 }, 'the next request names it again');
 });
 
 test('what is named is no more than a conversation may be', () => {
   const other = { ...turn };
-  const item = namedItems((id) => (id === 'a' ? turn : other), 2 * size - 1);
+  const turns = new Map([
+    ['a', turn],
+    ['b', other],
+  ]);
+  const item = namedItems(turns, 2 * size - 1);
   assert.deepEqual(item('a'), { id: 'a', n: 1 });
   assert.throws(
     () => item('b'),
     (error: unknown) => error instanceof GatewayError && error.code === 'request_too_large',
   );
+});
+
+test('a request names what its references say, each once; items that say something themselves are not named', () => {
+  const input = [
+    { type: 'item_reference', id: 'a' },
+    { id: 'b' },
+    { type: 'item_reference', id: 'a' },
+    { role: 'user', id: 'c', content: 'hi' },
+    { type: 'reasoning', id: 'd', summary: [] },
+    { type: 'item_reference', id: 5 },
+    'text',
+  ];
+  assert.deepEqual(namedIds({ input }), ['a', 'b']);
+  assert.deepEqual(namedIds({ input: 'hello' }), []);
+  assert.deepEqual(namedIds({}), []);
 });

@@ -67,7 +67,7 @@ test('F37: bytes are exact, bounds hold, what is found is whole and its owner’
         const alive = saved.filter(({ id, owner }) => history.find(id, owner) !== undefined);
         for (const entry of saved) {
           const itemId = entry.id.replace('r', 'm');
-          const found = OWNERS.filter((owner) => history.turnOf(itemId, owner) === entry.turn);
+          const found = OWNERS.filter((owner) => history.turnsOf([itemId], owner).get(itemId) === entry.turn);
           assert.deepEqual(found, alive.includes(entry) ? [entry.owner] : []);
         }
         assert.equal(alive.length, history.size);

@@ -30,7 +30,10 @@ function workers(count: number) {
       worker,
       mint: (prefix) => prefix + randomBytes(16).toString('hex'),
       post: {
-        send: (message) => setImmediate(() => passOn(JSON.parse(JSON.stringify(message)), worker, sendTo)),
+        send: (message) =>
+          setImmediate(() =>
+            passOn(JSON.parse(JSON.stringify(message)), worker, { workers: () => [...listeners.keys()], sendTo }),
+          ),
         onMessage: (listener) => void listeners.set(worker, listener),
       },
     });
@@ -105,4 +108,41 @@ test('a worker that is gone or silent: its ids are unknown, and nobody waits for
   clock.advance(2_000);
   assert.equal(await late, undefined);
   assert.equal(await one.memory.find('resp_somebody_elses', 'me'), undefined);
+});
+
+test('items that are named by their ids are found whichever worker keeps them', async () => {
+  const { all, clock, dead } = workers(3);
+  for (const [index, { memory }] of all.entries()) {
+    const turn = pastTurn({
+      parent: undefined,
+      input: itemTexts(['"question"']),
+      output: itemTexts([`{"id":"msg_${index}"}`, `{"id":"fc_${index}"}`]),
+      itemIds: [`msg_${index}`, `fc_${index}`],
+    });
+    await memory.save({ id: memory.responseId(undefined), owner: 'me', turn });
+  }
+  const [one] = all;
+  assert.ok(one !== undefined);
+  const named = async (itemIds: readonly string[], { owner = 'me', maxBytes = 1e6 } = {}) => {
+    const turns = await one.memory.turnsOf({ itemIds, owner, maxBytes });
+    return Object.fromEntries([...turns].map(([id, turn]) => [id, turn.output.bytes.toString()]));
+  };
+  const own = '{"id":"msg_0"},{"id":"fc_0"}';
+  const second = '{"id":"msg_1"},{"id":"fc_1"}';
+  const third = '{"id":"msg_2"},{"id":"fc_2"}';
+  assert.deepEqual(await named(['msg_0']), { msg_0: own });
+  const found = await named(['fc_2', 'msg_0', 'msg_1', 'nobody']);
+  assert.deepEqual(found, { msg_0: own, msg_1: second, fc_1: second, msg_2: third, fc_2: third });
+  assert.deepEqual(await named(['msg_1'], { owner: 'somebody else' }), {});
+  const tooMuch = await named(['msg_1', 'msg_2'], { maxBytes: 1 });
+  assert.deepEqual(Object.keys(tooMuch).sort(), ['fc_1', 'fc_2', 'msg_1', 'msg_2'], 'what is too much is there, to be refused');
+
+  dead.add(2);
+  assert.deepEqual(Object.keys(await named(['msg_1', 'msg_2'])).sort(), ['fc_2', 'msg_2'], 'nobody waits for one that is gone');
+  dead.add(3);
+  assert.deepEqual(await named(['msg_1']), {}, 'nor where there is no other');
+  dead.delete(2);
+  const silent = named(['msg_1', 'msg_0']);
+  clock.advance(2_000);
+  assert.deepEqual(Object.keys(await silent), ['msg_0'], 'one that says nothing is waited for two seconds');
 });

@@ -25,15 +25,20 @@ interface Answer {
   readonly param: string | null | undefined;
 }
 
-async function overHttp(key: string, body: object): Promise<Answer> {
+async function post(key: string, body: object): Promise<{ readonly status: number; readonly text: string }> {
   const { statusCode, body: answer } = await request(`${serving.url}/v1/responses`, {
     method: 'POST',
     dispatcher: unkept,
     headers: { authorization: `Bearer ${key}` },
     body: JSON.stringify(body),
   });
-  const said: { id: string; error?: { code: string; param: string | null } } = JSON.parse(await answer.text());
-  return { status: statusCode, id: said.id, code: said.error?.code, param: said.error?.param };
+  return { status: statusCode, text: await answer.text() };
+}
+
+async function overHttp(key: string, body: object): Promise<Answer> {
+  const { status, text } = await post(key, body);
+  const said: { id: string; error?: { code: string; param: string | null } } = JSON.parse(text);
+  return { status, id: said.id, code: said.error?.code, param: said.error?.param };
 }
 
 async function overSocket(key: string, body: object): Promise<Answer> {
@@ -124,6 +129,19 @@ test('a conversation goes on whichever worker answers, with tools, over HTTP and
         );
       }
     }
+  }
+});
+
+test('an item that is named by its id alone is told to the upstream whichever worker answers', async () => {
+  const model = 'messages';
+  simulator.enqueue({ reply: { pieces: [{ type: 'text', text: 'The word is heron.' }] } });
+  const { text } = await post(place.key, { model, input: 'Which word?' });
+  const said: { output: { id: string }[] } = JSON.parse(text);
+  const references = said.output.map(({ id }) => ({ type: 'item_reference', id }));
+  assert.equal(references.length, 1);
+  for (let round = 0; round < 2 * WORKERS; round++) {
+    await post(place.key, { model, input: [...references, { role: 'user', content: 'And now?' }] });
+    assert.match(simulator.requests.at(-1)?.text ?? '', /The word is heron/, `round ${round}`);
   }
 });
 
