@@ -52,7 +52,7 @@ export interface Channel {
   readonly type: ChannelType;
   /** `https://host:port`: where connections go. */
   readonly origin: string;
-  /** The path of `base_url` without a slash at its end, and without a version where it had none. */
+  /** The path of `base_url` as it was given, without a slash at its end. */
   readonly basePath: string;
   /** `basePath` with the version that the endpoint is appended to. */
   readonly versionedPath: string;

@@ -134,13 +134,13 @@ function createPool(channel: Channel): Dispatcher {
   return new ProxyAgent({ ...shared, uri: proxy, requestTls: connect, connectTimeout: channel.timeouts.connectMs });
 }
 
-/** The endpoint beneath the versioned base path, or the path that the operator gave. */
+/** The endpoint beneath the versioned base path, or the path that the operator gave: all of it, after the origin. */
 function upstreamPath(channel: Channel, path: string, model: string): string {
   const custom = channel.options.path;
   if (custom === undefined) return channel.versionedPath + path;
   const query = path.indexOf('?');
   const filled = custom.replaceAll('{model}', encodeURIComponent(model));
-  return channel.basePath + filled + (query < 0 || custom.includes('?') ? '' : path.slice(query));
+  return filled + (query < 0 || custom.includes('?') ? '' : path.slice(query));
 }
 
 function upstreamHeaders(channel: Channel, outgoing: Outgoing, options: SendOptions): Record<string, string> {

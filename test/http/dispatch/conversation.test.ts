@@ -308,3 +308,20 @@ test('X8: a client that leaves before the first byte, and one that leaves a whol
     await upstream.close();
   }
 });
+
+test('where a request goes: the endpoint behind the base URL, or the path that the Channel names in its place', async () => {
+  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  const paths = async (base: string, path?: string) => {
+    const options = path === undefined ? {} : { options: { path } };
+    const channels = [channel(upstream.url + base, { models: { m: 'a model/1' }, ...options })];
+    await using gateway = await testGateway({ channels, models: MODELS });
+    assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
+    return upstream.requests.at(-1)?.path;
+  };
+  assert.equal(await paths(''), '/v1/messages');
+  assert.equal(await paths('/proxy/'), '/proxy/v1/messages');
+  assert.equal(await paths('/proxy/v2'), '/proxy/v2/messages');
+  assert.equal(await paths('/v1', '/custom/{model}/ask?key=1'), '/custom/a%20model%2F1/ask?key=1');
+  assert.equal(await paths('/proxy', '/custom'), '/custom', 'all of it');
+  await upstream.close();
+});
