@@ -1,7 +1,7 @@
 /**
  * The items of an upstream's terminal event against what its client has read. An item that stands only there, or of which only
- * a beginning was streamed, gets its missing events first: agents build their answer from item events alone (design, decisions).
- * Announced items that only the vendor can read end as it ended them, with the terminal if need be.
+ * a beginning was streamed, gets its missing events first: agents build their answer from item events alone (design, decisions),
+ * be it an item that only the vendor can read.
  */
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
@@ -10,7 +10,7 @@ import { sliceElements } from '../json-text.ts';
 import { type RepeatedItem, repeatedItems, unusedIndex } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';
-import { isKnownItem, missingId, wordOf } from './wire.ts';
+import { missingId, wordOf } from './wire.ts';
 
 /** An item as the client read it, for the comparison with those of the terminal. */
 interface Streamed {
@@ -29,7 +29,7 @@ export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObj
     return known.type === item['type'] && !isRenamed(item, known, outcome.status !== 'completed');
   };
   if (output.length !== told.size || !output.every(isSame)) return true;
-  return [...told.values()].some((item) => item.final === undefined && isKnownItem(item.type));
+  return [...told.values()].some((item) => item.final === undefined);
 }
 
 /**
@@ -76,7 +76,7 @@ class Settlement {
   readonly #mint: Mint;
   /** What the client is to find in `output`, by output index; undefined: left out. */
   readonly #finals = new Map<number, string | undefined>();
-  /** The terminal leaves a message out, names an item otherwise than the client knows it, or lists them in another order. */
+  /** The terminal leaves an item out, names an item otherwise than the client knows it, or lists them in another order. */
   #isAmended = false;
   #latest = -1;
 
@@ -108,11 +108,10 @@ class Settlement {
   /** An item that the client knows, and what the terminal has of it. */
   #settle(item: ToldItem, entry: Listed | undefined): void {
     const isSaid = item.final !== undefined;
-    const isOurs =
-      entry === undefined || ((isSaid || isKnownItem(item.type)) && isRenamed(entry.item, item, this.#isCut || !isSaid));
+    const isOurs = entry === undefined || isRenamed(entry.item, item, this.#isCut || !isSaid);
     if (!isSaid) this.#finish(item, entry, isOurs);
     this.#finals.set(item.outputIndex, isOurs ? item.final : this.#listed[entry.position]);
-    this.#isAmended ||= isOurs && (entry !== undefined || item.type === 'message');
+    this.#isAmended ||= isOurs;
     if (entry === undefined) return;
     // The list has the order in which the client met its items.
     this.#isAmended ||= entry.position < this.#latest;
@@ -123,7 +122,7 @@ class Settlement {
   #finish(item: ToldItem, entry: Listed | undefined, isOurs: boolean): void {
     if (entry === undefined) {
       closeItem(item, this.#isCut ? 'incomplete' : 'completed', this.#emit);
-    } else if (isKnownItem(item.type)) {
+    } else {
       const final = isOurs ? asTold(entry.item, item) : entry.item;
       sayItem(item, final, isOurs ? JSON.stringify(final) : this.#textOf(entry), this.#emit);
     }

@@ -11,6 +11,7 @@ import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
 import { leaveOutPrices } from '../router-prices.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
+import { errorOf } from './read-outcome.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 /** Edits for a whole response object at `path`. `outcome`: of a finished one. */
@@ -69,15 +70,30 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
   if (response['status'] !== status) edits.push({ path: [...path, 'status'], value: JSON.stringify(status) });
   if (outcome.status === 'incomplete' && wordOf(detailsOf(response), 'reason') === undefined)
     edits.push({ path: [...path, 'incomplete_details'], value: JSON.stringify({ reason: incompleteReason(outcome) }) });
-  if (outcome.status !== 'failed' && outcome.status !== 'cancelled') return edits;
-  const { code, message } = errorObject(outcome.error);
-  if (isObject(response['error'])) {
-    edits.push({ path: [...path, 'error', 'code'], value: JSON.stringify(code) });
-    edits.push({ path: [...path, 'error', 'message'], value: JSON.stringify(message) });
-  } else {
-    edits.push({ path: [...path, 'error'], value: JSON.stringify({ code, message }) });
-  }
+  const { error: given } = response;
+  const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
+  if (!isFailure && (given === undefined || given === null)) return edits;
+  const shown = errorObject(isFailure ? outcome.error : errorOf(given, ''));
+  edits.push(...errorEdits([...path, 'error'], given, shown));
   return edits;
+}
+
+/** What stands beside code and message of an error is kept where it says nothing but which fault this is. */
+function errorEdits(path: JsonPath, given: JsonValue | undefined, shown: JsonObject): JsonEdit[] {
+  if (!isObject(given)) return [{ path, value: JSON.stringify(shown) }];
+  const isNamed = given['code'] === shown['code'];
+  const edits = Object.entries(shown).map(([key, value]) => ({ path: [...path, key], value: JSON.stringify(value) }));
+  const rest = Object.entries(given).filter(([key]) => shown[key] === undefined);
+  const loose = rest.filter(([key, value]) => !(isPlain(value) || (isNamed && isNaming(key, value))));
+  return [...edits, ...loose.map(([key]) => ({ path: [...path, key], value: undefined }))];
+}
+
+function isPlain(value: JsonValue | undefined): boolean {
+  return value === null || typeof value === 'number' || typeof value === 'boolean';
+}
+
+function isNaming(key: string, value: JsonValue | undefined): boolean {
+  return (key === 'type' || key === 'param') && typeof value === 'string' && /^[\w.[\]-]{1,100}$/.test(value);
 }
 
 function detailsOf(response: JsonObject): JsonObject {

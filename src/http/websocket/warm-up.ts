@@ -4,6 +4,7 @@
  */
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
+import { editJson } from '../../codecs/json-text.ts';
 import { checkModel } from '../admit.ts';
 import type { Asking } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
@@ -16,11 +17,12 @@ const EMPTY_ANSWER: Step = {
   ],
 };
 
-/** Throws what any request of this text would be refused with, short of money. */
+/** Throws what any request of this text would be refused with, short of money; its input may come with the question alone. */
 export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Promise<readonly Frame[]> {
   const { gateway, config, startedAtMs } = call;
   const accountId = asked.principal.account.id;
-  const decoded = codec.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const { text, json } = withInput(asked);
+  const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
   checkModel(config, asked.principal, decoded.model);
   const previous = asked.previousResponseId;
   const request = { ...decoded, stream: true, ...(previous === undefined ? {} : { previousResponseId: previous }) };
@@ -40,4 +42,10 @@ export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Pr
     .push(EMPTY_ANSWER, frames);
   await asked.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
   return frames;
+}
+
+function withInput({ text, json }: Asked): Pick<Asked, 'text' | 'json'> {
+  const { input } = json;
+  if (input !== undefined && input !== null) return { text, json };
+  return { text: editJson(text, [{ path: ['input'], value: '[]' }]), json: { ...json, input: [] } };
 }

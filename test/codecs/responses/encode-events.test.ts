@@ -380,6 +380,31 @@ test('encodeEvents: a native failure is sanitised, a bare error event becomes re
   assert.equal(bodiesOf(cancelled).at(-1)?.['sequence_number'], 1);
 });
 
+test('encodeEvents: of a native error only what names the fault stays beside code and message', () => {
+  const created = NATIVE[0] ?? '';
+  const errorIn = (status: string, error: JsonObject) =>
+    terminalOf(
+      encodeAll(
+        decodeAll(
+          framesOf(created, JSON.stringify({ type: `response.${status}`, response: { status, output: [], error, usage: null } })),
+        ).steps,
+      ),
+    )['error'];
+  const details = { provider: 'Vendor', metadata: { raw: 'key sk-secret1234' }, retryable: true, param: 'input[0].content' };
+  assert.deepEqual(errorIn('failed', { code: 'invalid_prompt', message: 'No.', type: 'invalid_request_error', ...details }), {
+    code: 'invalid_prompt',
+    message: 'No.',
+    type: 'invalid_request_error',
+    retryable: true,
+    param: 'input[0].content',
+  });
+  // A code that is not for the client takes what else names the fault with it.
+  const hidden = errorIn('failed', { code: 'insufficient_quota', message: 'x', type: 'insufficient_quota', param: null });
+  assert.deepEqual(Object.keys(hidden as JsonObject), ['code', 'message', 'param']);
+  const beside = errorIn('completed', { code: 'server_error', message: 'see https://secret.example', ...details });
+  assert.ok(!JSON.stringify(beside).includes('secret'), JSON.stringify(beside));
+});
+
 test('encodeEvents: a call is done after every item before it, however their ends come', () => {
   const call = (index: number): CanonicalEvent[] =>
     whole(index, { kind: 'toolCall', flavour: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });

@@ -251,6 +251,19 @@ test('W2: a warm-up is answered without an upstream, a charge or a row, and can 
   assert.equal(errorOf(wrong[0]).code, 'model_not_found');
 });
 
+test('a warm-up may show instructions and tools alone: its input comes with the question', async () => {
+  await using gateway = await testGateway(configOf());
+  const client = await connect(gateway, { headers: V2 });
+  for (const input of [undefined, null]) {
+    const warm = await client.turn(create({ generate: false, store: false, instructions: 'stay brief', input }));
+    assert.equal(warm.at(-1)?.type, 'response.completed', JSON.stringify(warm));
+    const { id } = responseOf(warm.at(-1));
+    await client.turn({ type: 'response.create', previous_response_id: id, input: 'the question' });
+    const sent = simulator.requests.at(-1)?.text ?? '';
+    assert.ok(sent.includes('stay brief') && sent.includes('the question'), sent);
+  }
+});
+
 test('a create that continues the last response says what it changes; one that continues another inherits nothing', async () => {
   await using gateway = await testGateway(configOf());
   for (const headers of [V1, V2, {}]) {
