@@ -75,9 +75,14 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   timeout_error: 504,
   // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
   ...Object.fromEntries(
-    [...PICTURE_FAULTS, ...POLICY_FAULTS, 'moderation_blocked', 'content_policy_violation', 'image_generation_user_error'].map(
-      (word) => [word, 400],
-    ),
+    [
+      ...PICTURE_FAULTS,
+      ...POLICY_FAULTS,
+      'content_filter',
+      'moderation_blocked',
+      'content_policy_violation',
+      'image_generation_user_error',
+    ].map((word) => [word, 400]),
   ),
 };
 

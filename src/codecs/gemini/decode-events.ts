@@ -30,6 +30,8 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   #started = false;
   #index: number | undefined;
   #finish: Finish | undefined;
+  /** Chunks of other candidates that came before candidate 0: they are the answer only if it never comes. */
+  #others: { readonly json: JsonValue; readonly source: string; readonly index: number }[] = [];
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -55,8 +57,9 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   /** The bytes ended. Throws `truncated` where no finish reason was seen. */
   end(out: Step[]): void {
     if (this.ended) return;
-    this.#advance('close');
     const events: CanonicalEvent[] = [];
+    this.#readOthers(events);
+    this.#advance('close');
     const finish = this.#finish ?? { reason: 'STOP', message: undefined };
     const outcome = outcomeOf(finish, this.#items.calledTools);
     this.#items.close(outcome.status === 'completed' ? 'completed' : 'incomplete', true, events);
@@ -72,9 +75,10 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       return;
     }
     const chunk = readChunk(json, this.#index);
-    const { candidate, promptFeedback } = chunk;
+    const { promptFeedback } = chunk;
+    const candidate = this.#holdOther(chunk.candidate, json, source) ? undefined : chunk.candidate;
     const blocked = candidate === undefined && isBlocked(promptFeedback) ? promptFeedback : undefined;
-    this.#advance(blocked !== undefined ? 'blocked' : candidate?.finishReason !== undefined ? 'finish' : 'chunk');
+    this.#advance(blocked !== undefined ? 'blocked' : verbOf(candidate));
     this.#start(chunk, out);
     if (candidate !== undefined) this.#readCandidate(candidate, source, out);
     if (chunk.usage !== undefined) this.#usage.read(chunk.usage);
@@ -86,6 +90,27 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     if (usage !== undefined) out.push({ type: 'usage.report', usage });
   }
 
+  /** True for a candidate that has to wait, since candidate 0 may still come. */
+  #holdOther(candidate: Candidate | undefined, json: JsonValue, source: string): boolean {
+    const index = candidate?.index ?? 0;
+    if (candidate === undefined || this.#index !== undefined || index === 0) return false;
+    this.#others.push({ json, source, index });
+    return true;
+  }
+
+  /** Candidate 0 never came: the first one that did is the answer. */
+  #readOthers(out: CanonicalEvent[]): void {
+    const others = this.#index === undefined ? this.#others : [];
+    this.#index ??= others[0]?.index;
+    this.#others = [];
+    for (const { json, source } of others) {
+      const { candidate } = readChunk(json, this.#index);
+      if (candidate === undefined) continue;
+      this.#advance(verbOf(candidate));
+      this.#readCandidate(candidate, source, out);
+    }
+  }
+
   #start(chunk: Chunk, out: CanonicalEvent[]): void {
     if (this.#started) return;
     this.#started = true;
@@ -94,9 +119,10 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   }
 
   #readCandidate(candidate: Candidate, source: string, out: CanonicalEvent[]): void {
-    this.#index ??= candidate.index ?? 0;
+    this.#index ??= 0;
     const { finishReason: reason, finishMessage: message, json, parts } = candidate;
-    if (reason !== undefined) this.#finish = { reason, message };
+    // Some servers close an answer with STOP whatever it was cut by.
+    if (reason !== undefined && (reason !== 'STOP' || this.#finish === undefined)) this.#finish = { reason, message };
     this.#sources.read(json);
     const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
     const isBeside = logprobs.length > 0 && soleText(parts) === joined(logprobs);
@@ -174,6 +200,10 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
     }
   }
+}
+
+function verbOf(candidate: Candidate | undefined): StreamVerb {
+  return candidate?.finishReason === undefined ? 'chunk' : 'finish';
 }
 
 /** Where a part stands in the text of its chunk. */

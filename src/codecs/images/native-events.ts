@@ -9,6 +9,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import type { Frame } from '../codec.ts';
 import { checkedData, type ImageAnswer, type ImageUsage, type MadeImage } from './answer.ts';
 import { saidError } from './upstream.ts';
+import { withClientUsage } from './usage.ts';
 
 export interface NativeEventOptions {
   readonly usageOf: (usage: JsonValue | undefined) => ImageUsage | undefined;
@@ -75,10 +76,11 @@ function readCompletion(json: JsonObject, text: string, options: NativeEventOpti
   // The text goes on where it is all that a client reads: the picture as it came, and a time.
   const isSame = image.data === undefined || image.data === json['b64_json'];
   const isNative = options.splices && isSame && typeof json['created_at'] === 'number';
+  const kept = isNative ? withClientUsage(text, json['usage']) : undefined;
   return {
     images: [image],
     ...readTotals(json, options),
-    ...(isNative ? { native: { form: 'event', text } } : {}),
+    ...(kept === undefined ? {} : { native: { form: 'event', text: kept } }),
   };
 }
 

@@ -14,7 +14,7 @@ import { UNSAID } from './fields.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
 import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
-import { imagesApiUsage } from './usage.ts';
+import { imagesApiUsage, withClientUsage } from './usage.ts';
 
 export const nativeImages: ImageUpstream = {
   channelType: 'openai_image',
@@ -93,11 +93,12 @@ function decodeNative(text: string): ImageAnswer {
   // The text goes on where it is all that a client reads: every picture as it came, and a time.
   const isSame = images.every((image, index) => image.data === undefined || image.data === dataOf(data[index]));
   const isNative = isSame && typeof created === 'number' && images.length === data.length;
+  const kept = isNative ? withClientUsage(text, usage) : undefined;
   return {
     images,
     ...(typeof created === 'number' ? { created } : {}),
     ...(read === undefined ? {} : { usage: read }),
-    ...(isNative ? { native: { form: 'json', text } } : {}),
+    ...(kept === undefined ? {} : { native: { form: 'json', text: kept } }),
   };
 }
 

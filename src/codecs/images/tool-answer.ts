@@ -66,6 +66,7 @@ function readResponse(response: JsonObject, told: Told, text: string): ImageAnsw
   const repeated = readItems(Array.isArray(output) ? output : []);
   const images = withoutRepeats(add(told, repeated).images);
   if (images.length === 0) {
+    if (isFiltered(response)) throw failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text);
     throw upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) });
   }
   const created = response['created_at'];
@@ -75,6 +76,10 @@ function readResponse(response: JsonObject, told: Told, text: string): ImageAnsw
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+function isFiltered({ status, incomplete_details: details }: JsonObject): boolean {
+  return status === 'incomplete' && isObject(details) && details['reason'] === 'content_filter';
 }
 
 /** What the model wrote beside a picture stands for the prompt that it drew, where the picture brings none of its own. */

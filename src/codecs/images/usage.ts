@@ -3,14 +3,27 @@
  * Servers that imitate the first two mix them up, so either is read wherever the other is missing: a report is never lost by its names.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Usage } from '../canonical/usage.ts';
+import { isPrice, type Usage } from '../canonical/usage.ts';
+import { editJson, type JsonEdit } from '../json-text.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import { pictureInput } from '../token-usage.ts';
 import type { ImageUsage } from './answer.ts';
 
 /** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */
 export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undefined {
-  const read = readTokens(value, TOKEN_NAMES) ?? readTokens(value, CHAT_NAMES);
-  return read === undefined || !isObject(value) ? undefined : { billed: { ...read, native: value }, shown: value };
+  const read = readTokens(value, TOKEN_NAMES);
+  if (read === undefined || !isObject(value)) return routerUsage(value);
+  const shown = Object.fromEntries(Object.entries(value).filter(([name]) => !isPrice(name)));
+  return { billed: { ...read, native: value }, shown };
+}
+
+/** The text of an answer for a client as it is, but for prices. Undefined where its usage has names that the client does not read. */
+export function withClientUsage(text: string, usage: JsonValue | undefined): string | undefined {
+  if (!isObject(usage)) return text;
+  if (readTokens(usage, TOKEN_NAMES) === undefined && readTokens(usage, CHAT_NAMES) !== undefined) return undefined;
+  const edits: JsonEdit[] = [];
+  leaveOutPrices(usage, ['usage'], edits);
+  return edits.length === 0 ? text : editJson(text, edits);
 }
 
 /** A router says `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */

@@ -44,9 +44,14 @@ export function lastFrameLink(report: JsonValue): string | undefined {
 export function failureOf(body: JsonObject | undefined, fallbackCode: string): VideoFailure {
   const members = readErrorMembers(body);
   return {
-    code: members.code ?? members.type ?? fallbackCode,
+    code: [members.code, members.type].find(isCode) ?? fallbackCode,
     message: sanitise(members.message, 'The upstream could not make the video.'),
   };
+}
+
+/** A word that names a failure and nothing of the upstream itself. */
+function isCode(word: string | undefined): word is string {
+  return word !== undefined && /^[\w.-]{1,100}$/.test(word) && sanitise(word, '') === word;
 }
 
 /**

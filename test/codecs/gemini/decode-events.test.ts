@@ -252,11 +252,15 @@ test('G16: finish reasons by group; an unknown one is no success', () => {
   assert.deepEqual(foldStream([{ candidates: [{ finishReason: 'STOP' }] }]).items, []);
 });
 
-test('a repeated finish reason is taken as it comes last, and text after it still counts', () => {
+test('a repeated finish reason is taken as it comes last, but no STOP undoes another, and text after it still counts', () => {
   const whole = foldStream([chunkOf([{ text: 'a' }], 'STOP'), chunkOf([{ text: 'b' }], 'STOP'), chunkOf([], 'RECITATION')]);
   assert.deepEqual(whole.outcome, { status: 'incomplete', reason: 'content_filter', native: 'RECITATION' });
   assert.equal(whole.items[0]?.item.kind === 'text' && whole.items[0].item.text, 'ab');
   assert.equal(whole.items[0]?.status, 'incomplete');
+  const ending = (...reasons: string[]) => outcome(reasons.map((reason) => chunkOf([{ text: 'a' }], reason)));
+  assert.deepEqual(ending('MAX_TOKENS', 'STOP'), { status: 'incomplete', reason: 'max_output', native: 'MAX_TOKENS' });
+  assert.deepEqual(ending('STOP', 'SAFETY', 'STOP'), { status: 'incomplete', reason: 'content_filter', native: 'SAFETY' });
+  assert.equal(ending('OTHER', 'STOP').status, 'failed');
 });
 
 test('a blocked prompt is a failure that keeps what was said', () => {
@@ -327,6 +331,19 @@ test('the candidate with index 0 is returned, else the first, and candidates are
   assert.equal(said([{ candidates: [candidate(1, 'x', 'STOP'), candidate(0, 'a', 'STOP')] }]), 'a');
   assert.equal(said([{ candidates: [candidate(2, 'x'), candidate(1, 'y')] }, { candidates: [candidate(2, 'z', 'STOP')] }]), 'xz');
   assert.equal(said([{ candidates: [candidate(undefined, 'a')] }, { candidates: [candidate(1, 'x', 'STOP')] }, STOP]), 'a');
+
+  // Another candidate that comes first waits until it is known to be the only one.
+  const other = { candidates: [candidate(1, 'x', 'STOP')] };
+  assert.equal(said([other, { candidates: [candidate(0, 'a')] }, { candidates: [candidate(1, 'y')] }, STOP]), 'a');
+  assert.equal(said([other, { candidates: [candidate(2, 'y')] }, { candidates: [candidate(1, 'z')] }]), 'xz');
+  const truncated = gatewayError('upstream_error', { reason: 'truncated' });
+  assert.throws(() => decodeStream([other, { candidates: [candidate(0, 'a')] }]), truncated);
+  assert.throws(() => decodeStream([{ candidates: [candidate(1, 'x')] }]), truncated);
+  const counted = foldStream([
+    { ...other, usageMetadata: { promptTokenCount: 3 } },
+    { usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 4 } },
+  ]);
+  assert.deepEqual(counted.usage, { input: 3, output: 4 });
 });
 
 test('U8 G17: usage is the last report, placeholders are none, tool prompts and thoughts are counted', () => {

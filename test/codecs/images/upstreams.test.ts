@@ -290,6 +290,27 @@ test('usage is billed under whichever names an upstream reports it', () => {
   }
 });
 
+test('clients of the images API read its own names of usage, and no prices of routers', () => {
+  const shown = {
+    input_tokens: 5,
+    output_tokens: 7,
+    output_tokens_details: { text_tokens: 0, image_tokens: 7 },
+    total_tokens: 12,
+  };
+  const prices = { cost: 0.3, cost_details: { upstream_inference_cost: 0.2 } };
+  const chat = { prompt_tokens: 5, completion_tokens: 7, total_tokens: 12 };
+  for (const usage of [{ ...shown, ...prices }, chat, { ...chat, ...prices }]) {
+    const whole = native.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage }));
+    assert.deepEqual(JSON.parse(encodeImageAnswer(whole, 9)).usage, shown);
+    assert.deepEqual(joinAnswers([whole, whole]).usage?.shown['cost'], undefined);
+    const event = { type: 'image_generation.completed', created_at: 1, b64_json: PNG, usage };
+    const [frame] = encodeImageEvents('generation', decode(native, sse(event)), 9);
+    assert.deepEqual(JSON.parse(frame?.data ?? ''), { ...event, usage: shown });
+  }
+  const text = `{ "created": 1, "data": [{"b64_json": "${PNG}"}], "usage": {"input_tokens": 0, "cost": 1} }`;
+  assert.equal(encodeImageAnswer(native.decodeWhole(text), 9), text.replace(', "cost": 1', ''));
+});
+
 const item = (changes: object = {}) => ({
   id: 'ig_1',
   type: 'image_generation_call',
@@ -414,6 +435,19 @@ test('a failure is never a picture', () => {
 function isUpstreamFault(error: unknown): boolean {
   return error instanceof GatewayError && error.blame === 'upstream';
 }
+
+test('a picture that a filter of the tool refused is the asker’s error', () => {
+  const response = { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [] };
+  for (const read of [
+    () => tool.decodeWhole(JSON.stringify(response)),
+    () => decode(tool, sse({ type: 'response.incomplete', response } as { type: string })),
+  ]) {
+    assert.throws(
+      read,
+      (error) => error instanceof GatewayError && error.details.upstream?.status === 400 && error.shownCode === 'content_filter',
+    );
+  }
+});
 
 test('several answers as one: index order, sums, agreement', () => {
   const answer = (facts: JsonObject, created: number, tokens: number): ImageAnswer => ({

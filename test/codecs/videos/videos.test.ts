@@ -111,6 +111,25 @@ test('ark: what each answer says', () => {
   assert.equal(arkVideo.readProgress(answer({})).said, 'queryError');
 });
 
+test('the code of a failure is a word: no text, host or key of the upstream reaches the client in it', () => {
+  const codeOf = (error: object): unknown => {
+    const said = arkVideo.readProgress(answer({ status: 'failed', error }));
+    return said.said === 'failed' ? said.error.code : undefined;
+  };
+  const words = ['InputTextSensitiveContentDetected.PolicyViolation', 'InvalidEndpointOrModel.NotFound', '1026'];
+  for (const code of words) assert.equal(codeOf({ code, message: 'no' }), code);
+  for (const code of [
+    'https://x.example/y',
+    'sk-abcdefghijklmnop',
+    'api.internal.example.com',
+    'no such host',
+    'x'.repeat(200),
+  ]) {
+    assert.equal(codeOf({ code, message: 'no' }), 'generation_failed', code);
+    assert.equal(codeOf({ code, type: 'BadRequest' }), 'BadRequest', code);
+  }
+});
+
 test('a status word that nobody knows may be an end: the outcome is unclear, not the query', () => {
   const unclear = { said: 'unclear', reason: 'status "dreaming"' };
   assert.deepEqual(arkVideo.readProgress(answer({ status: 'dreaming' })), unclear);
