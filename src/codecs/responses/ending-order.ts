@@ -1,16 +1,16 @@
 /**
- * A tool call ends after every item before it. An upstream may leave a text open behind which calls have ended (its citations
- * come last), but agents keep the finished items in the order in which they are done and send them back as the history: a
- * call's results must not come to stand before a text that was said first. Other items wait for nothing: a sealed value
- * follows its message at once.
+ * Calls and thoughts that can be read end after every item before them. An upstream may leave a text open behind which they have
+ * ended (its citations come last), but agents keep the finished items in the order in which they are done and send them back as
+ * the history: neither the results of a call nor a later thought may come to stand before a text that was said first. Other
+ * items wait for nothing: they begin with their end, as a sealed value does, which follows its message at once.
  */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Emit } from './told.ts';
 
 const DONE = 'response.output_item.done';
 
-/** Passes events on, but keeps the `response.output_item.done` of a call until every item before it is done. */
-export function endingCallsInOrder(emit: Emit): Emit {
+/** Passes events on, but keeps the `response.output_item.done` of such items until every item before them is done. */
+export function endingInOrder(emit: Emit): Emit {
   /** Ends beyond the next one; null where it has been said. */
   const waiting = new Map<number, JsonObject | null>();
   let next = 0;
@@ -20,7 +20,7 @@ export function endingCallsInOrder(emit: Emit): Emit {
       emit(name, body);
       return;
     }
-    const waits = isObject(item) && (item['type'] === 'function_call' || item['type'] === 'custom_tool_call');
+    const waits = isObject(item) && wasBegun(item);
     if (!waits) emit(name, body);
     waiting.set(index, waits ? body : null);
     for (let done = waiting.get(next); done !== undefined; done = waiting.get(next)) {
@@ -29,4 +29,10 @@ export function endingCallsInOrder(emit: Emit): Emit {
       if (done !== null) emit(DONE, done);
     }
   };
+}
+
+/** True where the client has read of the item before its end. */
+function wasBegun({ type, summary, content }: JsonObject): boolean {
+  if (type !== 'reasoning') return type === 'function_call' || type === 'custom_tool_call';
+  return (Array.isArray(summary) && summary.length > 0) || Array.isArray(content);
 }

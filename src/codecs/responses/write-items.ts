@@ -16,7 +16,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
-import { endingCallsInOrder } from './ending-order.ts';
+import { endingInOrder } from './ending-order.ts';
 import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
 import { PieceWriter } from './pieces.ts';
 import {
@@ -63,7 +63,7 @@ export class ItemWriter {
     this.#context = context;
     this.#emit = emit;
     this.#pieces = new PieceWriter(emitPiece);
-    this.#ending = endingCallsInOrder(emit);
+    this.#ending = endingInOrder(emit);
   }
 
   write(event: CanonicalEvent): void {

@@ -380,14 +380,15 @@ test('encodeEvents: a native failure is sanitised, a bare error event becomes re
   assert.equal(bodiesOf(cancelled).at(-1)?.['sequence_number'], 1);
 });
 
-test('encodeEvents: a call is done after every item before it, however their ends come', () => {
+test('encodeEvents: calls and thoughts are done after every item before them, however their ends come', () => {
   const call = (index: number): CanonicalEvent[] =>
     whole(index, { kind: 'toolCall', flavour: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });
   const begun: CanonicalEvent[] = [
     { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
     { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
     ...call(1),
-    ...call(2),
+    ...whole(2, { kind: 'reasoning', summary: ['hm'] }),
+    ...call(3),
   ];
   const said = encode(...begun, {
     type: 'item.end',
@@ -405,7 +406,7 @@ test('encodeEvents: a call is done after every item before it, however their end
     const done = bodiesOf(frames).filter(({ type }) => type === 'response.output_item.done');
     assert.deepEqual(
       done.map(({ output_index: index }) => index),
-      [0, 1, 2],
+      [0, 1, 2, 3],
     );
     assert.deepEqual(
       done.map(({ item }) => item),
