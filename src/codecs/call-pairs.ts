@@ -68,11 +68,13 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
 }
 
 /**
- * What began after the call, in a message or item of its own. More calls, and what the model said beside them, are the same turn
- * still: behind the results those words would be an answer to be continued.
+ * What began after the call, in a message or item of its own. More calls, and what the model said or thought beside them, are the
+ * same answer still: behind the results those words would be an answer to be continued, and thinking between calls comes back
+ * where its owner said it.
  */
 function isBehind(item: Item, call: ToolCallItem | undefined): boolean {
-  return call !== undefined && item.kind !== 'toolCall' && item.kind !== 'text' && item.turn !== call.turn;
+  if (item.kind === 'toolCall' || item.kind === 'text' || item.kind === 'reasoning') return false;
+  return call !== undefined && item.turn !== call.turn;
 }
 
 /** True for what the model itself said. */

@@ -59,7 +59,9 @@ test('what the model said beside its calls, in an item of its own, stays before 
   ];
   assert.deepEqual(settled(...items).items, ['q', 'call 1', 'look', 'call 2', 'of 2', 'of 1']);
   const thinks = [at(1, call('1')), at(2, thought('t')), at(3, call('2')), at(4, result('1')), at(5, result('2'))];
-  assert.deepEqual(settled(...thinks).items, ['call 1', 'of 1', 'reasoning', 'call 2', 'of 2']);
+  assert.deepEqual(settled(...thinks).items, ['call 1', 'reasoning', 'call 2', 'of 1', 'of 2'], 'one interleaved answer');
+  const steps = [at(1, call('1')), at(2, result('1')), at(3, thought('t')), at(4, call('2')), at(5, result('2'))];
+  assert.deepEqual(settled(...steps).items, ['call 1', 'of 1', 'reasoning', 'call 2', 'of 2'], 'two answers');
 });
 
 test('M10: a repeated result counts once, the last payload at the first position', () => {
