@@ -17,6 +17,7 @@ import { CALL_FORM, signedCall } from './call-signatures.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
+import { missingReasoning } from './missing-reasoning.ts';
 
 interface Assistant {
   /** `apart`: something stood between the text and the one before it. */
@@ -258,12 +259,13 @@ class MessageWriter {
     const content = contentOf(turn);
     const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
     const says = content !== '' || turn.refusal !== '' || turn.calls.length > 0;
-    if (says || turn.raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
+    const raw = turn.raw ?? (turn.calls.length > 0 ? missingReasoning(this.#target.options) : undefined);
+    if (says || raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
       this.#messages.push({
         role: 'assistant',
         content: content !== '' ? content : turn.calls.length > 0 || turn.refusal !== '' ? null : '',
         ...(turn.refusal === '' ? {} : { refusal: turn.refusal }),
-        ...(turn.raw === undefined ? {} : { reasoning_content: turn.raw }),
+        ...(raw === undefined ? {} : { reasoning_content: raw }),
         ...(turn.scalar === undefined ? {} : { reasoning_opaque: turn.scalar }),
         ...(turn.details.length === 0 ? {} : { reasoning_details: turn.details }),
         ...(calls.length === 0 ? {} : { tool_calls: calls }),

@@ -8,9 +8,10 @@ import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
-import { GATEWAY_MEMBERS } from '../request-members.ts';
+import { GATEWAY_MEMBERS, present } from '../request-members.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail } from './details.ts';
+import { missingReasoning } from './missing-reasoning.ts';
 
 const NONE: Effort = 'none';
 
@@ -21,6 +22,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
   return editJson(request.text, edits);
 }
@@ -46,6 +48,17 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   if (typeof request.json['max_completion_tokens'] !== 'number') return;
   edits.push({ path: ['max_completion_tokens'], value: undefined });
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
+}
+
+function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
+  const missing = missingReasoning(target.options);
+  if (missing === undefined || !Array.isArray(messages)) return;
+  for (const [turn, message] of messages.entries()) {
+    if (!isObject(message) || message['role'] !== 'assistant' || present(message['reasoning_content'])) continue;
+    const calls = message['tool_calls'];
+    if (!Array.isArray(calls) || calls.length === 0) continue;
+    edits.push({ path: ['messages', turn, 'reasoning_content'], value: JSON.stringify(missing) });
+  }
 }
 
 /** Opaque values are opened for their owner; what may not go there is removed with the item that it belongs to. */

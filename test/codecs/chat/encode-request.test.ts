@@ -156,6 +156,14 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(messagesOf([raw, call('a')])[0]?.['reasoning_content'], undefined);
   });
 
+  it('have an empty reasoning in turns with calls of another model, where the Channel refuses such turns without one', () => {
+    const options = { replayReasoningContent: true };
+    const turns = [call('a'), result('a', 'r'), text('assistant', 'done', 1)];
+    const reasoned = (at: Partial<Target>) => messagesOf(turns, at).map((message) => message['reasoning_content']);
+    assert.deepEqual(reasoned({ options }), ['', undefined, undefined]);
+    assert.deepEqual(reasoned({}), [undefined, undefined, undefined]);
+  });
+
   it('declare tools, choices and formats in the nested spelling', () => {
     const body = bodyOf({
       tools: [

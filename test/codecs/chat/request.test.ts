@@ -404,6 +404,26 @@ describe('chat requests spliced for a chat upstream', () => {
     assert.equal(JSON.parse(spliced({ model: 'm', messages: [user], reasoning_effort: 'none' })).reasoning_effort, 'none');
   });
 
+  it('give turns with calls an empty reasoning, where the Channel refuses them without any', () => {
+    const tool_calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    const turns = [
+      ...[user, { role: 'assistant', content: null, tool_calls }, { role: 'tool', tool_call_id: 'a', content: 'r' }],
+      ...[
+        { role: 'assistant', content: null, reasoning_content: 'why', tool_calls },
+        { role: 'assistant', content: 'done' },
+      ],
+      { role: 'assistant', content: null, reasoning_content: null, tool_calls },
+    ];
+    const body = { model: 'm', messages: turns };
+    const sent = JSON.parse(spliced(body, { options: { replayReasoningContent: true } })).messages as JsonObject[];
+    const reasoning = [undefined, '', undefined, 'why', undefined, ''];
+    assert.deepEqual(
+      sent,
+      turns.map((turn, at) => (reasoning[at] === undefined ? turn : { ...turn, reasoning_content: reasoning[at] })),
+    );
+    assert.deepEqual(JSON.parse(spliced(body)).messages, turns);
+  });
+
   const mine: Opaque = { owner, value: 'RAW', form: '{"type":"reasoning.text","format":"anthropic-claude-v1","index":0}' };
   const other: Opaque = { owner: { ...owner, scope: 'https://other.test' }, value: 'FOREIGN' };
   const history = (details: JsonObject[]) => ({
