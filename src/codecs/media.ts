@@ -251,6 +251,11 @@ export function filenameOf(mime: string): string {
   return essence.startsWith('text/') ? 'file.txt' : 'file';
 }
 
+/** A document of plain words where there are no documents: its name is their heading, as a client's found results have one. */
+export function titledText(text: string, name: string | undefined): string {
+  return name === undefined || name === '' ? text : `${name}\n\n${text}`;
+}
+
 /** Pieces of base64, each padded for itself, as one. */
 export function joinBase64(pieces: readonly string[]): string {
   const [only] = pieces;

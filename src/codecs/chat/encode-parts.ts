@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { Media, Part } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { audioFormatOf, dataUri, filenameOf } from '../media.ts';
+import { audioFormatOf, dataUri, filenameOf, titledText } from '../media.ts';
 
 export function textPart(text: string): JsonObject {
   return { type: 'text', text };
@@ -43,7 +43,7 @@ function filePart({ source, filename }: Media, at: string | undefined): JsonObje
     case 'reference':
       return { type: 'file', file: { file_id: source.id, ...named } };
     case 'text':
-      return textPart(source.text);
+      return textPart(titledText(source.text, filename));
     case 'url':
       throw notConvertible(at, 'A chat upstream takes files as content or file id, not by URL.');
   }
@@ -60,7 +60,8 @@ export function splitResult(content: readonly Part[]): ResultParts {
   const media: Media[] = [];
   for (const part of content) {
     if (part.kind === 'text') text.push(part.text);
-    else if (part.kind === 'media' && part.media.source.from === 'text') text.push(part.media.source.text);
+    else if (part.kind === 'media' && part.media.source.from === 'text')
+      text.push(titledText(part.media.source.text, part.media.filename));
     else if (part.kind === 'media') media.push(part.media);
   }
   return { text, media };

@@ -5,6 +5,7 @@ import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { shortUser } from '../short-id.ts';
 import { nameAllTools, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeMessages } from './encode-messages.ts';
@@ -73,7 +74,7 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   if (request.cacheControl !== undefined) losses.add('cache breakpoint');
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
-    ...given('user', request.user),
+    ...given('user', shortUser(request.user)),
     ...given('metadata', request.metadata),
     ...given('prompt_cache_key', request.promptCacheKey),
     ...given('safety_identifier', request.safetyIdentifier),

@@ -8,6 +8,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf } from '../freeform-tools.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
+import { titledText } from '../media.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { argumentsOf } from './arguments.ts';
 import type { LossLog } from './loss-log.ts';
@@ -188,7 +189,7 @@ class Writer {
     for (const part of result.content) {
       if (part.kind === 'text') texts.push(part.text);
       else if (part.kind === 'native') this.#log.meet('native item');
-      else if (part.media.source.from === 'text') texts.push(part.media.source.text);
+      else if (part.media.source.from === 'text') texts.push(titledText(part.media.source.text, part.media.filename));
       else {
         this.#log.meet(part.media.type === 'image' ? 'tool result: image' : 'tool result: file');
         media.push(mediaPart(part.media, result.at, this.#log));

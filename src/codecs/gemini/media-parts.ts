@@ -2,7 +2,16 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Media } from '../canonical/item.ts';
-import { essenceOf, type InlineData, inUtf8, mimeOfContent, mimeOfFilename, parseDataUri, realMime } from '../media.ts';
+import {
+  essenceOf,
+  type InlineData,
+  inUtf8,
+  mimeOfContent,
+  mimeOfFilename,
+  parseDataUri,
+  realMime,
+  titledText,
+} from '../media.ts';
 import type { LossLog } from './loss-log.ts';
 import type { Part } from './wire.ts';
 
@@ -26,7 +35,7 @@ export function mediaPart(media: Media, at: string | undefined, log: LossLog): P
       return { fileData: { ...(mimeType === undefined ? {} : { mimeType }), fileUri: source.id } };
     }
     case 'text':
-      return { text: source.text };
+      return { text: titledText(source.text, filename) };
   }
 }
 

@@ -39,10 +39,21 @@ export function completeMessage(message: JsonObject, path: JsonPath): JsonEdit[]
   return edits;
 }
 
-/** For a message_delta: `output` is what the upstream has counted so far. */
-export function completeDelta(json: JsonObject, output: number): JsonEdit[] {
+const OF_ENDING = ['stop_reason', 'stop_sequence', 'stop_details'] as const;
+
+/**
+ * For a message_delta. `output` is what the upstream has counted so far; `ending` the `delta` that said how the answer ended: one behind it that only
+ * reports usage says that again, since clients go by the last one.
+ */
+export function completeDelta(json: JsonObject, output: number, ending: JsonObject): JsonEdit[] {
   const edits: JsonEdit[] = [];
   editUsage(json, [], { output_tokens: output }, edits);
+  const delta = isObject(json['delta']) ? json['delta'] : {};
+  if (!isMissing(delta['stop_reason'])) return edits;
+  for (const key of OF_ENDING) {
+    const said = ending[key];
+    if (said !== undefined && isMissing(delta[key])) edits.push({ path: ['delta', key], value: JSON.stringify(said) });
+  }
   return edits;
 }
 

@@ -34,6 +34,8 @@ export class NativeSplicer {
   #open: OpenBlock | undefined;
   /** The good ending from its `message_delta` on: said with `message_stop`, since none may come before an error (design, decisions). */
   #ending: Frame[] | undefined;
+  /** The `delta` that said how the answer ended. */
+  #stop: JsonObject = {};
   /** Output tokens of the latest report. */
   #output = 0;
   /** Of the deltas of the open block. */
@@ -76,7 +78,8 @@ export class NativeSplicer {
       case 'message_delta':
         this.closeOpen(out);
         this.#ending ??= [];
-        this.#hold(this.#frame(native, completeDelta(json, this.#output)), this.#ending);
+        this.#hold(this.#frame(native, completeDelta(json, this.#output, this.#stop)), this.#ending);
+        if (isObject(json['delta']) && typeof json['delta']['stop_reason'] === 'string') this.#stop = json['delta'];
         return;
       case 'message_stop':
         out.push(...(this.#ending ?? []), this.#frame(native, []));

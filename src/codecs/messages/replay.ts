@@ -1,7 +1,7 @@
 /**
  * A messages client's own body for a messages upstream: only the gateway's members change. Envelopes become the values that
  * they hold, or their blocks go; `max_tokens` is added where the client gave none. Empty texts, which upstreams stream and the
- * vendor refuses to take back, go too (M29).
+ * vendor refuses to take back, go too (M29), and arguments that say nothing become the empty object (M7).
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
@@ -42,7 +42,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
         empty += 1;
         return;
       }
-      own.push(...emptyResultTexts(block, path));
+      own.push(...emptyResultTexts(block, path), ...emptyInput(block, path));
       const member = opaqueMember(block);
       if (member === undefined || !isObject(block)) return;
       if (target.options.replayReasoningContent === true && isUnsigned(block)) return;
@@ -87,6 +87,12 @@ function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
   return block['content'].flatMap((part: JsonValue, at) =>
     isEmptyText(part) ? [{ path: [...path, 'content', at], value: undefined }] : [],
   );
+}
+
+/** No arguments, in a form that the vendor refuses; whatever else is no object was refused when the request was read (M7). */
+function emptyInput(block: JsonValue, path: JsonPath): JsonEdit[] {
+  if (!isObject(block) || block['type'] !== 'tool_use' || isObject(block['input'])) return [];
+  return [{ path: [...path, 'input'], value: '{}' }];
 }
 
 function isUnsigned({ type, signature }: JsonObject): boolean {

@@ -259,19 +259,21 @@ function searchResultText(block: JsonObject, at: string): string {
     .join('\n\n');
 }
 
-/** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. */
+/** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it, and so is the name of such blocks. */
 function documentParts(block: JsonObject, at: string): Part[] {
   const source = objectAt(block['source'], `${at}.source`);
   const title = optionalString(block, 'title', at);
   const context = optionalString(block, 'context', at);
-  const before: Part[] = context === undefined || context === '' ? [] : [{ kind: 'text', text: context }];
+  const said = (text: string | undefined): Part[] => (text === undefined || text === '' ? [] : [{ kind: 'text', text }]);
+  const before = said(context);
   const named = title === undefined ? {} : { filename: title };
   if (source['type'] !== 'content') {
     return [...before, { kind: 'media', media: { type: 'file', source: sourceOf(source, `${at}.source`), ...named, at } }];
   }
   const parts = resultParts(source['content'], `${at}.source.content`);
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
-  if (texts.length < parts.length) return [...before, ...parts];
+  // Blocks that stay what they are have no name of their own: it is said before them.
+  if (texts.length < parts.length) return [...said(title), ...before, ...parts];
   const whole: Media = { type: 'file', source: { from: 'text', text: texts.join('\n') }, ...named, at };
   return [...before, { kind: 'media', media: whole }];
 }

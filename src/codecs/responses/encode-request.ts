@@ -11,6 +11,7 @@ import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
+import { shortUser } from '../short-id.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { writeInput } from './write-input.ts';
@@ -65,7 +66,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     ...(text === undefined ? {} : { text }),
     // The include is what honours the client's own wish for logprobs; no other is ever added.
     ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
-    ...given('user', request.user),
+    ...given('user', shortUser(request.user)),
     ...(request.dialect === 'chat' ? given('metadata', request.metadata) : {}),
     ...given('prompt_cache_key', request.promptCacheKey),
     ...given('safety_identifier', request.safetyIdentifier),

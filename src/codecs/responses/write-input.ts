@@ -20,7 +20,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
-import { dataUri, filenameOf } from '../media.ts';
+import { dataUri, filenameOf, titledText } from '../media.ts';
 import { shortId } from '../short-id.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { wordOf } from './wire.ts';
@@ -233,7 +233,7 @@ function filePart(media: Media, writer: InputWriter): JsonObject {
       return { type: 'input_file', file_id: source.id };
     case 'text':
       writer.losses.add('file: text');
-      return { type: 'input_text', text: source.text };
+      return { type: 'input_text', text: titledText(source.text, media.filename) };
   }
 }
 

@@ -112,7 +112,7 @@ describe('requests of other dialects for a chat upstream', () => {
       isError: false,
     };
     const { body, losses } = chatUpstream.encodeRequest({ ...foreign, items: [call('a'), answer] }, target());
-    assert.deepEqual(JSON.parse(body).messages[1], { role: 'tool', tool_call_id: 'a', content: 'doc' });
+    assert.deepEqual(JSON.parse(body).messages[1], { role: 'tool', tool_call_id: 'a', content: 'a.txt\n\ndoc' });
     assert.deepEqual(losses, ['native item', 'file: text']);
   });
 

@@ -333,6 +333,39 @@ test('native: a message_delta goes out with message_stop alone, and never before
   );
 });
 
+test('native: a report of usage behind the ending repeats it, since the official SDK goes by the last message_delta', async () => {
+  const usage = { input_tokens: 1, output_tokens: 0 };
+  const begun = {
+    type: 'message_start',
+    message: { id: 'm', type: 'message', role: 'assistant', model: 'u', content: [], usage },
+  };
+  const details = { type: 'refusal', category: 'cyber', explanation: null };
+  const delta = (more: JsonObject): JsonObject => ({ type: 'message_delta', delta: more, usage: { output_tokens: 7 } });
+  const read = async (...deltas: JsonObject[]) => {
+    const frames = encodeSteps(decodeFrames(payloads([begun, ...deltas, { type: 'message_stop' }])).steps);
+    checkClientStream(frames);
+    const { stop_reason, stop_sequence, stop_details, usage: counted } = await sdkMessage(frames);
+    return [stop_reason, stop_sequence, stop_details, counted.output_tokens];
+  };
+  const cut = { stop_reason: 'stop_sequence', stop_sequence: 'END' };
+  assert.deepEqual(await read(delta(cut), delta({})), ['stop_sequence', 'END', undefined, 7]);
+  assert.deepEqual(await read(delta(cut), delta({ stop_reason: null, stop_sequence: null })), [
+    'stop_sequence',
+    'END',
+    undefined,
+    7,
+  ]);
+  assert.deepEqual(await read(delta({ stop_reason: 'refusal', stop_sequence: null, stop_details: details }), delta({})), [
+    ...['refusal', null, details, 7],
+  ]);
+  assert.deepEqual(await read(delta(cut), delta({ stop_reason: 'end_turn', stop_sequence: null })), [
+    'end_turn',
+    null,
+    undefined,
+    7,
+  ]);
+});
+
 test('native: an upstream error in other words becomes one of this dialect', () => {
   const spoken = (frame: Frame) => {
     const [only] = encodeSteps(decodeFrames([frame]).steps);

@@ -256,6 +256,17 @@ test('M29: same dialect: empty texts, which the vendor refuses, are left out of 
   assert.deepEqual(sent({ role: 'user', content: [empty] }), [{ role: 'user', content: [empty] }]);
 });
 
+test('M7: same dialect: calls that hold no arguments, as some servers stream them, go back as the empty object', () => {
+  const call = (input: unknown) => ({ type: 'tool_use', id: 'c', name: 'f', input });
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'r' }] };
+  const sent = (input: unknown) => {
+    const messages = [user, { role: 'assistant', content: [call(input)] }, result];
+    return JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, messages }), target()).body).messages[1].content;
+  };
+  for (const nothing of ['', null, undefined, {}]) assert.deepEqual(sent(nothing), [call({})]);
+  assert.deepEqual(sent({ a: 1 }), [call({ a: 1 })]);
+});
+
 test('private files ask for the beta, words do not', () => {
   const headersOf = (content: unknown) =>
     messagesUpstream.encodeRequest(decodeBody({ ...ask, messages: [{ role: 'user', content }] }), target()).headers;

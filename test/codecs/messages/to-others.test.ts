@@ -1,0 +1,62 @@
+/** What a messages client says, at upstreams of the other protocols. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
+import { UPSTREAMS } from '../../../src/codecs/registry.ts';
+import { ownerOf, targetOf } from '../../support/wire.ts';
+import { decodeBody } from './harness.ts';
+
+const ask = { model: 'logical', max_tokens: 100 };
+
+/** The body that the upstream of a dialect gets. */
+function sent(dialect: string, changes: JsonObject) {
+  const upstream = UPSTREAMS.find((codec) => codec.dialect === dialect);
+  if (upstream === undefined) throw new Error(`no upstream speaks ${dialect}`);
+  return JSON.parse(upstream.encodeRequest(decodeBody({ ...ask, ...changes }), targetOf(ownerOf(upstream))).body);
+}
+
+test('the record that an agent calls its user is an id of at most 64 characters, since vendors refuse a longer user', () => {
+  const of = (dialect: string, id: string): unknown => {
+    const body = sent(dialect, { metadata: { user_id: id }, messages: [{ role: 'user', content: 'hi' }] });
+    return body.user;
+  };
+  const agent = (session: string) => JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: session });
+  for (const dialect of ['chat', 'responses']) {
+    const fits = 'u'.repeat(64);
+    assert.equal(of(dialect, fits), fits);
+    const short = String(of(dialect, agent('one')));
+    assert.ok(short.length <= 64, short);
+    assert.equal(short, of(dialect, agent('one')), 'the same user is the same id');
+    assert.notEqual(short, of(dialect, agent('two')));
+  }
+});
+
+test('the title of a document of plain words is its heading where there are no documents', () => {
+  const words = { type: 'document', title: 'Lease', source: { type: 'text', media_type: 'text/plain', data: 'rent' } };
+  const picture = { type: 'image', source: { type: 'url', url: 'https://e.test/a.png' } };
+  const content = [{ type: 'text', text: 'page' }, picture];
+  const blocks = { type: 'document', title: 'Scan', context: 'old', source: { type: 'content', content } };
+  const untitled = { ...words, title: null };
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const messages = (block: JsonObject) => [
+    { role: 'user', content: [block] },
+    { role: 'assistant', content: [call] },
+    { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: [block] }] },
+  ];
+  const text = (said: string) => ({ type: 'text', text: said });
+
+  const chat = (block: JsonObject) => sent('chat', { messages: messages(block) }).messages;
+  assert.equal(chat(untitled)[0].content, 'rent');
+  assert.equal(chat(words)[0].content, 'Lease\n\nrent');
+  assert.equal(chat(words)[2].content, 'Lease\n\nrent');
+  const link = { type: 'image_url', image_url: { url: 'https://e.test/a.png' } };
+  assert.deepEqual(chat(blocks)[0].content, [text('Scan'), text('old'), text('page'), link]);
+
+  const responses = sent('responses', { messages: messages(words) }).input;
+  assert.deepEqual(responses[0].content, [{ type: 'input_text', text: 'Lease\n\nrent' }]);
+  assert.deepEqual(responses[2].output, [{ type: 'input_text', text: 'Lease\n\nrent' }]);
+
+  const gemini = sent('gemini', { messages: messages(words) }).contents;
+  assert.deepEqual(gemini[0].parts, [{ text: 'Lease\n\nrent' }]);
+  assert.equal(gemini[2].parts[0].functionResponse.response.output, 'Lease\n\nrent');
+});
