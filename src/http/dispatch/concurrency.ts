@@ -12,27 +12,36 @@ interface Waiter {
   readonly grant: () => void;
 }
 
+interface Lane {
+  running: number;
+  /** As the last request knew it: a reload counts for those who wait already. */
+  max: number;
+  readonly queue: Set<Waiter>;
+}
+
 /** Called once when the exchange with the Channel is over. */
 export type Release = () => void;
 
 export class Concurrency {
   readonly #clock: Clock;
-  readonly #running = new Map<string, number>();
-  readonly #queues = new Map<string, Set<Waiter>>();
+  readonly #lanes = new Map<string, Lane>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   running(channelId: string): number {
-    return this.#running.get(channelId) ?? 0;
+    return this.#lanes.get(channelId)?.running ?? 0;
   }
 
   /** Undefined when the queue is full or the wait was too long. Rejects when the client leaves while it waits. */
   async take(channelId: string, slots: Slots, signal: AbortSignal): Promise<Release | undefined> {
-    if (this.running(channelId) < slots.max) return this.#grant(channelId);
-    const queue = this.#queues.get(channelId) ?? new Set<Waiter>();
-    this.#queues.set(channelId, queue);
+    if (signal.aborted) throw goneBecause(signal);
+    const lane = this.#laneOf(channelId);
+    lane.max = slots.max;
+    admitWaiting(lane);
+    if (lane.running < lane.max) return this.#grant(channelId, lane);
+    const { queue } = lane;
     if (queue.size >= slots.maxQueue) return undefined;
     return await new Promise<Release | undefined>((resolve, reject) => {
       const leave = (): void => {
@@ -47,7 +56,7 @@ export class Concurrency {
       const waiter: Waiter = {
         grant: () => {
           leave();
-          resolve(this.#grant(channelId));
+          resolve(this.#grant(channelId, lane));
         },
       };
       const timer = this.#clock.setTimeout(() => {
@@ -59,17 +68,31 @@ export class Concurrency {
     });
   }
 
-  #grant(channelId: string): Release {
-    this.#running.set(channelId, this.running(channelId) + 1);
+  #laneOf(channelId: string): Lane {
+    const known = this.#lanes.get(channelId);
+    if (known !== undefined) return known;
+    const lane = { running: 0, max: 0, queue: new Set<Waiter>() };
+    this.#lanes.set(channelId, lane);
+    return lane;
+  }
+
+  #grant(channelId: string, lane: Lane): Release {
+    lane.running += 1;
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      const left = this.running(channelId) - 1;
-      if (left > 0) this.#running.set(channelId, left);
-      else this.#running.delete(channelId);
-      const [next] = this.#queues.get(channelId) ?? [];
-      next?.grant();
+      lane.running -= 1;
+      admitWaiting(lane);
+      if (lane.running === 0) this.#lanes.delete(channelId);
     };
+  }
+}
+
+/** In their order, as many as there is room for. */
+function admitWaiting(lane: Lane): void {
+  for (const waiter of lane.queue) {
+    if (lane.running >= lane.max) return;
+    waiter.grant();
   }
 }

@@ -232,8 +232,8 @@ export class Health {
     const { cooldownMs, rateLimitCooldownMs, refusedCooldownMs } = this.#settings();
     if (finding === 'succeeded') {
       for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
-      const circuit = this.#circuits.get(keyOf(channelId, model));
-      if (circuit?.state === 'closed') note(circuit, now, true);
+      const circuit = this.#circuit(channelId, model);
+      if (circuit.state === 'closed') note(circuit, now, true);
       return;
     }
     this.#release(trials);

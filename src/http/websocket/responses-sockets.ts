@@ -56,6 +56,10 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     turnAway(gateway, socket, error, requestIdOf(gateway, request), [`sec-websocket-version: ${VERSION}`]);
   });
 
+  server.on('headers', (lines, request) => {
+    lines.push(`x-request-id: ${requestIdOf(gateway, request)}`);
+  });
+
   const refuseWhileDraining = (): void => {
     if (draining) throw shuttingDown();
   };

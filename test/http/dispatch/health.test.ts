@@ -63,6 +63,25 @@ test('failures that are old, or few among many, open nothing', () => {
   assert.ok(health.isFit('a', 'm'));
 });
 
+test('what went well before the first failure counts, too', () => {
+  const { health, at } = setUp();
+  const succeed = (times: number): void => {
+    for (let count = 0; count < times; count++) health.enter('a', 'm')?.succeeded();
+  };
+  succeed(10);
+  fail(health, 9);
+  assert.ok(health.isFit('a', 'm'), 'nine of nineteen');
+  fail(health, 1);
+  assert.ok(!health.isFit('a', 'm'), 'ten of twenty');
+  at(500);
+  succeed(1);
+  assert.ok(health.isFit('a', 'm'), 'a good trial');
+  succeed(10);
+  at(1600);
+  fail(health, 3);
+  assert.ok(!health.isFit('a', 'm'), 'what is older than the window counts no more');
+});
+
 test('429 with Retry-After opens at once and for that long', () => {
   const { health, at } = setUp();
   health.enter('a', 'm')?.rateLimited(300);

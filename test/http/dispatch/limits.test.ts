@@ -83,6 +83,45 @@ test('a wait that is too long goes to the next Channel; a client that leaves the
   assert.equal(concurrency.running('a'), 0);
 });
 
+test('a limit that a reload lowers or raises counts for those who wait, in their order', async () => {
+  const concurrency = new Concurrency(createFakeClock());
+  const signal = new AbortController().signal;
+  const order: string[] = [];
+  const take = (name: string, max: number) =>
+    concurrency.take('a', { max, maxQueue: 9, queueMs: 100 }, signal).then((release) => {
+      order.push(name);
+      return release;
+    });
+  const running = await Promise.all(['one', 'two', 'three'].map((name) => take(name, 3)));
+  const waiting = ['four', 'five'].map((name) => take(name, 3));
+  const six = take('six', 1);
+  running[0]?.();
+  running[1]?.();
+  assert.equal(concurrency.running('a'), 1, 'lowered: nobody comes in before there is room');
+  running[2]?.();
+  const four = await waiting[0];
+  assert.deepEqual(order, ['one', 'two', 'three', 'four']);
+  const seven = take('seven', 3);
+  const rest = await Promise.all([...waiting.slice(1), six]);
+  assert.equal(concurrency.running('a'), 3, 'raised: those who wait come in at once');
+  assert.deepEqual(order.slice(4), ['five', 'six'], 'and before whoever came later');
+  four?.();
+  (await seven)?.();
+  for (const release of rest) release?.();
+  assert.equal(concurrency.running('a'), 0);
+});
+
+test('a client that left before its place in the queue takes none', async () => {
+  const clock = createFakeClock();
+  const concurrency = new Concurrency(clock);
+  const slots = { max: 1, maxQueue: 1, queueMs: 100 };
+  const release = await concurrency.take('a', slots, new AbortController().signal);
+  await assert.rejects(concurrency.take('a', slots, AbortSignal.abort()), { code: 'client_closed_request' });
+  assert.equal(clock.pending, 0, 'nobody waits');
+  release?.();
+  assert.equal(concurrency.running('a'), 0);
+});
+
 test('one Channel alone: a failure is final by default, and repeated where the operator wants it', async (t) => {
   let calls = 0;
   const shaky = await fakeUpstream((request) => {

@@ -105,6 +105,20 @@ test('W1: who may not come in is told before the upgrade, over plain HTTP; no mo
     );
 });
 
+test('the answer to an upgrade has a request id, too: the client’s own, or one of ours', async () => {
+  await using gateway = await testGateway(configOf());
+  for (const [headers, id] of [
+    [{}, /^req_[0-9a-f]{32}$/],
+    [{ 'x-request-id': 'mine-1' }, /^mine-1$/],
+  ] as const) {
+    const url = `${gateway.url.replace('http', 'ws')}/v1/responses`;
+    const ws = new WebSocket(url, { headers: { authorization: `Bearer ${KEY}`, ...headers } });
+    const [response] = await once(ws, 'upgrade');
+    assert.match(String(response.headers['x-request-id']), id);
+    ws.terminate();
+  }
+});
+
 test('the size of a message: a reload counts for the connections that are opened after it', async () => {
   await using gateway = await testGateway(configOf({ limits: { json_bytes: 65_536 } }));
   const before = await connect(gateway);
