@@ -11,7 +11,7 @@ import type { DecodeContext, Frame } from '../codec.ts';
 import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
 import type { JsonPath } from '../json-text.ts';
 import { laterReport, readTokenUsage } from '../token-usage.ts';
-import { goesOn } from './tool-pieces.ts';
+import { beginsCalls, goesOn } from './tool-pieces.ts';
 import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
@@ -61,7 +61,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
   get finished(): boolean {
-    return this.#state === 'finished';
+    return this.#state === 'finished' || this.#state === 'called';
   }
 
   push(frame: Frame, out: Step[]): void {
@@ -100,7 +100,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
 
   end(out: Step[]): void {
     if (this.ended) return;
-    if (this.#state !== 'finished') {
+    if (!this.finished) {
       throw upstreamFault('truncated', 'The upstream ended its stream without a finish reason.');
     }
     const events: CanonicalEvent[] = [];
@@ -109,7 +109,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
   }
 
   #done(events: CanonicalEvent[]): void {
-    if (this.#state !== 'finished') {
+    if (!this.finished) {
       if (!this.#context.options.acceptDoneWithoutFinish || this.#state === 'idle') {
         throw upstreamFault('truncated', 'The upstream ended its stream without a finish reason.');
       }
@@ -145,14 +145,14 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const reason = finishReason(choice);
     const speaks = saysSomething(delta) && !(this.finished && saysPayloadOnly(delta));
     this.#start(events);
-    this.#move(speaks ? 'content' : 'note');
+    this.#move(!speaks ? 'note' : this.#state === 'called' && beginsCalls(delta) ? 'call' : 'content');
     this.#answer.push(delta, choice, false, events);
     const { message } = choice;
     if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
     if (reason === undefined) return;
     // An asynchronous filter may find fault with an answer after its end (Azure).
     if (outweighs(reason, this.#finish)) this.#finish = reason;
-    this.#move('finish');
+    this.#move(reason === 'tool_calls' ? 'called' : 'finish');
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {

@@ -7,17 +7,22 @@ import { isObject, type JsonValue } from '../canonical/json.ts';
 
 const no = illegal;
 
-export type UpstreamState = 'idle' | 'open' | 'finished' | 'ended';
-/** `note` is a chunk that says nothing of the answer: role only, filter results, usage, unknown members. */
-export type UpstreamVerb = 'note' | 'content' | 'finish' | 'fail' | 'done';
+export type UpstreamState = 'idle' | 'open' | 'called' | 'finished' | 'ended';
+/**
+ * `note` is a chunk that says nothing of the answer: role only, filter results, usage, unknown members. `call` begins tool calls and says
+ * nothing else; `called` is the finish reason of a call.
+ */
+export type UpstreamVerb = 'note' | 'content' | 'call' | 'called' | 'finish' | 'fail' | 'done';
 
 export const UPSTREAM = {
-  //            note              content          finish              fail           done
-  idle: { note: 'idle', content: 'open', finish: 'finished', fail: 'ended', done: no },
-  open: { note: 'open', content: 'open', finish: 'finished', fail: 'ended', done: no },
+  //            note              content          call          called              finish              fail           done
+  idle: { note: 'idle', content: 'open', call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: no },
+  open: { note: 'open', content: 'open', call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: no },
+  // Together says a finish after each call: another may follow, with a finish of its own.
+  called: { note: 'called', content: no, call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: 'ended' },
   // A finish chunk may be repeated; content after it would be lost on clients that stopped reading.
-  finished: { note: 'finished', content: no, finish: 'finished', fail: 'ended', done: 'ended' },
-  ended: { note: no, content: no, finish: no, fail: no, done: no },
+  finished: { note: 'finished', content: no, call: no, called: 'finished', finish: 'finished', fail: 'ended', done: 'ended' },
+  ended: { note: no, content: no, call: no, called: no, finish: no, fail: no, done: no },
 } as const satisfies Transitions<UpstreamState, UpstreamVerb>;
 
 export type ClientState = 'idle' | 'open' | 'finished' | 'counted' | 'ended' | 'failed';

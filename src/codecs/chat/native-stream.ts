@@ -77,6 +77,8 @@ export class NativeStream {
     const text = editJson(native.text, edits);
     this.#shell ??= text;
     const reason = finishReason(choice);
+    // What was held ended a call, not the answer.
+    if (this.#finish !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
       if (outweighs(reason, this.#reason)) this.#hold(text, reason, out);
       return;
@@ -141,13 +143,19 @@ export class NativeStream {
     return this.#finish !== undefined;
   }
 
-  /** What was held before may have said the last piece of the answer, too. */
   #hold(finish: string, reason: string, out: Frame[]): void {
-    const before = this.#finish;
-    if (before !== undefined)
-      out.push({ event: undefined, data: editJson(before, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
+    this.#release(out);
     this.#finish = finish;
     this.#reason = reason;
+  }
+
+  /** What was held is no finish, but may have said the last piece of something. */
+  #release(out: Frame[]): void {
+    const held = this.#finish;
+    if (held === undefined) return;
+    this.#finish = undefined;
+    this.#reason = undefined;
+    out.push({ event: undefined, data: editJson(held, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
   }
 
   /** `other`: an event without choices is no chunk, and gets no id and no model that it did not have. */

@@ -1,6 +1,7 @@
 /** One entry of `tool_calls`, read: what a delta or a message says of a call. Does not know which call that is. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { signatureOf } from './call-signatures.ts';
+import { saysOnly } from './lifecycle.ts';
 import { list, malformed, object, word } from './wire.ts';
 
 export interface Piece {
@@ -46,4 +47,13 @@ export function goesOn(delta: JsonObject): boolean {
   if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;
   const { id, name, custom } = readPiece(entries[0]);
   return id === undefined && name === undefined && !custom;
+}
+
+/** True for a delta that introduces calls, each with an id and a name, and says nothing else. */
+export function beginsCalls(delta: JsonObject): boolean {
+  if (!saysOnly('tool_calls', delta)) return false;
+  return callEntries(delta['tool_calls']).every((entry) => {
+    const { id, name } = readPiece(object(entry, 'tool_calls'));
+    return id !== undefined && name !== undefined;
+  });
 }

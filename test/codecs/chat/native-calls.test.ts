@@ -21,7 +21,8 @@ const calls = (...entries: JsonObject[]): Frame => chunk({ role: 'assistant', to
 const begun = (more: JsonObject, name: string, input: string): JsonObject => ({ ...more, function: { name, arguments: input } });
 const piece = (more: JsonObject, input: string): JsonObject => ({ ...more, function: { arguments: input } });
 const whole = (id: string, name: string, input: string) => ({ id, type: 'function', function: { name, arguments: input } });
-const finish = chunk({}, 'tool_calls');
+const ended = (delta: JsonObject): Frame => chunk(delta, 'tool_calls');
+const finish = ended({});
 
 describe('calls of a chat stream, for the official client', () => {
   const f = whole('a', 'f', '{"x":1}');
@@ -52,6 +53,22 @@ describe('calls of a chat stream, for the official client', () => {
         ...['{"x"', ':', '1', '}'].map((text) => calls(piece({ index: 0 }, text))),
         calls({ index: 0, ...whole('b', 'g', '') }),
         ...['{"y"', ':', '2', '}'].map((text) => calls(piece({ index: 0 }, text))),
+      ],
+    ],
+    [
+      'each with a finish of its own (Together)',
+      [
+        calls({ index: 0, ...whole('a', 'f', '{"x"') }),
+        ended({ tool_calls: [piece({ index: 0 }, ':1}')] }),
+        calls({ index: 1, ...whole('b', 'g', '') }),
+        ended({ tool_calls: [piece({ index: 1 }, '{"y":2}')] }),
+      ],
+    ],
+    [
+      'each whole, with a finish of its own',
+      [
+        ended({ tool_calls: [{ index: 0, ...whole('a', 'f', '{"x":1}') }] }),
+        ended({ tool_calls: [{ index: 1, ...whole('b', 'g', '{"y":2}') }] }),
       ],
     ],
     [
