@@ -164,6 +164,10 @@ export async function runWorkers(options: WorkersOptions): Promise<number> {
       endWithLast();
     });
     cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, sendTo));
+    // The channel of a worker that has just died breaks under the next word to it, before its end is noticed.
+    cluster.on('fork', (worker) =>
+      worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
+    );
     for (let index = 0; index < count; index++) cluster.fork();
   });
 }
