@@ -9,7 +9,9 @@ import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
+import type { Config } from './config/config.ts';
 import { passOn, type Post } from './history/workers.ts';
+import { openOperations } from './operations.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
@@ -73,7 +75,7 @@ export type Signal = 'reload' | 'stop' | 'renew';
 
 export interface WorkersOptions {
   readonly count: number;
-  readonly operations: { readonly host: string; readonly port: number } | undefined;
+  readonly operations: Config['operations'];
   readonly clock: Clock;
   readonly log: Logger;
   readonly onSignal: (listener: (signal: Signal) => void) => void;
@@ -234,10 +236,12 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
       response.writeHead(404).end();
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(operations.port, operations.host, resolve);
-  });
+  const listen = (host: string, port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+  await openOperations(operations, listen, options.log);
   return () => {
     server.close();
     server.closeAllConnections();

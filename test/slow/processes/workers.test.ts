@@ -144,6 +144,20 @@ test('what keeps every worker from starting ends the gateway with its reason', a
   assert.match(stderr, /"no worker could start"/);
 });
 
+test('a default operations port that another gateway has costs workers their metrics, not their start', async (t) => {
+  simulator.reset();
+  simulator.enqueue(say('served all the same'));
+  // Should another gateway have it already, it is taken all the same.
+  const holder = createServer().on('error', () => undefined);
+  holder.listen(8081, '127.0.0.1');
+  t.after(() => holder.close());
+  await using place = await install(file(simulator, { operations: undefined }));
+  const serving = await place.serve('--workers', '2');
+  await serving.logged('the default operations port is taken: no metrics; set "operations" in the configuration');
+  assert.equal((await post(serving, place)).status, 200);
+  assert.equal(await serving.stop(), 0);
+});
+
 test('a worker that dies is replaced, and its open exchange is closed without a charge', async () => {
   simulator.reset();
   simulator.enqueue(say('slow slow slow slow slow slow slow', { pace: { ms: 30 } }));
