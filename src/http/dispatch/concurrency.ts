@@ -8,8 +8,13 @@ export interface Slots {
   readonly queueMs: number;
 }
 
-interface Waiter {
-  readonly grant: () => void;
+/** The exchanges of one Channel. */
+interface Room {
+  /** As whoever asked last has it configured. */
+  max: number;
+  running: number;
+  /** Those who wait, first come first: called when it is their turn. */
+  readonly queue: Set<() => void>;
 }
 
 /** Called once when the exchange with the Channel is over. */
@@ -17,26 +22,30 @@ export type Release = () => void;
 
 export class Concurrency {
   readonly #clock: Clock;
-  readonly #running = new Map<string, number>();
-  readonly #queues = new Map<string, Set<Waiter>>();
+  /** Of Channels that are busy. */
+  readonly #rooms = new Map<string, Room>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   running(channelId: string): number {
-    return this.#running.get(channelId) ?? 0;
+    return this.#rooms.get(channelId)?.running ?? 0;
   }
 
-  /** Undefined when the queue is full or the wait was too long. Rejects when the client leaves while it waits. */
-  async take(channelId: string, slots: Slots, signal: AbortSignal): Promise<Release | undefined> {
-    if (this.running(channelId) < slots.max) return this.#grant(channelId);
-    const queue = this.#queues.get(channelId) ?? new Set<Waiter>();
-    this.#queues.set(channelId, queue);
-    if (queue.size >= slots.maxQueue) return undefined;
+  /** Undefined when the queue is full or the wait was too long. Rejects when the client has left, or leaves while it waits. */
+  async take(channelId: string, { max, maxQueue, queueMs }: Slots, signal: AbortSignal): Promise<Release | undefined> {
+    if (signal.aborted) throw goneBecause(signal);
+    const room = this.#rooms.get(channelId) ?? { max, running: 0, queue: new Set() };
+    this.#rooms.set(channelId, room);
+    room.max = max;
+    // A limit that was raised lets those in who wait since before it was.
+    letIn(room);
+    if (room.running < max) return this.#enter(channelId, room);
+    if (room.queue.size >= maxQueue) return undefined;
     return await new Promise<Release | undefined>((resolve, reject) => {
       const leave = (): void => {
-        queue.delete(waiter);
+        room.queue.delete(onTurn);
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
       };
@@ -44,32 +53,35 @@ export class Concurrency {
         leave();
         reject(goneBecause(signal));
       };
-      const waiter: Waiter = {
-        grant: () => {
-          leave();
-          resolve(this.#grant(channelId));
-        },
+      const onTurn = (): void => {
+        leave();
+        resolve(this.#enter(channelId, room));
       };
       const timer = this.#clock.setTimeout(() => {
         leave();
         resolve(undefined);
-      }, slots.queueMs);
+      }, queueMs);
       signal.addEventListener('abort', onAbort);
-      queue.add(waiter);
+      room.queue.add(onTurn);
     });
   }
 
-  #grant(channelId: string): Release {
-    this.#running.set(channelId, this.running(channelId) + 1);
+  #enter(channelId: string, room: Room): Release {
+    room.running += 1;
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      const left = this.running(channelId) - 1;
-      if (left > 0) this.#running.set(channelId, left);
-      else this.#running.delete(channelId);
-      const [next] = this.#queues.get(channelId) ?? [];
-      next?.grant();
+      room.running -= 1;
+      letIn(room);
+      if (room.running === 0) this.#rooms.delete(channelId);
     };
+  }
+}
+
+function letIn(room: Room): void {
+  for (const onTurn of room.queue) {
+    if (room.running >= room.max) return;
+    onTurn();
   }
 }
