@@ -47,7 +47,10 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
     if (hasLostCall) while (settled.at(-1)?.kind === 'reasoning') settled.pop();
     hasLostCall = false;
     turn.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
-    settled.push(...turn.flatMap((call) => pairs.get(call) ?? []));
+    for (const call of turn) {
+      const result = pairs.get(call);
+      if (result !== undefined) settled.push(result);
+    }
     turn = [];
   };
   for (const [index, item] of items.entries()) {

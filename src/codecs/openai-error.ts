@@ -4,10 +4,11 @@ import type { JsonObject } from './canonical/json.ts';
 
 /** `{error: {message, type, param, code}}`. */
 export function openAiErrorBody(error: GatewayError): JsonObject {
-  return { error: { message: error.message, type: typeOf(error.status), param: error.param, code: error.shownCode } };
+  return { error: { message: error.message, type: openAiErrorType(error.status), param: error.param, code: error.shownCode } };
 }
 
-function typeOf(status: number): string {
+/** The words that OpenAI clients know. */
+export function openAiErrorType(status: number): string {
   switch (status) {
     case 401:
       return 'authentication_error';

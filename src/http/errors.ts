@@ -4,6 +4,7 @@
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
+import { openAiErrorBody } from '../codecs/openai-error.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../codecs/upstream-error.ts';
 import { StoreError } from '../store/store-error.ts';
 import { StreamError, type StreamErrorReason } from '../streams/stream-error.ts';
@@ -118,20 +119,9 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The error shape of endpoints that no text codec answers for (models, balances, unknown paths). */
+/** The error body of endpoints that no text codec answers for (models, balances, unknown paths). */
 export function encodeGenericError(error: GatewayError): string {
-  return JSON.stringify({
-    error: { message: error.message, type: errorType(error.status), param: error.param, code: error.shownCode },
-  });
-}
-
-/** The words that OpenAI clients know. */
-export function errorType(status: number): string {
-  if (status === 401) return 'authentication_error';
-  if (status === 402) return 'insufficient_quota';
-  if (status === 403) return 'permission_error';
-  if (status === 429) return 'rate_limit_error';
-  return status >= 500 ? 'server_error' : 'invalid_request_error';
+  return JSON.stringify(openAiErrorBody(error));
 }
 
 /** Seconds, as the header wants them; at least 1. */

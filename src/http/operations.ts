@@ -1,5 +1,7 @@
 /** The operator's listener, on a port of its own: `/metrics`, `/healthz`, `/channels`. No authentication, so never on the public port. */
 import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Config } from './config/config.ts';
 import type { Gateway } from './gateway.ts';
 import { pathOfTarget } from './route-table.ts';
 
@@ -32,6 +34,27 @@ export function createOperationsServer(gateway: Gateway): OperationsServer {
       await closed;
     },
   };
+}
+
+/**
+ * What `listen` resolves with. A port that the operator chose must open; the default one may be taken by another gateway, and this one then runs
+ * without: undefined.
+ */
+export async function openOperations<T>(
+  { host, port, chosen }: NonNullable<Config['operations']>,
+  listen: (host: string, port: number) => Promise<T>,
+  log: Logger,
+): Promise<T | undefined> {
+  try {
+    return await listen(host, port);
+  } catch (error) {
+    if (chosen) throw error;
+    log.warn(
+      { host, port, err: error },
+      'the default operations port is taken: no metrics; set "operations" in the configuration',
+    );
+    return undefined;
+  }
 }
 
 async function answer(gateway: Gateway, method: string, path: string, response: ServerResponse): Promise<void> {

@@ -113,3 +113,8 @@ export function pathOfTarget(target: string): string {
 export function speaksMessages(path: string): boolean {
   return /^(\/api)?(\/v1)?\/messages(\/|$)/.test(path);
 }
+
+/** What stands behind the path of a request target. */
+export function queryOfTarget(target: string): URLSearchParams {
+  return new URLSearchParams(/\?([^#]*)/.exec(target)?.[1] ?? '');
+}

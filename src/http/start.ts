@@ -19,7 +19,7 @@ import { localMemory, type Memory } from './history/memory.ts';
 import { type Post, workersMemory } from './history/workers.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
-import { createOperationsServer, type OperationsServer } from './operations.ts';
+import { createOperationsServer, openOperations, type OperationsServer } from './operations.ts';
 import { startRetention } from './retention.ts';
 import { createPages, type Pages } from './pages/create-pages.ts';
 import { createPriceLists } from './price-list.ts';
@@ -77,14 +77,14 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let port: number;
   try {
     if (operations !== undefined && operationsServer !== undefined)
-      operationsPort = await openOperations(operationsServer, operations, options.log);
+      operationsPort = await openOperations(operations, (host, at) => operationsServer.listen(host, at), options.log);
     port = await server.listen(listen.host, listen.port);
   } catch (error) {
     await operationsServer?.close();
     throw error;
   }
   const stopProbes = startProbes({ ...gateway, health: gateway.dispatcher.health });
-  const stopRetention = startRetention({ ...options, config: options.config });
+  const stopRetention = startRetention(options);
   worker = startVideoWorker({ ...options, upstreams: gateway.upstreams, holder: options.mint('process_') });
   return {
     gateway,
@@ -99,24 +99,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     },
     cut: () => server.cut(),
   };
-}
-
-/** A port that the operator chose must open; the default one may be taken by another gateway. */
-async function openOperations(
-  server: OperationsServer,
-  { host, port, chosen }: NonNullable<Config['operations']>,
-  log: Logger,
-): Promise<number | undefined> {
-  try {
-    return await server.listen(host, port);
-  } catch (error) {
-    if (chosen) throw error;
-    log.warn(
-      { host, port, err: error },
-      'the default operations port is taken: no metrics; set "operations" in the configuration',
-    );
-    return undefined;
-  }
 }
 
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {

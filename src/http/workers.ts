@@ -3,13 +3,14 @@
  * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
-import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { Logger } from 'pino';
 import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
+import type { Config } from './config/config.ts';
 import { passOn, type Post } from './history/workers.ts';
+import { openOperations } from './operations.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export const isWorker = cluster.isWorker;
@@ -73,7 +74,7 @@ export type Signal = 'reload' | 'stop' | 'renew';
 
 export interface WorkersOptions {
   readonly count: number;
-  readonly operations: { readonly host: string; readonly port: number } | undefined;
+  readonly operations: Config['operations'];
   readonly clock: Clock;
   readonly log: Logger;
   readonly onSignal: (listener: (signal: Signal) => void) => void;
@@ -84,88 +85,136 @@ const RESTART_PAUSE_MS = 1_000;
 
 /** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
-  const { count, log, clock } = options;
-  let stopping = false;
-  let exitCode = 0;
-  /** Set once a worker has listened: what keeps the first ones from it (a port that is taken, a store that does not open) would keep all others. */
-  let served = false;
-  let renewing = false;
-  /** A successor that does not listen yet: it is nobody's loss when it ends. */
-  let candidate: Worker | undefined;
-  /** Workers whose successors are there already. */
-  const retired = new Set<Worker>();
-  const renew = async (): Promise<void> => {
-    if (renewing) return;
-    renewing = true;
-    const old = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-    for (const worker of old) {
-      if (stopping || worker.isDead()) continue;
-      const successor = cluster.fork();
-      candidate = successor;
-      const listens = await Promise.race([
-        once(successor, 'listening').then(() => true),
-        once(successor, 'exit').then(() => false),
-      ]);
-      candidate = undefined;
-      if (!listens) {
-        // The code or the configuration on disk does not start: those that serve go on serving.
-        log.error('a new worker did not start; the old ones stay');
-        renewing = false;
-        return;
-      }
-      retired.add(worker);
-      worker.process.kill('SIGTERM');
-      if (!worker.isDead()) await once(worker, 'exit');
-    }
-    renewing = false;
-    log.info('workers renewed');
-  };
   const stopOperations = await serveOperations(options, () => Object.keys(cluster.workers ?? {}).length);
-  return await new Promise<number>((resolve) => {
-    // One that has ended is on the list until its channel is closed, too.
-    const alive = (): Worker[] =>
-      Object.values(cluster.workers ?? {}).flatMap((worker) => (worker === undefined || worker.isDead() ? [] : [worker]));
-    const endWithLast = (): void => {
-      if (!stopping || alive().length > 0) return;
-      stopOperations();
-      resolve(exitCode);
-    };
-    // A second stop reaches the workers as their second one, and they cut.
-    const tell = (signal: NodeJS.Signals): void => {
-      for (const worker of alive()) worker.process.kill(signal);
-    };
+  try {
+    return await new WorkerGroup(options).run();
+  } finally {
+    stopOperations();
+  }
+}
+
+class WorkerGroup {
+  readonly #options: WorkersOptions;
+  readonly #ended = Promise.withResolvers<number>();
+  /**
+   * `starting`: none has listened yet. What keeps the first ones from it (a port that is taken, a store that does not open) would keep all
+   * others.
+   */
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
+  #exitCode = 0;
+  #renewing = false;
+  /** A successor that does not listen yet: it is nobody's loss when it ends. */
+  #candidate: Worker | undefined;
+  /** Workers whose successors are there already. */
+  readonly #retired = new Set<Worker>();
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+  }
+
+  run(): Promise<number> {
+    const { count, log, onSignal } = this.#options;
     cluster.on('listening', () => {
-      served = true;
+      if (this.#phase === 'starting') this.#phase = 'serving';
     });
-    cluster.on('exit', (worker, code, signal) => {
-      const expected = retired.delete(worker) || candidate === worker;
-      if (stopping) return endWithLast();
-      if (expected) return;
-      if (served) {
-        log.error({ pid: worker.process.pid, code, signal }, 'a worker ended; another one starts');
-        clock.setTimeout(() => {
-          if (!stopping) cluster.fork();
-        }, RESTART_PAUSE_MS);
-        return;
-      }
-      log.error({ pid: worker.process.pid, code, signal }, 'no worker could start');
-      exitCode = code || 1;
-      stopping = true;
-      tell('SIGTERM');
-      endWithLast();
-    });
-    options.onSignal((signal) => {
-      if (signal === 'renew') {
-        renew().catch((error: unknown) => log.error({ err: error }, 'workers could not be renewed'));
-        return;
-      }
-      if (signal === 'stop') stopping = true;
-      tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
-      endWithLast();
-    });
+    cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
     cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, { workers: workerIds, sendTo }));
+    // The channel of a worker that has just died breaks under the next word to it, before its end is noticed.
+    cluster.on('fork', (worker) =>
+      worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
+    );
+    onSignal((signal) => this.#signalled(signal));
     for (let index = 0; index < count; index++) cluster.fork();
-  });
+    return this.#ended.promise;
+  }
+
+  /** One that has ended is on the cluster's list until its channel is closed, too. */
+  #alive(): Worker[] {
+    return Object.values(cluster.workers ?? {})
+      .filter((worker) => worker !== undefined)
+      .filter((worker) => !worker.isDead());
+  }
+
+  /** A second stop reaches the workers as their second one, and they cut. */
+  #tell(signal: NodeJS.Signals): void {
+    for (const worker of this.#alive()) worker.process.kill(signal);
+  }
+
+  #signalled(signal: Signal): void {
+    if (signal === 'renew') {
+      this.#renew().catch((error: unknown) => this.#options.log.error({ err: error }, 'workers could not be renewed'));
+      return;
+    }
+    if (signal === 'stop') this.#phase = 'stopping';
+    this.#tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
+    this.#endWithLast();
+  }
+
+  #exited(worker: Worker, code: number, signal: string): void {
+    const isExpected = this.#retired.delete(worker) || this.#candidate === worker;
+    const facts = { pid: worker.process.pid, code, signal };
+    if (!isExpected && this.#phase === 'serving') this.#replace(facts);
+    if (!isExpected && this.#phase === 'starting') this.#giveUp(facts);
+    this.#endWithLast();
+  }
+
+  #replace(ended: object): void {
+    const { log, clock } = this.#options;
+    log.error(ended, 'a worker ended; another one starts');
+    clock.setTimeout(() => {
+      if (this.#phase !== 'stopping') cluster.fork();
+    }, RESTART_PAUSE_MS);
+  }
+
+  #giveUp({ code, ...ended }: { readonly code: number }): void {
+    this.#options.log.error({ ...ended, code }, 'no worker could start');
+    this.#exitCode = code || 1;
+    this.#phase = 'stopping';
+    this.#tell('SIGTERM');
+  }
+
+  #endWithLast(): void {
+    if (this.#phase === 'stopping' && this.#alive().length === 0) this.#ended.resolve(this.#exitCode);
+  }
+
+  /** One after another; a renewal that is asked for meanwhile is this one. */
+  async #renew(): Promise<void> {
+    if (this.#renewing) return;
+    this.#renewing = true;
+    try {
+      for (const worker of this.#alive()) {
+        if (this.#phase === 'stopping' || worker.isDead()) continue;
+        if (await this.#succeed(worker)) continue;
+        // The code or the configuration on disk does not start: those that serve go on serving.
+        this.#options.log.error('a new worker did not start; the old ones stay');
+        return;
+      }
+      this.#options.log.info('workers renewed');
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  /** Resolves when the successor listens and the worker has ended; with false, and the worker stays, where the successor ended first. */
+  async #succeed(worker: Worker): Promise<boolean> {
+    const successor = cluster.fork();
+    this.#candidate = successor;
+    const listens = await Promise.race([
+      heard(successor, 'listening').then(() => true),
+      heard(successor, 'exit').then(() => false),
+    ]);
+    this.#candidate = undefined;
+    if (!listens) return false;
+    this.#retired.add(worker);
+    worker.process.kill('SIGTERM');
+    if (!worker.isDead()) await heard(worker, 'exit');
+    return true;
+  }
+}
+
+/** Not the `once` of Node's events, which a broken channel would end. */
+function heard(worker: Worker, event: 'listening' | 'exit'): Promise<void> {
+  return new Promise((resolve) => worker.once(event, () => resolve()));
 }
 
 function workerIds(): readonly number[] {
@@ -234,10 +283,12 @@ async function serveOperations(options: WorkersOptions, workers: () => number): 
       response.writeHead(404).end();
     }
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(operations.port, operations.host, resolve);
-  });
+  const listen = (host: string, port: number): Promise<void> =>
+    new Promise((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, host, resolve);
+    });
+  await openOperations(operations, listen, options.log);
   return () => {
     server.close();
     server.closeAllConnections();

@@ -85,3 +85,9 @@ test('calls of a turn that nothing follows wait for their results', () => {
   assert.deepEqual(settled(user('q'), thought('t'), call('1')).items, ['q', 'reasoning', 'call 1']);
   assert.deepEqual(settled(call('1'), result('1'), call('2')).items, ['call 1', 'of 1', 'call 2']);
 });
+
+test('a turn with more calls than a call takes arguments', () => {
+  const ids = Array.from({ length: 200_000 }, (_, index) => String(index));
+  const items = [user('q'), ...ids.map(call), ...ids.map((id) => result(id)), said('a')];
+  assert.equal(withAnsweredCalls(items, () => assert.fail('nothing is lost')).length, items.length);
+});

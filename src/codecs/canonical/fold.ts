@@ -120,7 +120,8 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
       open.text = grown(open.text, delta.text);
       if (delta.logprobs !== undefined) {
         open.logprobs ??= [];
-        open.logprobs.push(...delta.logprobs);
+        // A whole answer is one piece, and may have more tokens than a call takes arguments.
+        for (const token of delta.logprobs) open.logprobs.push(token);
       }
       return;
     case 'raw':

@@ -8,15 +8,13 @@ export interface Slots {
   readonly queueMs: number;
 }
 
-interface Waiter {
-  readonly grant: () => void;
-}
-
-interface Lane {
-  running: number;
-  /** As the last request knew it: a reload counts for those who wait already. */
+/** The exchanges of one Channel. */
+interface Room {
+  /** As whoever asked last has it configured. */
   max: number;
-  readonly queue: Set<Waiter>;
+  running: number;
+  /** Those who wait, first come first: called when it is their turn. */
+  readonly queue: Set<() => void>;
 }
 
 /** Called once when the exchange with the Channel is over. */
@@ -24,28 +22,30 @@ export type Release = () => void;
 
 export class Concurrency {
   readonly #clock: Clock;
-  readonly #lanes = new Map<string, Lane>();
+  /** Of Channels that are busy. */
+  readonly #rooms = new Map<string, Room>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   running(channelId: string): number {
-    return this.#lanes.get(channelId)?.running ?? 0;
+    return this.#rooms.get(channelId)?.running ?? 0;
   }
 
-  /** Undefined when the queue is full or the wait was too long. Rejects when the client leaves while it waits. */
-  async take(channelId: string, slots: Slots, signal: AbortSignal): Promise<Release | undefined> {
+  /** Undefined when the queue is full or the wait was too long. Rejects when the client has left, or leaves while it waits. */
+  async take(channelId: string, { max, maxQueue, queueMs }: Slots, signal: AbortSignal): Promise<Release | undefined> {
     if (signal.aborted) throw goneBecause(signal);
-    const lane = this.#laneOf(channelId);
-    lane.max = slots.max;
-    admitWaiting(lane);
-    if (lane.running < lane.max) return this.#grant(channelId, lane);
-    const { queue } = lane;
-    if (queue.size >= slots.maxQueue) return undefined;
+    const room = this.#rooms.get(channelId) ?? { max, running: 0, queue: new Set() };
+    this.#rooms.set(channelId, room);
+    room.max = max;
+    // A limit that was raised lets those in who wait since before it was.
+    letIn(room);
+    if (room.running < max) return this.#enter(channelId, room);
+    if (room.queue.size >= maxQueue) return undefined;
     return await new Promise<Release | undefined>((resolve, reject) => {
       const leave = (): void => {
-        queue.delete(waiter);
+        room.queue.delete(onTurn);
         timer.cancel();
         signal.removeEventListener('abort', onAbort);
       };
@@ -53,46 +53,35 @@ export class Concurrency {
         leave();
         reject(goneBecause(signal));
       };
-      const waiter: Waiter = {
-        grant: () => {
-          leave();
-          resolve(this.#grant(channelId, lane));
-        },
+      const onTurn = (): void => {
+        leave();
+        resolve(this.#enter(channelId, room));
       };
       const timer = this.#clock.setTimeout(() => {
         leave();
         resolve(undefined);
-      }, slots.queueMs);
+      }, queueMs);
       signal.addEventListener('abort', onAbort);
-      queue.add(waiter);
+      room.queue.add(onTurn);
     });
   }
 
-  #laneOf(channelId: string): Lane {
-    const known = this.#lanes.get(channelId);
-    if (known !== undefined) return known;
-    const lane = { running: 0, max: 0, queue: new Set<Waiter>() };
-    this.#lanes.set(channelId, lane);
-    return lane;
-  }
-
-  #grant(channelId: string, lane: Lane): Release {
-    lane.running += 1;
+  #enter(channelId: string, room: Room): Release {
+    room.running += 1;
     let released = false;
     return () => {
       if (released) return;
       released = true;
-      lane.running -= 1;
-      admitWaiting(lane);
-      if (lane.running === 0) this.#lanes.delete(channelId);
+      room.running -= 1;
+      letIn(room);
+      if (room.running === 0) this.#rooms.delete(channelId);
     };
   }
 }
 
-/** In their order, as many as there is room for. */
-function admitWaiting(lane: Lane): void {
-  for (const waiter of lane.queue) {
-    if (lane.running >= lane.max) return;
-    waiter.grant();
+function letIn(room: Room): void {
+  for (const onTurn of room.queue) {
+    if (room.running >= room.max) return;
+    onTurn();
   }
 }

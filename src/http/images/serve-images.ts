@@ -13,10 +13,11 @@ import {
   joinAnswers,
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
+import { openAiErrorType } from '../../codecs/openai-error.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import type { Channel } from '../config/config.ts';
-import { errorType, isClientGone, toGatewayError } from '../errors.ts';
+import { isClientGone, toGatewayError } from '../errors.ts';
 import { type Committed, Waiting } from '../exchange.ts';
 import type { Call } from '../gateway.ts';
 import { estimateImage } from './billing.ts';
@@ -125,7 +126,7 @@ function abandon(committed: Committed, reason: GatewayError): void {
 
 function failureFrames(failure: GatewayError | undefined): Frame[] {
   const error = failure ?? toGatewayError(new Error('no picture and no failure'));
-  return [encodeImageFailure(error, errorType(error.status)), DONE];
+  return [encodeImageFailure(error, openAiErrorType(error.status)), DONE];
 }
 
 function seconds(call: Call): number {

@@ -4,12 +4,13 @@ import { dayNumber } from '../../store/spend-windows.ts';
 import { authenticate } from '../authenticate.ts';
 import { Waiting } from '../exchange.ts';
 import type { Handler } from '../gateway.ts';
+import { queryOfTarget } from '../route-table.ts';
 import { usageDay } from '../usage-day.ts';
 
 export const usage: Handler = async (call) => {
   const { store, clock } = call.gateway;
   const { key } = await authenticate(call.request, call.ip, store.keys, clock.now());
-  const query = new URLSearchParams((call.request.url ?? '').split('?')[1] ?? '');
+  const query = queryOfTarget(call.request.url ?? '');
   const from = dayOf(query, 'from');
   const to = dayOf(query, 'to');
   await store.settlements.caughtUp();

@@ -10,6 +10,7 @@ import { Waiting } from '../exchange.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { headerValues } from '../header-values.ts';
 import { receiveJson } from '../receive-json.ts';
+import { queryOfTarget } from '../route-table.ts';
 import { createdView, type TaskView, taskView } from '../videos/task-view.ts';
 import { routesFor } from '../videos/video-channel.ts';
 
@@ -139,7 +140,7 @@ function notCreated(refusal: NotCreated): GatewayError {
 }
 
 async function list(call: Call, principal: Principal): Promise<void> {
-  const query = new URLSearchParams(/\?([^#]*)/.exec(call.request.url ?? '')?.[1] ?? '');
+  const query = queryOfTarget(call.request.url ?? '');
   const limit = limitOf(query.get('limit'));
   const after = query.get('after');
   const page = await call.gateway.store.videos.list(ownerIds(principal), { limit, ...(after === null ? {} : { after }) });

@@ -13,14 +13,14 @@ export interface OtlpOptions {
   /** `service.name` and what else names this process. */
   readonly resource: Attributes;
   readonly clock: Clock;
-  /** Told how many spans a failure cost. */
+  /** Told how many spans a failure cost, and how many found no room: once for each batch, not for each span. */
   readonly onLost: (count: number, error: unknown) => void;
 }
 
 export interface SpanExporter {
   /** Never waits, never throws. */
   add(span: Span): void;
-  /** Sends what waits; resolves when that is over, well or not. */
+  /** Sends what waits, until the collector fails once; resolves when that is over, well or not. */
   close(): Promise<void>;
 }
 
@@ -32,9 +32,12 @@ const SEND_MS = 10_000;
 
 export function createOtlpExporter(options: OtlpOptions): SpanExporter {
   const url = tracesUrl(options.endpoint);
-  let waiting: Span[] = [];
+  const waiting: Span[] = [];
   let timer: Timer | undefined;
   let sending: Promise<void> | undefined;
+  let closing = false;
+  /** Spans that found no room since the last batch went out. */
+  let crowdedOut = 0;
 
   const flush = (): Promise<void> => {
     timer?.cancel();
@@ -46,20 +49,26 @@ export function createOtlpExporter(options: OtlpOptions): SpanExporter {
   };
   const sendAll = async (): Promise<void> => {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, BATCH);
-      waiting = waiting.slice(BATCH);
+      const batch = waiting.splice(0, BATCH);
       try {
         await send(url, batch, options);
       } catch (error) {
-        options.onLost(batch.length, error);
+        // Each batch more could cost the whole time that a send may take, and a supervisor does not wait for long.
+        const givenUp = closing ? waiting.splice(0) : [];
+        options.onLost(batch.length + givenUp.length, error);
       }
+      tellCrowdedOut();
     }
+  };
+  const tellCrowdedOut = (): void => {
+    if (crowdedOut > 0) options.onLost(crowdedOut, new Error('too many spans wait for the collector'));
+    crowdedOut = 0;
   };
 
   return {
     add(span) {
       if (waiting.length >= MAX_WAITING) {
-        options.onLost(1, new Error('too many spans wait for the collector'));
+        crowdedOut += 1;
         return;
       }
       waiting.push(span);
@@ -67,6 +76,7 @@ export function createOtlpExporter(options: OtlpOptions): SpanExporter {
       else timer ??= options.clock.setTimeout(() => void flush(), FLUSH_MS);
     },
     async close() {
+      closing = true;
       await flush();
     },
   };

@@ -2,7 +2,8 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit, sliceJson } from '../../codecs/json-text.ts';
-import { errorType, retryAfterSeconds } from '../errors.ts';
+import { openAiErrorType } from '../../codecs/openai-error.ts';
+import { retryAfterSeconds } from '../errors.ts';
 
 export interface Spelling {
   /** v1 clients wait for `response.done`. Only the good ending is renamed. */
@@ -28,7 +29,7 @@ export function errorText(error: GatewayError, streamId?: string): string {
     type: 'error',
     sequence_number: 0,
     status,
-    error: { type: errorType(status), code, message, param },
+    error: { type: openAiErrorType(status), code, message, param },
     ...(retryAfter === undefined ? {} : { headers: { 'retry-after': retryAfter } }),
     ...(streamId === undefined ? {} : { stream_id: streamId }),
   });

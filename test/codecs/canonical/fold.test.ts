@@ -36,3 +36,9 @@ test('an answer that is cut has what was said of its open items, and the ending 
   const done = { status: 'completed', stop: 'end' } as const;
   assert.deepEqual(folded(START, { type: 'response.end', outcome: done }).whole(cut), { items: [], outcome: done });
 });
+
+test('a piece with more logprobs than a call takes arguments', () => {
+  const logprobs = Array.from({ length: 200_000 }, () => ({ token: 'a', logprob: -1 }));
+  const fold = folded(START, ITEM, { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'a', logprobs } });
+  assert.equal(fold.open(0)?.logprobs?.length, 200_000);
+});

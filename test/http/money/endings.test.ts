@@ -208,6 +208,7 @@ test('the balance endpoints and the usage by day follow a charge at once, in bot
   );
   assert.deepEqual((await get(poor, '/v1/usage')).data, []);
   assert.equal((await gateway.get(owner, '/v1/usage?from=2026-02-30')).status, 400);
+  assert.equal((await gateway.get(owner, '/v1/usage?note=why?&from=2026-02-30')).status, 400, 'a query may hold a question mark');
 });
 
 test('settlement delays no byte: an answer ends though the store never writes', async () => {

@@ -144,6 +144,20 @@ test('what keeps every worker from starting ends the gateway with its reason', a
   assert.match(stderr, /"no worker could start"/);
 });
 
+test('a default operations port that another gateway has costs workers their metrics, not their start', async (t) => {
+  simulator.reset();
+  simulator.enqueue(say('served all the same'));
+  // Should another gateway have it already, it is taken all the same.
+  const holder = createServer().on('error', () => undefined);
+  holder.listen(8081, '127.0.0.1');
+  t.after(() => holder.close());
+  await using place = await install(file(simulator, { operations: undefined }));
+  const serving = await place.serve('--workers', '2');
+  await serving.logged('the default operations port is taken: no metrics; set "operations" in the configuration');
+  assert.equal((await post(serving, place)).status, 200);
+  assert.equal(await serving.stop(), 0);
+});
+
 test('a worker that dies is replaced, and its open exchange is closed without a charge', async () => {
   simulator.reset();
   simulator.enqueue(say('slow slow slow slow slow slow slow', { pace: { ms: 30 } }));
@@ -170,6 +184,49 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   const interrupted = rows.filter(({ status }) => status === 'interrupted');
   assert.equal(interrupted.length, cut);
   for (const { status, charge } of rows) assert.equal(charge !== undefined, status === 'success', status);
+});
+
+test('the primary outlives a worker that died while others still ask it for a response', async () => {
+  simulator.reset();
+  simulator.enqueue(say('remembered'));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  await listeners(serving, 2);
+  // Connections that are kept, some of each worker: the primary hands out no new ones while it is stopped.
+  const kept = new Agent({ connections: 8, pipelining: 1 });
+  const respond = async (body: object): Promise<string> => {
+    const { body: answer } = await request(`${serving.url}/v1/responses`, {
+      method: 'POST',
+      dispatcher: kept,
+      headers: { authorization: `Bearer ${place.key}` },
+      body: JSON.stringify({ model: 'm', input: 'hi', ...body }),
+    });
+    return await answer.text();
+  };
+  const [first = ''] = await Promise.all(Array.from({ length: 8 }, () => respond({})));
+  const { id }: { id: string } = JSON.parse(first);
+  const keeper = Number.parseInt(id.slice('resp_mizu_'.length, 'resp_mizu_0000'.length), 16);
+  const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
+  const victim = report.workers[keeper - 1];
+  assert.ok(victim);
+
+  serving.process.kill('SIGSTOP');
+  const asked = Array.from({ length: 8 }, () => respond({ previous_response_id: id }));
+  const answers = Promise.allSettled(asked);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  process.kill(victim.pid, 'SIGKILL');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  serving.process.kill('SIGCONT');
+  const told = (await answers).map((answer) => (answer.status === 'fulfilled' ? answer.value : ''));
+  assert.ok(
+    told.some((words) => words.includes('previous_response_not_found')),
+    `the other worker was asked, too: ${told}`,
+  );
+  await listeners(serving, 3);
+  assert.equal((await post(serving, place)).status, 200);
+  assert.equal(await serving.stop(), 0);
+  await kept.destroy();
 });
 
 test('the primary is killed -9: workers finish what is open, end, and leave the store to others', async () => {
