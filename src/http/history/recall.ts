@@ -59,17 +59,24 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
   const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  const owner = ownerOf(principal);
+  const named = new Map<string, PastTurn>();
+  const turnOf = (id: string): PastTurn | undefined => {
+    const turn = memory.turnOf(id, owner);
+    if (turn !== undefined) named.set(id, turn);
+    return turn;
+  };
   return {
     principal,
     ...whole,
-    item: namedItems((id) => memory.turnOf(id, ownerOf(principal)), gateway.config.current().history.entryBytes),
+    item: namedItems(turnOf, gateway.config.current().history.entryBytes),
+    stored: (channelId) => (itemId) => (storingChannel(past, itemId) ?? named.get(itemId)?.storedItems.get(itemId)) === channelId,
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
       ? {}
       : {
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
-          stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
         }),
     ...(isRemembered
       ? {
