@@ -6,6 +6,7 @@
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
  * - An item that is only named, and that this upstream did not store, is said.
+ * - Call ids that the vendor would refuse for their length (other vendors make them) are shortened, pair by pair.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
  *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
  *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
@@ -21,6 +22,7 @@ import { editJson, type JsonEdit } from '../json-text.ts';
 import { GATEWAY_MEMBERS } from '../request-members.ts';
 import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { wireCallId } from './write-input.ts';
 
 /** Top-level members that no upstream may see: routing words of gateways, and frames of the WebSocket session. */
 const UNSAID = [...GATEWAY_MEMBERS, 'client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
@@ -65,12 +67,14 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
     return [];
   };
   const told = new Set<string>();
+  const longIds = new Set<string>();
   for (const [index, item] of input.entries()) {
     if (!isObject(item)) continue;
     const said = saidElsewhere(item, request, target);
     const isTold = said !== undefined && told.has(said.id);
     if (said !== undefined) told.add(said.id);
-    const changes = isTold ? undefined : change(said?.item ?? item, index);
+    const whole = said?.item ?? item;
+    const changes = isTold ? undefined : withShortId(whole, change(whole, index), longIds);
     if (changes === undefined) edits.push({ path: ['input', index], value: undefined });
     else if (said !== undefined) edits.push({ path: ['input', index], value: changed(said.item, changes) });
     else for (const [member, value] of changes) edits.push({ path: ['input', index, member], value });
@@ -80,6 +84,16 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
 
 /** Members of an item to set, or to take out. */
 type Change = readonly (readonly [string, string | undefined])[];
+
+/** `longIds`: of the calls so far. A result whose call is not among them answers one that the upstream holds under this id. */
+function withShortId(item: JsonObject, changes: Change | undefined, longIds: Set<string>): Change | undefined {
+  const callId = wordOf(item, 'call_id');
+  if (callId === undefined || changes === undefined) return changes;
+  const short = wireCallId(callId);
+  if (short === callId) return changes;
+  if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') longIds.add(callId);
+  return longIds.has(callId) ? [...changes, ['call_id', JSON.stringify(short)]] : changes;
+}
 
 function changed(item: JsonObject, changes: Change): string {
   return editJson(

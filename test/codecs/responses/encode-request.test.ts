@@ -142,6 +142,22 @@ test('encodeRequest: what an item said stands for its name, but for the Channel 
   );
 });
 
+test('encodeRequest: call ids of other vendors that are too long are shortened in the same dialect, too, where the call itself is there', () => {
+  const long = 'l'.repeat(65);
+  const call = { type: 'function_call', call_id: long, name: 'f', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: long, output: 'o' };
+  const sent = inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input: [call, output] }))));
+  const [short] = sent.map((item) => item['call_id']);
+  assert.ok(typeof short === 'string' && short.length === 64, JSON.stringify(sent));
+  assert.deepEqual(sent, [
+    { ...call, call_id: short },
+    { ...output, call_id: short },
+  ]);
+  // A call that the upstream holds keeps its id.
+  const input = [{ type: 'item_reference', id: 'fc_1' }, output];
+  assert.deepEqual(inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input })))), input);
+});
+
 test('encodeRequest: a WebSocket turn becomes a POST body', () => {
   const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
   assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');
