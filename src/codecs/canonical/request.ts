@@ -124,14 +124,16 @@ export interface CanonicalRequest {
   readonly includeUsage: boolean;
   /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
+  /** What the items said that the text only names, by their ids: for upstreams that hold no such items. */
+  readonly named?: ReadonlyMap<string, JsonObject>;
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;
 }
 
-/** A request that was sent: without its exact text, which may be long and which nothing that reads or writes the answer needs. */
-export type SentRequest = Omit<CanonicalRequest, 'text'>;
+/** A request that was sent: without what may be long and nothing that reads or writes the answer needs. */
+export type SentRequest = Omit<CanonicalRequest, 'text' | 'named'>;
 
 export function asSent(request: CanonicalRequest): SentRequest {
-  const { text: _text, ...sent } = request;
+  const { text: _text, named: _named, ...sent } = request;
   return sent;
 }

@@ -270,7 +270,8 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         if (!isFailure) checkRepeated(slot, item);
       } else {
         const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
-        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item), events);
+        const isLast = position === repeated.found.length - 1;
+        items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item, isLast), events);
       }
     }
     for (const slot of items.slots.values()) {

@@ -5,6 +5,8 @@
  * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
+ * - An item that is only named, and that this upstream did not store, is said.
+ * - Call ids that the vendor would refuse for their length (other vendors make them) are shortened, pair by pair.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
  *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
  *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
@@ -18,7 +20,9 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { GATEWAY_MEMBERS } from '../request-members.ts';
+import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { wireCallId } from './write-input.ts';
 
 /** Top-level members that no upstream may see: routing words of gateways, and frames of the WebSocket session. */
 const UNSAID = [...GATEWAY_MEMBERS, 'client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
@@ -46,29 +50,68 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
   const edits: JsonEdit[] = [];
   // Between a dropped reasoning item and the end of its turn, ids of said items would ask for it.
   let isOrphaned = false;
-  for (const [index, item] of input.entries()) {
-    if (!isObject(item)) continue;
+  const change = (item: JsonObject, index: number): Change | undefined => {
     if (item['type'] === 'reasoning') {
       const kept = keepReasoning(item, reasoning.get(`input[${index}]`), target, losses);
-      if (kept === undefined) {
-        edits.push({ path: ['input', index], value: undefined });
-        isOrphaned = true;
-      } else {
-        isOrphaned = false;
-        for (const [member, value] of kept) edits.push({ path: ['input', index, member], value });
-      }
-    } else if (endsTurn(item)) {
-      isOrphaned = false;
-    } else if (isOrphaned && request.conversation === undefined) {
-      if (isRunByVendor(item)) {
-        edits.push({ path: ['input', index], value: undefined });
-        losses.add('native item');
-      } else if (isSaid(item) && item['id'] !== undefined) {
-        edits.push({ path: ['input', index, 'id'], value: undefined });
-      }
+      isOrphaned = kept === undefined;
+      return kept;
     }
+    if (endsTurn(item)) isOrphaned = false;
+    else if (isOrphaned && request.conversation === undefined) {
+      if (isRunByVendor(item)) {
+        losses.add('native item');
+        return undefined;
+      }
+      if (isSaid(item) && item['id'] !== undefined) return [['id', undefined]];
+    }
+    return [];
+  };
+  const told = new Set<string>();
+  const longIds = new Set<string>();
+  for (const [index, item] of input.entries()) {
+    if (!isObject(item)) continue;
+    const said = saidElsewhere(item, request, target);
+    const isTold = said !== undefined && told.has(said.id);
+    if (said !== undefined) told.add(said.id);
+    const whole = said?.item ?? item;
+    const changes = isTold ? undefined : withShortId(whole, change(whole, index), longIds);
+    if (changes === undefined) edits.push({ path: ['input', index], value: undefined });
+    else if (said !== undefined) edits.push({ path: ['input', index], value: changed(said.item, changes) });
+    else for (const [member, value] of changes) edits.push({ path: ['input', index, member], value });
   }
   return edits;
+}
+
+/** Members of an item to set, or to take out. */
+type Change = readonly (readonly [string, string | undefined])[];
+
+/** `longIds`: of the calls so far. A result whose call is not among them answers one that the upstream holds under this id. */
+function withShortId(item: JsonObject, changes: Change | undefined, longIds: Set<string>): Change | undefined {
+  const callId = wordOf(item, 'call_id');
+  if (callId === undefined || changes === undefined) return changes;
+  const short = wireCallId(callId);
+  if (short === callId) return changes;
+  if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') longIds.add(callId);
+  return longIds.has(callId) ? [...changes, ['call_id', JSON.stringify(short)]] : changes;
+}
+
+function changed(item: JsonObject, changes: Change): string {
+  return editJson(
+    JSON.stringify(item),
+    changes.map(([member, value]) => ({ path: [member], value })),
+  );
+}
+
+/** What an item said that its client only names and that this upstream does not hold: it would look for the id in vain. */
+function saidElsewhere(
+  item: JsonObject,
+  { named }: CanonicalRequest,
+  target: Target,
+): { readonly id: string; readonly item: JsonObject } | undefined {
+  const { id } = item;
+  if (named === undefined || typeof id !== 'string' || !isReference(item) || target.stored?.(id) === true) return undefined;
+  const said = named.get(id);
+  return said === undefined ? undefined : { id, item: said };
 }
 
 /** Results and messages of anyone but the model end what its reasoning led to. */
@@ -104,7 +147,7 @@ function keepReasoning(
   decoded: ReasoningItem | undefined,
   target: Target,
   losses: Set<string>,
-): (readonly [string, string | undefined])[] | undefined {
+): Change | undefined {
   const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
   if (member === undefined) {
     const kept = withoutValue(item, target);
@@ -131,7 +174,7 @@ function keepReasoning(
  * (`Target.stored` is the hook through which the history says so). Raw text speaks for itself, but not under an id of
  * the gateway's (said for an answer of another dialect), which the vendor would look up (known failure P10).
  */
-function withoutValue(item: JsonObject, target: Target): (readonly [string, string | undefined])[] | undefined {
+function withoutValue(item: JsonObject, target: Target): Change | undefined {
   const id = wordOf(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
   if (!Array.isArray(item['content']) || item['content'].length === 0) return undefined;

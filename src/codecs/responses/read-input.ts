@@ -12,7 +12,7 @@ import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFi
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../request-members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
-import { OPAQUE_MEMBERS } from './wire.ts';
+import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
 const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'] satisfies Role[];
@@ -21,6 +21,8 @@ export interface InputReader {
   readonly context: RequestContext;
   /** The tool behind a name, with the namespace that a client may leave out. */
   readonly resolve: (name: string, namespace: string | undefined) => ToolName;
+  /** What the items said that the input only names, by their ids. */
+  readonly named: Map<string, JsonObject>;
   /** The exact text of a member of the body. */
   readonly slice: (...path: (string | number)[]) => string | undefined;
 }
@@ -55,7 +57,7 @@ export function readInputItem(
     case 'reasoning':
       return readReasoning(reader, item, place);
     case 'image_generation_call':
-      return [readImageCall(item, place)];
+      return isReference(item) ? readReference(reader, item, path, turn) : [readImageCall(item, place)];
     case 'input_text':
     case 'input_image':
     case 'input_file':
@@ -73,13 +75,27 @@ export function readInputItem(
 
 /**
  * An item that the client names by its id (the AI SDK does so wherever answers are stored): what it said, so that every protocol can be
- * told of it. The text of the request keeps the reference, which a responses upstream looks up itself.
+ * told of it. The text of the request keeps the reference, which the upstream that stored the item looks up itself.
  */
 function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
   const { id } = item;
   const said = typeof id === 'string' ? reader.context.item?.(id) : undefined;
-  if (said === undefined || said['type'] === 'item_reference') return [nativeItem(item, placeOf(path, turn))];
+  if (typeof id !== 'string' || said === undefined || isReference(said)) return [nativeItem(item, placeOf(path, turn))];
+  reader.named.set(id, said);
   return readInputItem(reader, said, path, turn);
+}
+
+/** True for an item that stands for another by its id. A picture without its content does, too, as the vendor's guide has it. */
+export function isReference(item: JsonObject): boolean {
+  switch (item['type']) {
+    case undefined:
+    case null:
+      return item['role'] === undefined && typeof item['id'] === 'string';
+    case 'image_generation_call':
+      return wordOf(item, 'result') === undefined && typeof item['id'] === 'string';
+    default:
+      return item['type'] === 'item_reference';
+  }
 }
 
 function placeOf(path: readonly (string | number)[], turn: number): Place {

@@ -22,8 +22,9 @@ export function statusOf(item: JsonObject): ItemStatus {
   return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
 }
 
-/** An item of an answer that was cut is complete only where it says so. */
-export function cutStatusOf(item: JsonObject): ItemStatus {
+/** An item of an answer that was cut is complete only where it says so; reasoning, which says nothing of it, where something follows. */
+export function cutStatusOf(item: JsonObject, isLast: boolean): ItemStatus {
+  if (item['type'] === 'reasoning' && !isLast) return statusOf(item);
   return item['status'] === 'completed' ? 'completed' : 'incomplete';
 }
 

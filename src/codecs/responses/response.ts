@@ -35,10 +35,11 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const items = new Assembler(context);
   items.tools = json['tools'];
   const events: CanonicalEvent[] = [startOf(json)];
-  for (const [index, item] of (output ?? []).entries()) {
+  const said = output ?? [];
+  for (const [index, item] of said.entries()) {
     if (!isObject(item)) throw undecodable();
     const type = stringOf(item, 'type', 'output item');
-    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item);
+    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === said.length - 1);
     items.finish(items.added(index, type, item, events), item, ending, events);
   }
   const usage = readUsage(json);

@@ -121,7 +121,7 @@ function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
 /** The vendor takes no longer one, though it and others make them (`string_above_max_length`). */
 const MAX_CALL_ID = 64;
 
-function wireCallId(id: string): string {
+export function wireCallId(id: string): string {
   return id.length <= MAX_CALL_ID ? id : shortId(id, id, MAX_CALL_ID);
 }
 

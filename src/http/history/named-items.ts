@@ -4,18 +4,22 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
+import { isReference } from '../../codecs/responses/read-input.ts';
 import type { TurnsByItem } from './memory.ts';
 import { outputItems, type PastTurn } from './past-turn.ts';
 
-/** The ids that the input of a request names: its references, with their type or without it. Each once. */
-export function namedIds({ input }: JsonObject): readonly string[] {
+/** Ids of the input's items that say less than was said: references, and reasoning that only whoever stored it can read. Each once. */
+export function idsToFind({ input }: JsonObject): readonly string[] {
   const ids = new Set<string>();
   for (const item of Array.isArray(input) ? input : []) {
     if (!isObject(item) || typeof item['id'] !== 'string') continue;
-    const { type, role } = item;
-    if (type === 'item_reference' || (type === undefined && role === undefined)) ids.add(item['id']);
+    if (isReference(item) || isStoredReasoning(item)) ids.add(item['id']);
   }
   return [...ids];
+}
+
+function isStoredReasoning({ type, encrypted_content: value }: JsonObject): boolean {
+  return type === 'reasoning' && (typeof value !== 'string' || value === '');
 }
 
 /** For one request. What is returned throws `request_too_large`, and is undefined for what is in no turn or was named before. */

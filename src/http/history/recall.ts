@@ -8,7 +8,8 @@ import { wrongType } from '../../codecs/request-members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/serve-text.ts';
-import { namedIds, namedItems } from './named-items.ts';
+import { idsToFind, namedItems } from './named-items.ts';
+import type { TurnsByItem } from './memory.ts';
 import { ownerOf } from './owner-of.ts';
 import { inputItems, itemTexts, NO_ITEMS, type PastTurn, pastTurn, storingChannel, withHistory } from './past-turn.ts';
 import type { Answered } from './remembering.ts';
@@ -59,17 +60,18 @@ export async function recall({ gateway, principal, text, json, past, onTurn }: R
   if (past !== undefined) refuseOtherInput(json['input']);
   const own = isRemembered || past !== undefined ? inputItems(text, json) : NO_ITEMS;
   const whole = past === undefined ? { text, json } : parsed(withHistory(text, own, past));
+  const turns = await turnsOfItems(gateway, principal, whole.json);
   return {
     principal,
     ...whole,
-    item: await named(gateway, principal, whole.json),
+    item: namedItems(turns, gateway.config.current().history.entryBytes),
+    stored: (channelId) => (itemId) => (storingChannel(past, itemId) ?? storingChannel(turns.get(itemId), itemId)) === channelId,
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
       ? {}
       : {
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
-          stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
         }),
     ...(isRemembered
       ? {
@@ -90,12 +92,13 @@ export async function recall({ gateway, principal, text, json, past, onTurn }: R
   };
 }
 
-/** The items that a request names by their ids alone. */
-async function named({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<Asked['item']> {
-  const itemIds = namedIds(json);
-  if (itemIds.length === 0) return undefined;
-  const maxBytes = config.current().history.entryBytes;
-  return namedItems(await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes }), maxBytes);
+const NO_TURNS: TurnsByItem = new Map();
+
+/** The kept turns that said what a request only names, or cannot say. */
+async function turnsOfItems({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
+  const itemIds = idsToFind(json);
+  if (itemIds.length === 0) return NO_TURNS;
+  return await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes: config.current().history.entryBytes });
 }
 
 /** Behind a history the codec reads a list: what the client sent in its place would be lost without a word. */

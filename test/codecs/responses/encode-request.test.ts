@@ -111,6 +111,53 @@ test('encodeRequest: raw reasoning, raw vendor values and items that this Channe
   );
 });
 
+test('encodeRequest: what an item said stands for its name, but for the Channel that stored it; reasoning goes where it may', () => {
+  const said: Record<string, JsonObject> = {
+    rs_1: { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: seal({ owner: OWNER, value: 'RAW', itemId: 'rs_1' }) },
+    rs_2: { type: 'reasoning', id: 'rs_2', summary: [{ type: 'summary_text', text: 'Hm' }] },
+    fc_1: { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
+    ig_1: { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'iVBORw0KGgo=' },
+  };
+  const names = [
+    '{"type":"item_reference","id":"rs_1"}',
+    '{"type":"item_reference","id":"rs_2"}',
+    '{"id":"fc_1"}',
+    '{"type":"image_generation_call","id":"ig_1"}',
+    '{"type":"image_generation_call","id":"ig_unknown"}',
+  ];
+  const request = decode(`{"model":"m","input":[${names.join(',')}]}`, (id) => said[id]);
+  const kinds = request.items.map(({ kind }) => kind);
+  assert.deepEqual(kinds, ['reasoning', 'reasoning', 'toolCall', 'media', 'native']);
+  const sent = (more: Partial<Target>) => inputOf(objectFrom(responsesUpstream.encodeRequest(request, target(more)).body));
+  assert.deepEqual(sent({}), [
+    { ...said['rs_1'], encrypted_content: 'RAW' },
+    // Its reasoning did not come along.
+    { type: 'function_call', call_id: 'c', name: 'f', arguments: '{}' },
+    said['ig_1'],
+    { type: 'image_generation_call', id: 'ig_unknown' },
+  ]);
+  assert.deepEqual(
+    sent({ stored: () => true }),
+    names.map((name) => objectFrom(name)),
+  );
+});
+
+test('encodeRequest: call ids of other vendors that are too long are shortened in the same dialect, too, where the call itself is there', () => {
+  const long = 'l'.repeat(65);
+  const call = { type: 'function_call', call_id: long, name: 'f', arguments: '{}' };
+  const output = { type: 'function_call_output', call_id: long, output: 'o' };
+  const sent = inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input: [call, output] }))));
+  const [short] = sent.map((item) => item['call_id']);
+  assert.ok(typeof short === 'string' && short.length === 64, JSON.stringify(sent));
+  assert.deepEqual(sent, [
+    { ...call, call_id: short },
+    { ...output, call_id: short },
+  ]);
+  // A call that the upstream holds keeps its id.
+  const input = [{ type: 'item_reference', id: 'fc_1' }, output];
+  assert.deepEqual(inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input })))), input);
+});
+
 test('encodeRequest: a WebSocket turn becomes a POST body', () => {
   const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
   assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');

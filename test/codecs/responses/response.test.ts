@@ -5,7 +5,19 @@ import { fold } from '../../../src/codecs/canonical/fold.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
 import { chatClient } from '../../../src/codecs/chat/index.ts';
 import { responsesClient, responsesUpstream } from '../../../src/codecs/responses/index.ts';
-import { decodeContext, encodeAll, objectFrom, open, OWNER, refusalOf, responseContext, terminalOf } from './support.ts';
+import {
+  CREATED,
+  decodeAll,
+  decodeContext,
+  encodeAll,
+  framesOf,
+  objectFrom,
+  open,
+  OWNER,
+  refusalOf,
+  responseContext,
+  terminalOf,
+} from './support.ts';
 
 const decodeBody = (text: string) => responsesUpstream.decodeResponse(text, decodeContext());
 const OUTPUT =
@@ -37,6 +49,24 @@ test('decodeResponse: of an answer that was cut only what says so is complete, a
   assert.deepEqual(ends('incomplete', ''), [['', 'incomplete']]);
   assert.deepEqual(ends('incomplete', ',"status":"in_progress"'), [['', 'incomplete']]);
   assert.deepEqual(ends('incomplete', ',"status":"completed"'), [['{}', 'completed']]);
+});
+
+test('decodeResponse: reasoning, whose items say no status, was not what was cut where something follows it', () => {
+  const reasoning = '{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"Hm"}]}';
+  const ends = (output: string) =>
+    fold(decodeBody(`{"status":"incomplete","output":[${output}]}`).events).items.map(({ status }) => status);
+  const message = OUTPUT.slice(1, -1).replace('completed', 'incomplete');
+  assert.deepEqual(ends(`${reasoning},${message}`), ['completed', 'incomplete']);
+  assert.deepEqual(ends(`${message},${reasoning}`), ['incomplete', 'incomplete']);
+  assert.deepEqual(ends(`${reasoning.replace('"summary"', '"status":"incomplete","summary"')},${message}`), [
+    'incomplete',
+    'incomplete',
+  ]);
+  const { steps } = decodeAll(
+    framesOf(CREATED, `{"type":"response.incomplete","response":{"status":"incomplete","output":[${reasoning},${message}]}}`),
+  );
+  const ended = steps.flatMap(({ events }) => events.flatMap((event) => (event.type === 'item.end' ? [event.status] : [])));
+  assert.deepEqual(ended, ['completed', 'incomplete']);
 });
 
 test("decodeResponse: a custom call that the vendor ran itself is nobody else's to answer", () => {

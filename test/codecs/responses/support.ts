@@ -20,9 +20,9 @@ export function objectFrom(text: string): JsonObject {
   return json;
 }
 
-export function decode(body: JsonObject | string): CanonicalRequest {
+export function decode(body: JsonObject | string, item?: (id: string) => JsonObject | undefined): CanonicalRequest {
   const text = typeof body === 'string' ? body : JSON.stringify(body);
-  return responsesClient.decodeRequest(text, objectFrom(text), { open });
+  return responsesClient.decodeRequest(text, objectFrom(text), item === undefined ? { open } : { open, item });
 }
 
 export function refusalOf(run: () => unknown): GatewayError {

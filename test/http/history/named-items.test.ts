@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import { namedIds, namedItems } from '../../../src/http/history/named-items.ts';
+import { idsToFind, namedItems } from '../../../src/http/history/named-items.ts';
 import { itemTexts, NO_ITEMS, pastTurn } from '../../../src/http/history/past-turn.ts';
 
 const turn = pastTurn({
@@ -37,17 +37,20 @@ test('what is named is no more than a conversation may be', () => {
   );
 });
 
-test('a request names what its references say, each once; items that say something themselves are not named', () => {
+test('what must be found: references and reasoning without a value, each once; not what speaks for itself', () => {
   const input = [
     { type: 'item_reference', id: 'a' },
     { id: 'b' },
     { type: 'item_reference', id: 'a' },
     { role: 'user', id: 'c', content: 'hi' },
     { type: 'reasoning', id: 'd', summary: [] },
+    { type: 'reasoning', id: 'e', summary: [], encrypted_content: 'sealed' },
+    { type: 'image_generation_call', id: 'f' },
+    { type: 'image_generation_call', id: 'g', result: 'AAAA' },
     { type: 'item_reference', id: 5 },
     'text',
   ];
-  assert.deepEqual(namedIds({ input }), ['a', 'b']);
-  assert.deepEqual(namedIds({ input: 'hello' }), []);
-  assert.deepEqual(namedIds({}), []);
+  assert.deepEqual(idsToFind({ input }), ['a', 'b', 'd', 'f']);
+  assert.deepEqual(idsToFind({ input: 'hello' }), []);
+  assert.deepEqual(idsToFind({}), []);
 });

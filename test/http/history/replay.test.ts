@@ -133,6 +133,38 @@ for (const model of UPSTREAMS) {
   });
 }
 
+test('items that another Channel said are told to a responses upstream, which would look for their ids in vain', async () => {
+  const elsewhere = { id: 'elsewhere', type: 'responses', base_url: simulator.url, api_key: 'k', models: ['elsewhere'] };
+  const { channels, models } = configOf() as { channels: object[]; models: object };
+  const config = { channels: [...channels, elsewhere], models: { ...models, elsewhere: PRICE } };
+  await using gateway = await testGateway(config);
+  const pieces = [
+    { type: 'reasoning' as const, summary: ['I look it up'] },
+    { type: 'text' as const, text: 'It was blue.' },
+    { type: 'tool' as const, name: 'look', arguments: '{"at":"sky"}' },
+  ];
+  const tools = [{ type: 'function', name: 'look', parameters: { type: 'object', properties: {} } }];
+  for (const model of [...UPSTREAMS, 'elsewhere']) {
+    simulator.enqueue({ reply: { pieces } });
+    const { output } = await create(gateway, { model, tools, input: 'what colour?' });
+    const call = output.find(({ type }) => type === 'function_call');
+    const named = output.map(({ id }) => ({ type: 'item_reference', id }));
+    const result = { type: 'function_call_output', call_id: call?.['call_id'], output: 'blue-ish' };
+    for (const twice of [false, true]) {
+      simulator.enqueue(say('Yes.'));
+      const input = [{ role: 'user', content: 'what colour?' }, ...named, ...(twice ? named : []), result];
+      await create(gateway, { model: 'responses', tools, store: false, input });
+      const { input: sent }: { input: { type?: string }[] } = JSON.parse(lastText());
+      const types = sent.map(({ type }) => type ?? 'message');
+      // What the upstream holds itself, it looks up.
+      const said = model === 'responses' ? named.map(() => 'item_reference') : ['message', 'function_call'];
+      const again = model === 'responses' && twice ? said : [];
+      assert.deepEqual(types, ['message', ...said, ...again, 'function_call_output'], `${model}: ${lastText()}`);
+      assert.equal(lastText().includes('It was blue.'), model !== 'responses');
+    }
+  }
+});
+
 test('F37: nobody reads an item of another key, or one that is over, by its id', async () => {
   const clock = createFakeClock();
   await using gateway = await testGateway(configOf(), { clock });

@@ -96,6 +96,24 @@ test('history is expanded and envelopes are opened', async () => {
   assert.ok(upstream.requests.at(-1)?.body.includes('"gAAAA-secret"'));
 });
 
+test('items that are only named are said, but to the Channel that stored them', async () => {
+  const second = { id: 'two', type: 'responses', base_url: upstream.url, api_key: 'k', models: ['other'] };
+  const { channels, models } = configOf() as { channels: object[]; models: object };
+  const price = { price: { input: '1', output: '2' } };
+  await using gateway = await testGateway({ channels: [...channels, second], models: { ...models, other: price } });
+  await gateway.post('/v1/responses', { model: 'm', input: 'hi' });
+  const input = [
+    { role: 'user', content: 'hi' },
+    { type: 'item_reference', id: 'msg_1' },
+  ];
+  const sent = async (model: string) => {
+    await gateway.post('/v1/responses/compact', { model, input });
+    return JSON.parse(upstream.requests.at(-1)?.body ?? '').input;
+  };
+  assert.deepEqual(await sent('m'), input);
+  assert.deepEqual(await sent('other'), [input[0], RESPONSE.output[1]]);
+});
+
 test('what is no compaction is refused before or after', async () => {
   await using gateway = await testGateway(configOf());
   const bad: [unknown, number, string, string | null][] = [
