@@ -88,6 +88,8 @@ export interface CanonicalRequest {
   readonly model: string;
   readonly stream: boolean;
   readonly items: readonly Item[];
+  /** Items that the client only names (responses), as their answers said them, by path. They stand in `items` as what they said. */
+  readonly named?: ReadonlyMap<string, JsonObject>;
   /** Each name once, but for native ones. */
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;

@@ -5,6 +5,7 @@
  * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
+ * - Items that the client only names are said in full where this Channel did not store them: it could not look them up.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
  *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
  *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
@@ -28,7 +29,8 @@ export interface Forwarded {
   readonly losses: readonly string[];
 }
 
-export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
+export function forwardRequest(asked: CanonicalRequest, target: Target): Forwarded {
+  const request = saidInFull(asked, target);
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
@@ -36,6 +38,20 @@ export function forwardRequest(request: CanonicalRequest, target: Target): Forwa
   const losses = new Set<string>();
   edits.push(...inputEdits(request, target, losses));
   return { body: editJson(request.text, edits), losses: [...losses] };
+}
+
+function saidInFull(request: CanonicalRequest, target: Target): CanonicalRequest {
+  const { named, json, text } = request;
+  const { input } = json;
+  if (named === undefined || !Array.isArray(input)) return request;
+  const said = input.map((item, index) => {
+    const body = named.get(`input[${index}]`);
+    return body === undefined || target.stored?.(wordOf(body, 'id') ?? '') === true ? item : body;
+  });
+  const edits = said.flatMap((item, index) =>
+    item === input[index] ? [] : [{ path: ['input', index], value: JSON.stringify(item) }],
+  );
+  return edits.length === 0 ? request : { ...request, text: editJson(text, edits), json: { ...json, input: said } };
 }
 
 function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {

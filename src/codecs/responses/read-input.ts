@@ -23,6 +23,8 @@ export interface InputReader {
   readonly resolve: (name: string, namespace: string | undefined) => ToolName;
   /** The exact text of a member of the body. */
   readonly slice: (...path: (string | number)[]) => string | undefined;
+  /** Takes what the items said that the client only names, by their paths. */
+  readonly named: Map<string, JsonObject>;
 }
 
 interface Place {
@@ -73,12 +75,14 @@ export function readInputItem(
 
 /**
  * An item that the client names by its id (the AI SDK does so wherever answers are stored): what it said, so that every protocol can be
- * told of it. The text of the request keeps the reference, which a responses upstream looks up itself.
+ * told of it. The text of the request keeps the reference: a responses upstream looks its own items up itself.
  */
 function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
   const { id } = item;
   const said = typeof id === 'string' ? reader.context.item?.(id) : undefined;
-  if (said === undefined || said['type'] === 'item_reference') return [nativeItem(item, placeOf(path, turn))];
+  const place = placeOf(path, turn);
+  if (said === undefined || said['type'] === 'item_reference') return [nativeItem(item, place)];
+  reader.named.set(place.at, said);
   return readInputItem(reader, said, path, turn);
 }
 

@@ -40,7 +40,8 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   // Those of `tools` first, then those that items of the input brought.
   const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...broughtTools(json['input'])]);
   const slice = jsonSlicer(text);
-  const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => slice(path) };
+  const named = new Map<string, JsonObject>();
+  const reader: InputReader = { context, resolve: namesIn(tools), slice: (...path) => slice(path), named };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const texts = optionalObject(json, 'text') ?? {};
   const optional = defined<Partial<CanonicalRequest>>({
@@ -75,6 +76,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     items,
     tools,
     includeUsage: true,
+    ...(named.size === 0 ? {} : { named }),
     ...optional,
   };
 }

@@ -20,7 +20,7 @@ export interface PastTurn {
   readonly totalBytes: number;
   /** Of the whole chain. */
   readonly totalItems: number;
-  /** The reasoning items of this turn that only a Channel which stored them can read, with that Channel's id. */
+  /** The items of this turn that the Channel which said them stored, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
   /** Of the items in `output` that have one: a client may name them by it. */
   readonly itemIds: readonly string[];
@@ -115,7 +115,7 @@ export function joinItems(pieces: readonly ItemTexts[]): ItemTexts {
   return { bytes: Buffer.concat(bytes), count };
 }
 
-/** The items of a whole conversation that only the Channels that made them can read. */
+/** The items of a whole conversation that the Channels which said them stored. */
 export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) {
@@ -124,7 +124,7 @@ export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
   return found;
 }
 
-/** Which Channel stored the reasoning item of this id, as far as this conversation knows. */
+/** Which Channel stored the item of this id, as far as this conversation knows. */
 export function storingChannel(past: PastTurn | undefined, itemId: string): string | undefined {
   for (let turn = past; turn !== undefined; turn = turn.parent) {
     const channelId = turn.storedItems.get(itemId);

@@ -63,13 +63,14 @@ export function recall({ gateway, principal, text, json, past, onTurn }: RecallO
     principal,
     ...whole,
     item: namedItems((id) => memory.turnOf(id, ownerOf(principal)), gateway.config.current().history.entryBytes),
+    stored: (channelId: string) => (itemId: string) =>
+      (storingChannel(past, itemId) ?? storingChannel(memory.turnOf(itemId, ownerOf(principal)), itemId)) === channelId,
     responseId,
     ...(previousId === undefined ? {} : { previousResponseId: previousId }),
     ...(past === undefined
       ? {}
       : {
           own: { itemsBefore: past.totalItems, isText: typeof json['input'] === 'string' },
-          stored: (channelId: string) => (itemId: string) => storingChannel(past, itemId) === channelId,
         }),
     ...(isRemembered
       ? {

@@ -18,7 +18,7 @@ export interface Answered {
   readonly output: readonly string[];
   /** Of the output items that have one. */
   readonly itemIds: readonly string[];
-  /** Reasoning items that live with the Channel that said them, with that Channel's id. */
+  /** Items that live with the Channel that said them, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
 }
 
@@ -111,21 +111,14 @@ function rememberText(
   const output = sliceElements(text, [...path, 'output']) ?? [];
   const { responseId, channel } = options;
   const itemIds = output.map((item) => stringAt(item, 'id')).filter((id) => id !== undefined);
-  return options.remember({ responseId, status, output, itemIds, storedItems: storedItems(output, channel, options.store) });
+  return options.remember({ responseId, status, output, itemIds, storedItems: storedItems(itemIds, channel, options.store) });
 }
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
-/** Items that only name what the Channel stored: reasoning without an opaque value, of a call that the Channel was to store. */
-function storedItems(output: readonly string[], channel: Channel, store: boolean | undefined): ReadonlyMap<string, string> {
-  if (!storesItself(channel, store)) return NONE;
-  const found = new Map<string, string>();
-  for (const item of output) {
-    if (sliceJson(item, ['type']) !== '"reasoning"' || hasValue(item, 'encrypted_content')) continue;
-    const id = stringAt(item, 'id');
-    if (id !== undefined) found.set(id, channel.id);
-  }
-  return found;
+/** What the Channel itself can look up: the items of a call that it was to store. */
+function storedItems(itemIds: readonly string[], channel: Channel, store: boolean | undefined): ReadonlyMap<string, string> {
+  return storesItself(channel, store) ? new Map(itemIds.map((id) => [id, channel.id])) : NONE;
 }
 
 /** A responses upstream stores unless it is told not to, by the client or by the Channel's own parameters. */
@@ -133,11 +126,6 @@ function storesItself(channel: Channel, store: boolean | undefined): boolean {
   if (channel.type !== 'responses') return false;
   if (channel.options.dropParameters.includes('store')) return true;
   return (channel.options.parameters.get('store') ?? String(store ?? true)) !== 'false';
-}
-
-function hasValue(item: string, member: string): boolean {
-  const value = sliceJson(item, [member]);
-  return value !== undefined && value !== 'null' && value !== '""';
 }
 
 function stringAt(item: string, member: string): string | undefined {
