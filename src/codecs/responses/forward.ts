@@ -12,6 +12,7 @@
  *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
  *   without either and go. Raw reasoning text needs no storage and stays.
  */
+import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
@@ -124,7 +125,7 @@ function keepReasoning(
   const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
   if (member === undefined) {
     const kept = withoutValue(item, target);
-    if (kept === undefined) losses.add(hasSummary(item) ? 'reasoning: summary in history' : 'reasoning: opaque of another owner');
+    if (kept === undefined) losses.add(lossOf(item));
     return kept;
   }
   const opaque = decoded?.opaque;
@@ -132,8 +133,10 @@ function keepReasoning(
     losses.add('reasoning: opaque of another owner');
     return undefined;
   }
-  if (opaque.value === item[member]) return [];
-  const edits: (readonly [string, string | undefined])[] = [[member, JSON.stringify(opaque.value)]];
+  const edits: (readonly [string, string | undefined])[] = [];
+  if (target.withoutRaw === true && isRaw(item)) edits.push(['content', undefined]);
+  if (opaque.value === item[member]) return edits;
+  edits.push([member, JSON.stringify(opaque.value)]);
   // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
   for (const name of OPAQUE_MEMBERS) if (name !== member && isEnvelope(wordOf(item, name) ?? '')) edits.push([name, undefined]);
   const id = item['id'];
@@ -150,12 +153,18 @@ function keepReasoning(
 function withoutValue(item: JsonObject, target: Target): (readonly [string, string | undefined])[] | undefined {
   const id = wordOf(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
-  if (!Array.isArray(item['content']) || item['content'].length === 0) return undefined;
+  if (!isRaw(item) || target.withoutRaw === true) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];
 }
 
-function hasSummary({ summary }: JsonObject): boolean {
-  return Array.isArray(summary) && summary.length > 0;
+function isRaw({ content }: JsonObject): boolean {
+  return Array.isArray(content) && content.length > 0;
+}
+
+function lossOf(item: JsonObject): RequestFeature {
+  if (isRaw(item)) return 'reasoning: raw text in history';
+  const { summary } = item;
+  return Array.isArray(summary) && summary.length > 0 ? 'reasoning: summary in history' : 'reasoning: opaque of another owner';
 }
 
 const MINTED = /^rs_[0-9a-f]{32}$/;

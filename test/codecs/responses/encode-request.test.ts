@@ -111,6 +111,26 @@ test('encodeRequest: raw reasoning, raw vendor values and items that this Channe
   );
 });
 
+test('encodeRequest: without raw reasoning, where an upstream refused it', () => {
+  const raw = '"content":[{"type":"reasoning_text","text":"hm"}]';
+  const said = '{"role":"assistant","content":"x"}';
+  const input = `{"type":"reasoning","summary":[],${raw}},${said},{"type":"reasoning","summary":[],${raw},"encrypted_content":"gAAAA"},${said}`;
+  assert.equal(
+    forward(`{"model":"m","input":[${input}]}`, { withoutRaw: true }),
+    `{"model":"upstream-model","input":[${said},{"type":"reasoning","summary":[],"encrypted_content":"gAAAA"},${said}]}`,
+  );
+  const history: Item[] = [
+    { kind: 'reasoning', raw: 'hm' },
+    { kind: 'text', role: 'assistant', text: 'x', citations: [] },
+  ];
+  const asked = { ...decode('{"model":"m","input":"x"}'), dialect: 'chat' as const, items: history };
+  const { input: sent } = JSON.parse(responsesUpstream.encodeRequest(asked, target({ withoutRaw: true })).body);
+  assert.deepEqual(
+    sent.map(({ type }: JsonObject) => type),
+    ['message'],
+  );
+});
+
 test('encodeRequest: a WebSocket turn becomes a POST body', () => {
   const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
   assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');
