@@ -11,10 +11,12 @@
  *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
  *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
  *   without either and go. Raw reasoning text needs no storage and stays.
+ * - Reasoning of a continued history that led to nothing (its answer was cut within it) goes: the vendor continues such an answer by its
+ *   id, but takes no such item (known failure R23).
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -66,7 +68,9 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
   for (const [index, item] of input.entries()) {
     if (!isObject(item)) continue;
     if (item['type'] === 'reasoning') {
-      const kept = keepReasoning(item, reasoning.get(`input[${index}]`), target, losses);
+      const decoded = reasoning.get(`input[${index}]`);
+      const isEmpty = request.previousResponseId !== undefined && !leadsOn(input, index, decoded);
+      const kept = isEmpty ? undefined : keepReasoning(item, decoded, target, losses);
       if (kept === undefined) {
         edits.push({ path: ['input', index], value: undefined });
         isOrphaned = true;
@@ -86,6 +90,16 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
     }
   }
   return edits;
+}
+
+/** Whether something of the same turn follows. The envelope of an upstream that is a gateway itself may sign what stands before it. */
+function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
+  if (isEnvelope(reasoning?.opaque?.value ?? '')) return true;
+  for (let at = index + 1; ; at++) {
+    const next = input[at];
+    if (!isObject(next)) return false;
+    if (next['type'] !== 'reasoning') return !endsTurn(next);
+  }
 }
 
 /** Results and messages of anyone but the model end what its reasoning led to. */

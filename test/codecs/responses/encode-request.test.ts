@@ -131,6 +131,19 @@ test('encodeRequest: without raw reasoning, where an upstream refused it', () =>
   );
 });
 
+test('encodeRequest: R23: reasoning of a continued history that led to nothing goes; what a client says itself stays', () => {
+  const thought = (value: string) => `{"type":"reasoning","id":"rs_${value}","summary":[],"encrypted_content":"${value}"}`;
+  const asked = '{"role":"user","content":"hi"}';
+  const said = '{"role":"assistant","content":"x"}';
+  const text = `{"model":"m","input":[${thought('a')},${thought('b')},${said},${thought('c')},${thought('d')},${asked}]}`;
+  assert.equal(forward(text), text.replace('"m"', '"upstream-model"'));
+  const continued = { ...decode(text), previousResponseId: 'resp_mizu_1' };
+  assert.equal(
+    responsesUpstream.encodeRequest(continued, target()).body,
+    `{"model":"upstream-model","input":[${thought('a')},${thought('b')},${said},${asked}]}`,
+  );
+});
+
 test('encodeRequest: a WebSocket turn becomes a POST body', () => {
   const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
   assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');
