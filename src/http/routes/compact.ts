@@ -38,7 +38,10 @@ async function compactAsked(call: Call, asked: Asked): Promise<void> {
   const { client, upstream } = codecsOf(call);
   const { principal } = asked;
   const accountId = principal.account.id;
-  const request = client.decodeRequest(asked.text, asked.json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
+  const request = client.decodeRequest(asked.text, asked.json, {
+    open: (sealed) => gateway.envelopes.open(sealed, accountId),
+    ...(asked.item === undefined ? {} : { item: asked.item }),
+  });
   call.notes.model = request.model;
   call.notes.stream = false;
   const model = checkModel(config, principal, request.model);

@@ -96,6 +96,23 @@ test('history is expanded and envelopes are opened', async () => {
   assert.ok(upstream.requests.at(-1)?.body.includes('"gAAAA-secret"'));
 });
 
+test('items that are named are said in full to a Channel that did not store them', async () => {
+  const channels = ['one', 'two'].map((id) => ({ id, type: 'responses', base_url: upstream.url, api_key: 'k', models: [id] }));
+  const price = { input: '1', output: '2' };
+  await using gateway = await testGateway({ channels, models: { one: { price }, two: { price } } });
+  const { output }: typeof RESPONSE = JSON.parse(
+    await (await gateway.post('/v1/responses', { model: 'one', input: 'hi' })).text(),
+  );
+  const input = output.map(({ id }) => ({ type: 'item_reference', id }));
+  for (const [model, said] of [
+    ['one', input],
+    ['two', RESPONSE.output],
+  ] as const) {
+    await gateway.post('/v1/responses/compact', { model, input });
+    assert.deepEqual(JSON.parse(upstream.requests.at(-1)?.body ?? ''), { model, input: said });
+  }
+});
+
 test('what is no compaction is refused before or after', async () => {
   await using gateway = await testGateway(configOf());
   const bad: [unknown, number, string, string | null][] = [
