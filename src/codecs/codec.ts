@@ -97,6 +97,8 @@ export interface Target {
   readonly facts: ModelFacts;
   /** The one retry after an upstream refused an opaque value: send none at all. */
   readonly withoutOpaque: boolean;
+  /** The one retry after an upstream refused raw reasoning text: send none at all. */
+  readonly withoutRaw?: boolean;
   /** True when this very Channel made the item of this id and stored it (design: "history replay"). Absent: nothing is known. */
   readonly stored?: (itemId: string) => boolean;
 }

@@ -62,8 +62,9 @@ class ConversationBuilder {
   }
 
   build(): Conversation {
-    const settled = this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) }));
-    const turns = joinNeighbours(settled.filter((turn) => turn.results.length + turn.blocks.length > 0));
+    const spoken = joinNeighbours(this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) })));
+    for (const { role, blocks } of spoken) if (role === 'assistant') dropLastThinking(blocks);
+    const turns = joinNeighbours(spoken);
     const last = turns.at(-1);
     if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
@@ -215,6 +216,7 @@ function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
 function joinNeighbours(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = [];
   for (const turn of turns) {
+    if (turn.results.length + turn.blocks.length === 0) continue;
     const last = joined.at(-1);
     if (last?.role === turn.role) {
       last.results.push(...turn.results);
@@ -222,6 +224,15 @@ function joinNeighbours(turns: readonly Turn[]): Turn[] {
     } else joined.push({ ...turn, results: [...turn.results], blocks: [...turn.blocks] });
   }
   return joined;
+}
+
+/** Thinking that led to nothing, as in an answer that was cut within it: the vendor takes no assistant message that ends so. */
+function dropLastThinking(blocks: WireBlock[]): void {
+  while (isThinking(blocks.at(-1))) blocks.pop();
+}
+
+function isThinking(block: WireBlock | undefined): boolean {
+  return block?.json['type'] === 'thinking' || block?.json['type'] === 'redacted_thinking';
 }
 
 /** An answer that the model is to continue must not end in white space. */

@@ -12,9 +12,12 @@
  *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
  *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
  *   without either and go. Raw reasoning text needs no storage and stays.
+ * - Reasoning of a continued history that led to nothing (its answer was cut within it) goes: the vendor continues such an answer by its
+ *   id, but takes no such item (known failure R23).
  */
+import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -32,7 +35,8 @@ export interface Forwarded {
   readonly losses: readonly string[];
 }
 
-export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
+export function forwardRequest(asked: CanonicalRequest, target: Target): Forwarded {
+  const request = saidInFull(asked, target);
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
@@ -40,6 +44,20 @@ export function forwardRequest(request: CanonicalRequest, target: Target): Forwa
   const losses = new Set<string>();
   edits.push(...inputEdits(request, target, losses));
   return { body: editJson(request.text, edits), losses: [...losses] };
+}
+
+function saidInFull(request: CanonicalRequest, target: Target): CanonicalRequest {
+  const { named, json, text } = request;
+  const { input } = json;
+  if (named === undefined || !Array.isArray(input)) return request;
+  const said = input.map((item, index) => {
+    const body = named.get(`input[${index}]`);
+    return body === undefined || target.stored?.(wordOf(body, 'id') ?? '') === true ? item : body;
+  });
+  const edits = said.flatMap((item, index) =>
+    item === input[index] ? [] : [{ path: ['input', index], value: JSON.stringify(item) }],
+  );
+  return edits.length === 0 ? request : { ...request, text: editJson(text, edits), json: { ...json, input: said } };
 }
 
 function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {
@@ -52,7 +70,9 @@ function inputEdits(request: CanonicalRequest, target: Target, losses: Set<strin
   let isOrphaned = false;
   const change = (item: JsonObject, index: number): Change | undefined => {
     if (item['type'] === 'reasoning') {
-      const kept = keepReasoning(item, reasoning.get(`input[${index}]`), target, losses);
+      const decoded = reasoning.get(`input[${index}]`);
+      const leadsNowhere = request.previousResponseId !== undefined && !leadsOn(input, index, decoded);
+      const kept = leadsNowhere ? undefined : keepReasoning(item, decoded, target, losses);
       isOrphaned = kept === undefined;
       return kept;
     }
@@ -114,6 +134,16 @@ function saidElsewhere(
   return said === undefined ? undefined : { id, item: said };
 }
 
+/** Whether something of the same turn follows. The envelope of an upstream that is a gateway itself may sign what stands before it. */
+function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
+  if (isEnvelope(reasoning?.opaque?.value ?? '')) return true;
+  for (let at = index + 1; ; at++) {
+    const next = input[at];
+    if (!isObject(next)) return false;
+    if (next['type'] !== 'reasoning') return !endsTurn(next);
+  }
+}
+
 /** Results and messages of anyone but the model end what its reasoning led to. */
 function endsTurn(item: JsonObject): boolean {
   const { type } = item;
@@ -151,7 +181,7 @@ function keepReasoning(
   const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
   if (member === undefined) {
     const kept = withoutValue(item, target);
-    if (kept === undefined) losses.add(hasSummary(item) ? 'reasoning: summary in history' : 'reasoning: opaque of another owner');
+    if (kept === undefined) losses.add(lossOf(item));
     return kept;
   }
   const opaque = decoded?.opaque;
@@ -159,8 +189,10 @@ function keepReasoning(
     losses.add('reasoning: opaque of another owner');
     return undefined;
   }
-  if (opaque.value === item[member]) return [];
-  const edits: (readonly [string, string | undefined])[] = [[member, JSON.stringify(opaque.value)]];
+  const edits: (readonly [string, string | undefined])[] = [];
+  if (target.withoutRaw === true && isRaw(item)) edits.push(['content', undefined]);
+  if (opaque.value === item[member]) return edits;
+  edits.push([member, JSON.stringify(opaque.value)]);
   // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
   for (const name of OPAQUE_MEMBERS) if (name !== member && isEnvelope(wordOf(item, name) ?? '')) edits.push([name, undefined]);
   const id = item['id'];
@@ -177,12 +209,18 @@ function keepReasoning(
 function withoutValue(item: JsonObject, target: Target): Change | undefined {
   const id = wordOf(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
-  if (!Array.isArray(item['content']) || item['content'].length === 0) return undefined;
+  if (!isRaw(item) || target.withoutRaw === true) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];
 }
 
-function hasSummary({ summary }: JsonObject): boolean {
-  return Array.isArray(summary) && summary.length > 0;
+function isRaw({ content }: JsonObject): boolean {
+  return Array.isArray(content) && content.length > 0;
+}
+
+function lossOf(item: JsonObject): RequestFeature {
+  if (isRaw(item)) return 'reasoning: raw text in history';
+  const { summary } = item;
+  return Array.isArray(summary) && summary.length > 0 ? 'reasoning: summary in history' : 'reasoning: opaque of another owner';
 }
 
 const MINTED = /^rs_[0-9a-f]{32}$/;

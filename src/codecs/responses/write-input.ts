@@ -157,8 +157,10 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
-  const content = item.raw === undefined ? {} : { content: [{ type: 'reasoning_text', text: item.raw }] };
-  if (opaque === undefined) return item.raw === undefined ? undefined : { type: 'reasoning', summary: [], ...content };
+  const isRaw = item.raw !== undefined && target.withoutRaw !== true;
+  if (item.raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
+  const content = isRaw ? { content: [{ type: 'reasoning_text', text: item.raw }] } : {};
+  if (opaque === undefined) return isRaw ? { type: 'reasoning', summary: [], ...content } : undefined;
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',

@@ -15,7 +15,7 @@ import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { type Taken, TakenAnswer } from './taken.ts';
-import { failureOf, finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, type Reasoning, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
@@ -23,6 +23,8 @@ export interface Target {
   readonly upstreamModel: string;
   /** The one retry after the upstream refused an opaque value. */
   readonly withoutOpaque: boolean;
+  /** The same for raw reasoning text. */
+  readonly withoutRaw: boolean;
   /** Aborted when the client leaves, or must be told to come again. */
   readonly signal: AbortSignal;
   /** For the request log; the attempt fills in what it learns. */
@@ -36,6 +38,8 @@ export interface AttemptNote {
   usage?: Usage;
 }
 
+const NOTHING: ReadonlySet<Reasoning> = new Set();
+
 /** Sends one request and resolves once its answer is one that may be shown. Rejecting means that nothing was shown. */
 export type Attempt<Answer> = (target: Target) => Promise<Answer>;
 
@@ -48,6 +52,8 @@ export interface Plan {
   readonly conversation?: string;
   /** Whether the request carries opaque values at all. */
   readonly carriesOpaque: boolean;
+  /** Whether it carries raw reasoning text; by default it does not. */
+  readonly carriesRaw?: boolean;
   readonly maxAttempts: number;
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
@@ -94,7 +100,8 @@ class AttemptLoop<Answer> {
   #unsuitable: GatewayError | undefined;
   #crowded = false;
   /** The Channels that refused an opaque value: they are sent none any more. */
-  #refusedOpaque: Set<string> | undefined;
+  /** What of the reasoning each Channel refused. */
+  readonly #refused = new Map<string, ReadonlySet<Reasoning>>();
   /** The last attempt failed before the upstream had said anything. */
   #nothingRead = false;
 
@@ -165,25 +172,29 @@ class AttemptLoop<Answer> {
     }
   }
 
-  /** One attempt with its two own repeats: without opaque values, and after a kept connection turned out to be dead. */
+  /** One attempt with its own repeats: without the reasoning that was refused, and after a kept connection turned out to be dead. */
   async #send(channel: Channel): Promise<Answer> {
-    const withoutOpaque = this.#refusedOpaque?.has(channel.id) === true;
+    const refused = this.#refused.get(channel.id) ?? NOTHING;
     try {
-      return await this.#once(channel, withoutOpaque);
+      return await this.#once(channel, refused);
     } catch (thrown) {
       const error = upstreamFailure(thrown);
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
-      if (this.#plan.carriesOpaque && !withoutOpaque && refusesOpaque(error)) {
-        this.#refusedOpaque ??= new Set();
-        this.#refusedOpaque.add(channel.id);
-        return await this.#once(channel, true);
+      const more = refusedReasoning(error);
+      if (more !== undefined && this.#carries(more) && !refused.has(more)) {
+        this.#refused.set(channel.id, new Set([...refused, more]));
+        return await this.#send(channel);
       }
-      if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, withoutOpaque);
+      if (this.#nothingRead && isStaleConnection(error)) return await this.#once(channel, refused);
       throw error;
     }
   }
 
-  async #once(channel: Channel, withoutOpaque: boolean): Promise<Answer> {
+  #carries(reasoning: Reasoning): boolean {
+    return reasoning === 'opaque' ? this.#plan.carriesOpaque : this.#plan.carriesRaw === true;
+  }
+
+  async #once(channel: Channel, refused: ReadonlySet<Reasoning>): Promise<Answer> {
     const { clock } = this.#dispatcher;
     const note: AttemptNote = {};
     const startedAtMs = clock.now();
@@ -205,7 +216,8 @@ class AttemptLoop<Answer> {
       const answer = await this.#attempt({
         channel,
         upstreamModel: this.#modelOf(channel),
-        withoutOpaque,
+        withoutOpaque: refused.has('opaque'),
+        withoutRaw: refused.has('raw'),
         signal: this.#plan.signal,
         note,
       });

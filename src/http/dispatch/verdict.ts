@@ -73,11 +73,19 @@ function blamesContent(error: GatewayError): boolean {
 const OPAQUE_WORDS =
   /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature|redacted_thinking/i;
 
-/** True when an upstream refused an encrypted value that it did not make. */
-export function refusesOpaque(error: GatewayError): boolean {
+/** OpenAI's, of reasoning items whose `content` is not empty; other servers of its protocol want that text back. */
+const RAW_WORDS = /\binput\[\d+\]\.content\b.{0,20}array too long.{0,60}\bmaximum length 0\b/is;
+
+/** What of the reasoning in a history an upstream may refuse: encrypted values that it did not make, or raw text of any model. */
+export type Reasoning = 'opaque' | 'raw';
+
+/** The one that this error refuses; undefined for all other errors. */
+export function refusedReasoning(error: GatewayError): Reasoning | undefined {
   const upstream = error.details.upstream;
-  if (upstream?.status !== 400 && upstream?.status !== 422) return false;
-  return OPAQUE_WORDS.test(`${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`);
+  if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
+  const said = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
+  if (RAW_WORDS.test(said)) return 'raw';
+  return OPAQUE_WORDS.test(said) ? 'opaque' : undefined;
 }
 
 /** No Channel can even be asked, their circuits are open: says when the first of them may be again. */

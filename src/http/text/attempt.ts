@@ -108,6 +108,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     options: channel.codec,
     facts: factsByName(options.model.facts, channel.type, upstreamModel),
     withoutOpaque: target.withoutOpaque,
+    withoutRaw: target.withoutRaw,
     ...(stored === undefined ? {} : { stored }),
   });
   return callUpstream(

@@ -59,6 +59,10 @@ function mediaOf(item: Item): readonly Media[] {
   return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
+export function carriesRaw(request: CanonicalRequest): boolean {
+  return request.items.some((item) => item.kind === 'reasoning' && item.raw !== undefined);
+}
+
 export function carriesOpaque(request: CanonicalRequest): boolean {
   return request.items.some((item) => 'opaque' in item && item.opaque !== undefined);
 }

@@ -17,7 +17,7 @@ import type { Asking, Call } from '../gateway.ts';
 import { atClientPath, type OwnInput } from '../history/client-path.ts';
 import type { Remember } from '../history/remembering.ts';
 import { receiveJson } from '../receive-json.ts';
-import { carriesOpaque, needOf } from './need.ts';
+import { carriesOpaque, carriesRaw, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextExchange } from './text-exchange.ts';
 
@@ -85,6 +85,7 @@ async function admit(call: Asking, codec: ClientCodec, asked: Asked, reply: Repl
     // The whole conversation, and not the id of its last turn: the next turn is to meet the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
     carriesOpaque: carriesOpaque(request),
+    carriesRaw: carriesRaw(request),
     maxAttempts: config.dispatch.maxAttempts,
     maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
     signal: call.gone,

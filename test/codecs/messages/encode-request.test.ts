@@ -87,6 +87,37 @@ test('turns of one role between which nothing but white space stood are one', ()
   ]);
 });
 
+test('thinking that led to nothing goes: the vendor takes no assistant message that ends in it', () => {
+  const thought = (value: string, form?: string): Item => ({
+    kind: 'reasoning',
+    summary: ['hm'],
+    opaque: { owner, value, ...(form === undefined ? {} : { form }) },
+  });
+  const { messages } = encodeFor({
+    items: [
+      ...[text('user', 'a'), thought('sig 1'), thought('data', 'redacted'), text('user', 'b')],
+      ...[thought('sig 2'), text('assistant', 'c'), thought('sig 3'), text('user', 'd')],
+    ],
+  });
+  assert.deepEqual(messages, [
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'a' },
+        { type: 'text', text: 'b' },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'thinking', thinking: 'hm', signature: 'sig 2' },
+        { type: 'text', text: 'c' },
+      ],
+    },
+    { role: 'user', content: [{ type: 'text', text: 'd' }] },
+  ]);
+});
+
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
 });

@@ -158,6 +158,39 @@ test('encodeRequest: call ids of other vendors that are too long are shortened i
   assert.deepEqual(inputOf(objectFrom(forward(JSON.stringify({ model: 'm', input })))), input);
 });
 
+test('encodeRequest: without raw reasoning, where an upstream refused it', () => {
+  const raw = '"content":[{"type":"reasoning_text","text":"hm"}]';
+  const said = '{"role":"assistant","content":"x"}';
+  const input = `{"type":"reasoning","summary":[],${raw}},${said},{"type":"reasoning","summary":[],${raw},"encrypted_content":"gAAAA"},${said}`;
+  assert.equal(
+    forward(`{"model":"m","input":[${input}]}`, { withoutRaw: true }),
+    `{"model":"upstream-model","input":[${said},{"type":"reasoning","summary":[],"encrypted_content":"gAAAA"},${said}]}`,
+  );
+  const history: Item[] = [
+    { kind: 'reasoning', raw: 'hm' },
+    { kind: 'text', role: 'assistant', text: 'x', citations: [] },
+  ];
+  const asked = { ...decode('{"model":"m","input":"x"}'), dialect: 'chat' as const, items: history };
+  const { input: sent } = JSON.parse(responsesUpstream.encodeRequest(asked, target({ withoutRaw: true })).body);
+  assert.deepEqual(
+    sent.map(({ type }: JsonObject) => type),
+    ['message'],
+  );
+});
+
+test('encodeRequest: R23: reasoning of a continued history that led to nothing goes; what a client says itself stays', () => {
+  const thought = (value: string) => `{"type":"reasoning","id":"rs_${value}","summary":[],"encrypted_content":"${value}"}`;
+  const asked = '{"role":"user","content":"hi"}';
+  const said = '{"role":"assistant","content":"x"}';
+  const text = `{"model":"m","input":[${thought('a')},${thought('b')},${said},${thought('c')},${thought('d')},${asked}]}`;
+  assert.equal(forward(text), text.replace('"m"', '"upstream-model"'));
+  const continued = { ...decode(text), previousResponseId: 'resp_mizu_1' };
+  assert.equal(
+    responsesUpstream.encodeRequest(continued, target()).body,
+    `{"model":"upstream-model","input":[${thought('a')},${thought('b')},${said},${asked}]}`,
+  );
+});
+
 test('encodeRequest: a WebSocket turn becomes a POST body', () => {
   const request = { ...decode('{"type":"response.create","generate":true,"model":"m","input":"x"}'), stream: true };
   assert.equal(responsesUpstream.encodeRequest(request, target()).body, '{"model":"upstream-model","input":"x","stream":true}');

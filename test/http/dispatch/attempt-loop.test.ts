@@ -251,6 +251,25 @@ test('a refused opaque value is left out once at each Channel, and only where th
   }
 });
 
+test('refused raw reasoning is left out once, too, beside opaque values that were refused', async () => {
+  const opaque = fault({ upstream: { status: 400, text: 'invalid_encrypted_content' } });
+  const text = "Invalid 'input[1].content': array too long. Expected an array with maximum length 0, but got one with length 1.";
+  const raw = fault({ upstream: { status: 400, text } });
+  const both = setUp({ a: [raw, opaque, 'fine'] });
+  answerOf(await both.run({ carriesOpaque: true, carriesRaw: true }));
+  assert.deepEqual(
+    both.targets.map(({ withoutOpaque, withoutRaw }) => [withoutOpaque, withoutRaw]),
+    [
+      [false, false],
+      [false, true],
+      [true, true],
+    ],
+  );
+  const none = setUp({ a: [raw] });
+  errorOf(await none.run({ carriesOpaque: true }));
+  assert.equal(none.asked.length, 1);
+});
+
 test('F13: a kept connection that was dead is no failure of the Channel, once', async () => {
   const stale = setUp({ a: [socketClosed(100), 'fine'] });
   answerOf(await stale.run());

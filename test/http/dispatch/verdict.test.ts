@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ErrorDetails, GatewayError, notConvertible, notRepresentable } from '../../../src/codecs/canonical/error.ts';
-import { finalError, isTransient, noneFit, refusesOpaque, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
+import { finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
 import { Health, type Permit } from '../../../src/http/dispatch/health.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
@@ -90,16 +90,30 @@ test('a 429 hands its wait to the circuit; our own figure goes before the upstre
 test('a refused opaque value: a 400 or 422 that names one, wherever it does', () => {
   const words = 'thinking_signature_invalid';
   for (const upstream of [{ code: words }, { type: words }, { text: words }]) {
-    assert.equal(refusesOpaque(fault({ upstream: { status: 400, ...upstream } })), true, JSON.stringify(upstream));
-    assert.equal(refusesOpaque(fault({ upstream: { status: 422, ...upstream } })), true, JSON.stringify(upstream));
-    assert.equal(refusesOpaque(fault({ upstream: { status: 500, ...upstream } })), false, JSON.stringify(upstream));
-    assert.equal(refusesOpaque(fault({ upstream })), false, JSON.stringify(upstream));
+    assert.equal(refusedReasoning(fault({ upstream: { status: 400, ...upstream } })), 'opaque', JSON.stringify(upstream));
+    assert.equal(refusedReasoning(fault({ upstream: { status: 422, ...upstream } })), 'opaque', JSON.stringify(upstream));
+    assert.equal(refusedReasoning(fault({ upstream: { status: 500, ...upstream } })), undefined, JSON.stringify(upstream));
+    assert.equal(refusedReasoning(fault({ upstream })), undefined, JSON.stringify(upstream));
   }
-  assert.equal(refusesOpaque(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })), true);
-  assert.equal(refusesOpaque(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), true);
+  assert.equal(
+    refusedReasoning(new GatewayError('upstream_error', 'Invalid `signature`', { upstream: { status: 400 } })),
+    'opaque',
+  );
+  assert.equal(refusedReasoning(said(400, 'messages.1.content.0: Invalid `data` in `redacted_thinking` block')), 'opaque');
   const modified = '`thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.';
-  assert.equal(refusesOpaque(said(400, modified)), true);
-  assert.equal(refusesOpaque(said(400, 'max_tokens is too large')), false);
+  assert.equal(refusedReasoning(said(400, modified)), 'opaque');
+  assert.equal(refusedReasoning(said(400, 'max_tokens is too large')), undefined);
+});
+
+test('refused raw reasoning: a 400 that says that the content of an item must be empty', () => {
+  const tooLong = (path: string, most: number) =>
+    said(
+      400,
+      `Invalid '${path}': array too long. Expected an array with maximum length ${most}, but got an array with length 1 instead.`,
+    );
+  assert.equal(refusedReasoning(tooLong('input[12].content', 0)), 'raw');
+  assert.equal(refusedReasoning(tooLong('input[12].content', 10)), undefined);
+  assert.equal(refusedReasoning(tooLong('tools', 0)), undefined);
 });
 
 test('the error of all: what all refuse alike passes as itself, anything else is a 502 that keeps its cause', () => {

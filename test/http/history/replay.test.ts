@@ -165,6 +165,54 @@ test('items that another Channel said are told to a responses upstream, which wo
   }
 });
 
+test('items that are named reach another responses Channel as what they said, and their own by name (the AI SDK switches models)', async () => {
+  const channels = ['responses', 'messages', 'other'].map((id) => {
+    const type = id === 'other' ? 'responses' : id;
+    return { id, type, base_url: simulator.url, api_key: 'k', opaque_scope: id, models: [id] };
+  });
+  const models = Object.fromEntries(channels.map(({ id }) => [id, PRICE]));
+  await using gateway = await testGateway({ channels, models });
+  for (const first of ['messages', 'other']) {
+    const pieces = [
+      { type: 'reasoning' as const, summary: ['hm'], opaque: true as const },
+      { type: 'text' as const, text: 'It was "blue".' },
+    ];
+    simulator.enqueue({ reply: { pieces } });
+    const { output } = await create(gateway, { model: first, input: 'what colour?', include: ['reasoning.encrypted_content'] });
+    simulator.enqueue(say('Yes.'));
+    const named = output.map(({ id }) => ({ type: 'item_reference', id }));
+    const ask = {
+      model: 'responses',
+      input: [{ role: 'user', content: 'what colour?' }, ...named, { role: 'user', content: '?' }],
+    };
+    const { output: answered } = await create(gateway, ask);
+    const { input } = JSON.parse(lastText());
+    const [, said] = input;
+    assert.deepEqual([input.length, said.type, said.role, said.content[0].text], [3, 'message', 'assistant', 'It was "blue".']);
+    simulator.enqueue(say('Sure.'));
+    const own = answered.map(({ id }) => ({ type: 'item_reference', id }));
+    await create(gateway, { ...ask, input: [...ask.input, ...own, { role: 'user', content: 'sure?' }] });
+    assert.deepEqual(JSON.parse(lastText()).input.slice(0, -1), [...input, ...own]);
+  }
+});
+
+test('reasoning without a value, replayed in full, goes to the Channel that stored it', async () => {
+  await using gateway = await testGateway(configOf());
+  simulator.enqueue({
+    reply: {
+      pieces: [
+        { type: 'reasoning', summary: ['hm'] },
+        { type: 'text', text: 'Blue.' },
+      ],
+    },
+  });
+  const { output } = await create(gateway, { model: 'responses', input: 'what colour?' });
+  simulator.enqueue(say('Yes.'));
+  const input = [{ role: 'user', content: 'what colour?' }, ...output, { role: 'user', content: 'sure?' }];
+  await create(gateway, { model: 'responses', input });
+  assert.deepEqual(JSON.parse(lastText()).input, input);
+});
+
 test('F37: nobody reads an item of another key, or one that is over, by its id', async () => {
   const clock = createFakeClock();
   await using gateway = await testGateway(configOf(), { clock });
