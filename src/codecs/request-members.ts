@@ -127,9 +127,14 @@ export function readStreaming(json: JsonObject): { readonly stream: boolean; rea
   return { stream, includeUsage: stream && isObject(options) && options['include_usage'] === true };
 }
 
-/** The members given a value; absent ones are left out, so that the result fits exact optional properties. */
+/** The members that have a value: an optional member is left out, never undefined (`exactOptionalPropertyTypes`). */
 export function defined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): Partial<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Partial<T>;
+  const kept: Partial<T> = {};
+  for (const key in members) {
+    const value = members[key];
+    if (value !== undefined) kept[key] = value;
+  }
+  return kept;
 }
 
 /** What names a JSON schema, in every dialect that has one. */

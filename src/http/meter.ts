@@ -3,8 +3,8 @@
  * row. Decides what an ending costs (design: "Settlement"); knows no dialect and never delays a byte to the client.
  */
 import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canonical/error.ts';
-import type { Usage } from '../codecs/canonical/usage.ts';
-import { isPlaceholder } from '../codecs/canonical/usage.ts';
+import { isPlaceholder, type Usage } from '../codecs/canonical/usage.ts';
+import { defined } from '../codecs/request-members.ts';
 import { countsOf } from '../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';
@@ -161,7 +161,7 @@ export class Meter {
       durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
       ip,
       attempts: this.#tried(ending.error),
-      ...present(optional),
+      ...defined(optional),
     };
   }
 
@@ -245,18 +245,4 @@ function fullText(error: GatewayError): string {
   const { upstream, cause } = error.details;
   const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);
   return because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
-}
-
-/** The members that are not undefined. */
-function present<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  const kept: { [K in keyof T]?: Exclude<T[K], undefined> } = {};
-  for (const key in members) {
-    const value = members[key];
-    if (isDefined(value)) kept[key] = value;
-  }
-  return kept;
-}
-
-function isDefined<T>(value: T): value is Exclude<T, undefined> {
-  return value !== undefined;
 }

@@ -1,4 +1,5 @@
 /** Checks the fields of a key that an operator sets, together: at creation and at every change. Pure; shared by every engine. */
+import { defined } from './defined.ts';
 import { checkExpiry, checkIps, checkLimits, checkModels, checkName } from './key-rules.ts';
 import type { KeyRecord, NewKey } from './keys.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
@@ -57,18 +58,11 @@ function settings(fields: KeyFields): Result<KeySettings, Invalid> {
   if (models !== undefined && !models.ok) return models;
   const ips = fields.ips === undefined ? undefined : checkIps(fields.ips);
   if (ips !== undefined && !ips.ok) return ips;
-  const { total, hourly, daily } = fields.limits;
-  const limits = checkLimits({
-    ...(total === undefined ? {} : { total }),
-    ...(hourly === undefined ? {} : { hourly }),
-    ...(daily === undefined ? {} : { daily }),
-  });
+  const limits = checkLimits(defined(fields.limits));
   if (!limits.ok) return limits;
   return done({
     name: name.value,
-    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
-    ...(models === undefined ? {} : { models: models.value }),
-    ...(ips === undefined ? {} : { ips: ips.value }),
+    ...defined({ expiresAtMs, models: models?.value, ips: ips?.value }),
     limits: limits.value,
   });
 }

@@ -1,6 +1,7 @@
 /** What a key may be: the checks of its fields, and its digest. Pure; shared by every engine. */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
+import { defined } from './defined.ts';
 import type { SpendLimits } from './keys.ts';
 import { MAX_NANOS } from './money.ts';
 import { done, type Invalid, invalid, type Result } from './result.ts';
@@ -62,11 +63,8 @@ export function checkLimits(limits: SpendLimits): Result<SpendLimits, Invalid> {
     if (typeof limit !== 'bigint' || limit <= 0n || limit > MAX_NANOS)
       return invalid(`limits.${window}`, 'must be greater than zero');
   }
-  return done({
-    ...(limits.total === undefined ? {} : { total: limits.total }),
-    ...(limits.hourly === undefined ? {} : { hourly: limits.hourly }),
-    ...(limits.daily === undefined ? {} : { daily: limits.daily }),
-  });
+  const { total, hourly, daily } = limits;
+  return done(defined({ total, hourly, daily }));
 }
 
 /** A time that is over is allowed: such a key is refused from the start, which is what was asked for. */

@@ -2,6 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
+import { defined } from '../../codecs/request-members.ts';
 import type { AuthStyle, Channel, ChannelOptions, ImageDefaults, Timeouts } from './config.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { ChannelEntry } from './schema.ts';
@@ -115,15 +116,12 @@ function optionsOf(entry: ChannelEntry, at: string, problems: ConfigProblem[]): 
   checkMembers(parameters, dropParameters, at, problems);
   checkConnection(raw, at, problems);
   return {
-    ...(raw.path === undefined ? {} : { path: raw.path }),
+    ...defined({ path: raw.path, proxy: raw.proxy, ca: raw.ca, maxConcurrency: raw.max_concurrency }),
     auth: raw.auth ?? AUTH[entry.type],
     headers,
     forwardHeaders: forwardedOf(raw, headers, at, problems),
     parameters,
     dropParameters,
-    ...(raw.proxy === undefined ? {} : { proxy: raw.proxy }),
-    ...(raw.ca === undefined ? {} : { ca: raw.ca }),
-    ...(raw.max_concurrency === undefined ? {} : { maxConcurrency: raw.max_concurrency }),
     maxQueue: raw.max_queue ?? 100,
     queueMs: raw.queue_ms ?? 10_000,
     retries: raw.retries ?? 0,

@@ -1,9 +1,19 @@
 /** A file of the right shape as the {@link Config} that the gateway reads: defaults are filled in, and what spans several keys is checked. */
 import { dirname, resolve } from 'node:path';
+import { defined } from '../../codecs/request-members.ts';
 import { ipRanges } from '../ip-ranges.ts';
 import { buildChannel } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
-import { type Channel, COMPACT_SUFFIX, type Config, type Model, type Timeouts } from './config.ts';
+import {
+  type Channel,
+  COMPACT_SUFFIX,
+  type Config,
+  type HistoryLimits,
+  type Limits,
+  type Model,
+  type Timeouts,
+  type WebSocketLimits,
+} from './config.ts';
 import { ConfigError, type ConfigProblem } from './config-error.ts';
 import type { ChannelEntry, ConfigFile } from './schema.ts';
 
@@ -19,6 +29,8 @@ export interface BuildOptions {
 }
 
 const LOOPBACK = '127.0.0.1';
+const MIB = 1024 * 1024;
+const JSON_BYTES = 32 * MIB;
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, firstDataMs: 600_000, idleMs: 120_000, writeStallMs: 60_000 };
 
 /** Throws {@link ConfigError} with every problem found. */
@@ -37,65 +49,27 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   checkAddresses(file, listen, problems);
   if (problems.length > 0) throw new ConfigError(problems);
 
-  const limits = file.limits ?? {};
   return Object.freeze({
     revision: options.revision,
     loadedAtMs: options.nowMs,
     listen,
-    ...(file.operations === null
-      ? {}
-      : { operations: { host: LOOPBACK, port: 8081, ...file.operations, chosen: file.operations !== undefined } }),
-    ...(file.public_base_url === undefined ? {} : { publicBaseUrl: file.public_base_url.replace(/\/+$/, '') }),
+    ...defined({
+      operations: operationsOf(file),
+      publicBaseUrl: file.public_base_url?.replace(/\/+$/, ''),
+      storeUrl: file.store?.url,
+      tracing: tracingOf(file),
+    }),
     role: file.node?.role ?? 'primary',
-    ...(file.store?.url === undefined ? {} : { storeUrl: file.store.url }),
     storePath: resolve(dirname(options.path), file.store?.path ?? './data'),
     trustedProxies,
     durability: file.ledger?.durability ?? 'batched',
     unpricedTools: file.ledger?.unpriced_tools ?? 'forward',
     log: { level: file.log?.level ?? 'info', retentionDays: file.log?.retention_days ?? 90 },
-    ...(file.tracing === undefined
-      ? {}
-      : {
-          tracing: {
-            endpoint: file.tracing.endpoint,
-            headers: file.tracing.headers ?? {},
-            sample: file.tracing.sample ?? 1,
-            serviceName: file.tracing.service_name ?? 'mizu',
-          },
-        }),
-    limits: {
-      jsonBytes: limits.json_bytes ?? 32 * 1024 * 1024,
-      multipartBytes: limits.multipart_bytes ?? 64 * 1024 * 1024,
-      eventBytes: limits.event_bytes ?? 64 * 1024 * 1024,
-      answerBytes: limits.answer_bytes ?? 128 * 1024 * 1024,
-      bodyMs: limits.body_ms ?? 60_000,
-      connections: limits.connections ?? 20_000,
-      key: {
-        exchanges: limits.key_exchanges ?? 20_000,
-        bodyBytes: limits.key_body_bytes ?? 1024 * 1024 * 1024,
-      },
-    },
+    limits: limitsOf(file),
     dispatch: { maxAttempts: file.dispatch?.max_attempts ?? 6, maxRetryWaitMs: file.dispatch?.max_retry_wait_ms ?? 5_000 },
-    health: {
-      failures: file.health?.failures ?? 5,
-      windowMs: file.health?.window_ms ?? 30_000,
-      cooldownMs: file.health?.cooldown_ms ?? 30_000,
-      rateLimitCooldownMs: file.health?.rate_limit_cooldown_ms ?? 15_000,
-      refusedCooldownMs: file.health?.refused_cooldown_ms ?? 60_000,
-      ...(file.health?.probe_ms === undefined ? {} : { probeMs: file.health.probe_ms }),
-    },
-    history: {
-      entryBytes: file.history?.entry_bytes ?? 32 * 1024 * 1024,
-      keyBytes: file.history?.key_bytes ?? 128 * 1024 * 1024,
-      totalBytes: file.history?.total_bytes ?? 512 * 1024 * 1024,
-    },
-    websocket: {
-      turns: file.websocket?.turns ?? 128,
-      messageBytes: limits.json_bytes ?? 32 * 1024 * 1024,
-      idleMs: file.websocket?.idle_ms ?? 600_000,
-      lifetimeMs: file.websocket?.lifetime_ms ?? 3_600_000,
-      ...(file.websocket?.per_key === undefined ? {} : { perKey: file.websocket.per_key }),
-    },
+    health: healthOf(file),
+    history: historyOf(file),
+    websocket: websocketOf(file),
     affinity: { maxEntries: file.affinity?.max_entries ?? 50_000, idleMs: file.affinity?.idle_ms ?? 1_800_000 },
     writeStallMs: timeouts.writeStallMs,
     commitAfterMs: file.commit_after_ms ?? 10_000,
@@ -105,6 +79,59 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     ...channels,
     models,
   });
+}
+
+function operationsOf({ operations }: ConfigFile): Config['operations'] {
+  if (operations === null) return undefined;
+  return { host: LOOPBACK, port: 8081, ...operations, chosen: operations !== undefined };
+}
+
+function tracingOf({ tracing }: ConfigFile): Config['tracing'] {
+  if (tracing === undefined) return undefined;
+  const { endpoint, headers = {}, sample = 1, service_name: serviceName = 'mizu' } = tracing;
+  return { endpoint, headers, sample, serviceName };
+}
+
+function limitsOf({ limits = {} }: ConfigFile): Limits {
+  return {
+    jsonBytes: limits.json_bytes ?? JSON_BYTES,
+    multipartBytes: limits.multipart_bytes ?? 64 * MIB,
+    eventBytes: limits.event_bytes ?? 64 * MIB,
+    answerBytes: limits.answer_bytes ?? 128 * MIB,
+    bodyMs: limits.body_ms ?? 60_000,
+    connections: limits.connections ?? 20_000,
+    key: { exchanges: limits.key_exchanges ?? 20_000, bodyBytes: limits.key_body_bytes ?? 1024 * MIB },
+  };
+}
+
+function healthOf({ health = {} }: ConfigFile): Config['health'] {
+  return {
+    failures: health.failures ?? 5,
+    windowMs: health.window_ms ?? 30_000,
+    cooldownMs: health.cooldown_ms ?? 30_000,
+    rateLimitCooldownMs: health.rate_limit_cooldown_ms ?? 15_000,
+    refusedCooldownMs: health.refused_cooldown_ms ?? 60_000,
+    ...defined({ probeMs: health.probe_ms }),
+  };
+}
+
+function historyOf({ history = {} }: ConfigFile): HistoryLimits {
+  return {
+    entryBytes: history.entry_bytes ?? 32 * MIB,
+    keyBytes: history.key_bytes ?? 128 * MIB,
+    totalBytes: history.total_bytes ?? 512 * MIB,
+  };
+}
+
+/** A message may be as large as a body. */
+function websocketOf({ websocket = {}, limits }: ConfigFile): WebSocketLimits {
+  return {
+    turns: websocket.turns ?? 128,
+    messageBytes: limits?.json_bytes ?? JSON_BYTES,
+    idleMs: websocket.idle_ms ?? 600_000,
+    lifetimeMs: websocket.lifetime_ms ?? 3_600_000,
+    ...defined({ perKey: websocket.per_key }),
+  };
 }
 
 function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: ConfigProblem[]): void {

@@ -1,4 +1,5 @@
 /** One entry of `models`: its kind, its price as exact rates, and what only the operator knows of it. */
+import { defined } from '../../codecs/request-members.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Invalid, Result } from '../../store/result.ts';
 import type { Model } from './config.ts';
@@ -22,13 +23,11 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
   return {
     name,
     kind,
-    ...(rates?.ok ? { rates: rates.value } : {}),
-    ...(entry.price === undefined ? {} : { price: entry.price }),
-    facts: {
-      ...(entry.thinking === undefined ? {} : { thinking: entry.thinking }),
-      ...(min === undefined ? {} : { minThinkingBudget: min }),
-      ...(max === undefined ? {} : { maxThinkingBudget: max }),
-    },
-    ...(entry.max_output_tokens === undefined ? {} : { maxOutputTokens: entry.max_output_tokens }),
+    ...defined({
+      rates: rates?.ok === true ? rates.value : undefined,
+      price: entry.price,
+      maxOutputTokens: entry.max_output_tokens,
+    }),
+    facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),
   };
 }

@@ -42,6 +42,8 @@ export interface FileConfigEvents {
   readonly onAccepted: (config: Config) => void;
   /** The old configuration stays. */
   readonly onRefused: (error: ConfigError) => void;
+  /** Changes of the file are not noticed, or not any more; {@link FileConfig.reload} still reads it. */
+  readonly onUnwatched: (error: unknown) => void;
 }
 
 /** Editors write a file in several steps: it is read when it has been quiet for this long. */
@@ -86,20 +88,29 @@ export class FileConfig implements ConfigSource {
     for (const listener of this.#listeners) listener(config);
   }
 
-  /** Watches the folder, since editors and mounts replace the file itself. */
+  /** Watches the folder, since editors and mounts replace the file itself. Never throws. */
   startWatching(): void {
     let timer: NodeJS.Timeout | undefined;
-    const watcher = watch(dirname(this.#path), { persistent: false }, (_event, name) => {
+    const onChange = (_event: string, name: string | null): void => {
       // Kubernetes swaps a `..data` link and never touches the file's own name.
       if (name !== null && name !== basename(this.#path) && !name.startsWith('..')) return;
       clearTimeout(timer);
       timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
-    });
-    watcher.on('error', () => watcher.close());
-    this.#stopWatching = () => {
-      clearTimeout(timer);
-      watcher.close();
     };
+    try {
+      const watcher = watch(dirname(this.#path), { persistent: false }, onChange);
+      watcher.on('error', (error) => {
+        watcher.close();
+        this.#events.onUnwatched(error);
+      });
+      this.#stopWatching = () => {
+        clearTimeout(timer);
+        watcher.close();
+      };
+    } catch (error) {
+      // The machine has no watch left to give: no reason not to serve.
+      this.#events.onUnwatched(error);
+    }
   }
 
   close(): void {

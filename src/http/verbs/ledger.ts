@@ -1,4 +1,5 @@
 /** `mizu balance [NAME]`, `mizu ledger verify`, `mizu ledger journal`: what there is, whether it adds up, and how it came to be. */
+import { defined } from '../../codecs/request-members.ts';
 import { formatUsd } from '../../store/money.ts';
 import type { JournalRow } from '../../store/ledger.ts';
 import { accountNamed } from './operator-input.ts';
@@ -60,12 +61,8 @@ async function journal(context: VerbContext): Promise<number> {
   const ref = textOption(context, 'ref');
   const after = counter(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);
   const limit = counter(context, 'limit', 1, 100_000);
-  const rows = await store.ledger.journal({
-    ...(owner === undefined ? {} : { accountId: (await accountNamed(context, owner)).id }),
-    ...(ref === undefined ? {} : { ref }),
-    ...(after === undefined ? {} : { after }),
-    ...(limit === undefined ? {} : { limit }),
-  });
+  const accountId = owner === undefined ? undefined : (await accountNamed(context, owner)).id;
+  const rows = await store.ledger.journal(defined({ accountId, ref, after, limit }));
   const head = ['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'];
   report(context, rows, table([head, ...rows.map(cells)]));
   return 0;

@@ -85,6 +85,7 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
       metrics?.configReload(false);
       refused(error);
     },
+    onUnwatched: (error) => log.warn({ path, err: error }, 'changes of the configuration file are not noticed: send SIGHUP'),
   });
   atStart = source.current();
   log.level = atStart.log.level;

@@ -3,6 +3,7 @@ import type { Account, AccountRecord } from '../accounts.ts';
 import { JOURNAL_KINDS, type Hold, type JournalKind, type JournalRow, type LedgerAccount } from '../ledger.ts';
 import type { KeyRecord, SpendLimits } from '../keys.ts';
 import type { SpendRow } from '../spend-windows.ts';
+import { defined } from '../defined.ts';
 import { StoreError } from '../store-error.ts';
 
 export type Row = Readonly<Record<string, unknown>>;
@@ -107,22 +108,18 @@ export function keyOf(row: Row): KeyRecord {
     createdAtMs: int(row, 'created_at_ms'),
     ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
     disabled: flag(row, 'disabled'),
-    ...(models === undefined ? {} : { models }),
-    ...(ips === undefined ? {} : { ips }),
+    ...defined({ models, ips }),
     limits: limitsOf(row),
     subAccount: flag(row, 'sub_account'),
   };
 }
 
 function limitsOf(row: Row): SpendLimits {
-  const total = maybeBig(row, 'limit_total');
-  const hourly = maybeBig(row, 'limit_hourly');
-  const daily = maybeBig(row, 'limit_daily');
-  return {
-    ...(total === undefined ? {} : { total }),
-    ...(hourly === undefined ? {} : { hourly }),
-    ...(daily === undefined ? {} : { daily }),
-  };
+  return defined({
+    total: maybeBig(row, 'limit_total'),
+    hourly: maybeBig(row, 'limit_hourly'),
+    daily: maybeBig(row, 'limit_daily'),
+  });
 }
 
 export function spendOf(row: Row): SpendRow {
@@ -147,10 +144,7 @@ export function journalOf(row: Row): JournalRow {
     from: ledgerAccountOf(text(row, 'from_account')),
     to: ledgerAccountOf(text(row, 'to_account')),
     nanos: big(row, 'nanos'),
-    ...(accountId === undefined ? {} : { accountId }),
-    ...(keyId === undefined ? {} : { keyId }),
-    ...(by === undefined ? {} : { by }),
-    ...(note === undefined ? {} : { note }),
+    ...defined({ accountId, keyId, by, note }),
     hash: text(row, 'hash'),
   };
 }
