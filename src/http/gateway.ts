@@ -18,6 +18,7 @@ import type { Metrics } from './metrics.ts';
 import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './route-table.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
+import type { UnderWay } from './under-way.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -35,6 +36,7 @@ export interface Gateway {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
+  readonly underWay: UnderWay;
   /** The web pages of the current configuration. */
   readonly pages: () => Pages;
   /** A video task was created: the worker of this process looks at once. */

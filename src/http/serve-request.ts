@@ -52,6 +52,7 @@ export async function serveRequest(
   const route = match.kind === 'route' ? match.name : 'unknown';
   if (route === 'messages') response.setHeader('request-id', requestId);
   gateway.metrics.requestStarted(route);
+  gateway.underWay.begin();
   let code = '';
   let call: Call | undefined;
   try {
@@ -73,6 +74,7 @@ export async function serveRequest(
   } finally {
     call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
     gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
+    gateway.underWay.end();
   }
 }
 

@@ -106,9 +106,13 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   };
 
   const cut = (): void => {
-    server.closeAllConnections();
-    // Node does not count upgraded connections as its own.
-    sockets.cut();
+    // What is cut did not end because its client left: one turn of the event loop for the words that say so.
+    tell(shuttingDown());
+    setImmediate(() => {
+      server.closeAllConnections();
+      // Node does not count upgraded connections as its own.
+      sockets.cut();
+    });
   };
 
   return {

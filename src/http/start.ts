@@ -27,6 +27,7 @@ import { HANDLERS } from './routes/table.ts';
 import { createGatewayServer } from './server.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
+import { UnderWay } from './under-way.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -57,6 +58,9 @@ export interface RunningGateway {
   /** Cuts what is still open; `stop` then resolves. */
   cut(): void;
 }
+
+/** How long a shutdown waits, once every connection is gone, for what is still to be settled: a disk that hangs must not hold it for ever. */
+const SETTLE_MS = 5_000;
 
 /** Rejects when a listener cannot be opened. */
 export async function startGateway(options: StartOptions): Promise<RunningGateway> {
@@ -94,6 +98,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       draining = true;
       stopProbes();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
+      await gateway.underWay.over(gateway.clock, SETTLE_MS);
       await close(operationsServer, gateway);
       stopFollowing();
     },
@@ -173,6 +178,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     log: options.log,
     metrics,
     tracer: tracerOf(options),
+    underWay: new UnderWay(),
     pages: createPagesOf(config),
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],

@@ -506,6 +506,58 @@ test('F39: when the drain is over, what is still open is told so in its own word
   await silent.close();
 });
 
+test('F39: a shutdown waits until what its clients left behind is in the books, over HTTP and over a WebSocket', async () => {
+  for (const [ending, durability] of [
+    ['the client leaves', 'strict'],
+    ['the second signal cuts', 'strict'],
+    ['the second signal cuts', 'batched'],
+  ]) {
+    const silent = await fakeUpstream(({ socket }) => {
+      const stream = openStream(socket);
+      startMessage(stream);
+      stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+    });
+    await using gateway = await testGateway({
+      channels: [channel(silent.url)],
+      models: MODELS,
+      ledger: { durability },
+    });
+    const client = new AbortController();
+    const response = await gateway.post('/v1/messages', ask({ stream: true }), { signal: client.signal });
+    const left = response.text().catch(() => 'left');
+    const ws = await connectSocket(gateway);
+    ws.send({ type: 'response.create', model: 'm', input: 'hi' });
+    await ws.next(({ type }) => type === 'response.output_text.delta');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.disk = disk.promise;
+    let isOver = false;
+    const stopped = gateway.running.stop().then(() => {
+      isOver = true;
+    });
+    if (ending === 'the client leaves') {
+      client.abort();
+      ws.ws.terminate();
+    } else {
+      gateway.running.cut();
+    }
+    if (durability === 'strict') {
+      await eventually(() => gateway.store.settled.length === 2, 'both are settled');
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      assert.equal(isOver, false, 'the disk has not answered');
+    }
+    disk.resolve();
+    await Promise.all([left, ws.closed]);
+    await stopped;
+    const code = ending === 'the client leaves' ? 'client_closed_request' : 'shutting_down';
+    assert.equal(gateway.store.settled.length, 2);
+    for (const { errorCode, charge } of gateway.store.settled) {
+      assert.equal(errorCode, code);
+      assert.ok(charge?.flags.includes('estimated'));
+    }
+    await silent.close();
+  }
+});
+
 test('a reload touches no open stream and serves the next request', async () => {
   const other = await fakeUpstream(sayMessages('new'));
   await using gateway = await testGateway(file);

@@ -16,7 +16,6 @@ import type { Frame } from '../../codecs/codec.ts';
 import { openAiErrorType } from '../../codecs/openai-error.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
-import type { Channel } from '../config/config.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import { type Committed, Waiting } from '../exchange.ts';
 import type { Call } from '../gateway.ts';
@@ -42,9 +41,11 @@ export async function serveImages(call: Call, operation: ImageOperation): Promis
     for (let index = 0; index < request.count; index++) {
       admitted.push(await reserve(gateway.store, principal, model, estimateImage(request), gateway.clock.now()));
     }
+    // Before a run is made, which has a row of its own: what is refused here is in the log as any other refusal.
+    if (request.stream) checkAnyFit(channels, model.name, gateway.dispatcher.health);
     const runs = admitted.map((one, index) => new PictureRun(callOf(call, index, request), request, channels, one));
     const [only] = runs;
-    if (request.stream && only !== undefined) await serveStream(call, request, channels, only);
+    if (request.stream && only !== undefined) await serveStream(call, request, only);
     else await serveWhole(call, request, runs);
   } finally {
     for (const { reservation } of admitted) reservation.release();
@@ -92,9 +93,8 @@ async function runSome<Item>(items: readonly Item[], width: number, run: (item: 
   await Promise.all(Array.from({ length: Math.min(width, items.length) }, lane));
 }
 
-async function serveStream(call: Call, request: ImageRequest, channels: readonly Channel[], run: PictureRun): Promise<void> {
+async function serveStream(call: Call, request: ImageRequest, run: PictureRun): Promise<void> {
   const { gateway, config } = call;
-  checkAnyFit(channels, request.model, gateway.dispatcher.health);
   const committed = new Waiting(call).commit({
     clock: gateway.clock,
     writeStallMs: config.writeStallMs,

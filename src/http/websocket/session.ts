@@ -175,6 +175,7 @@ export class Session {
     const call = this.#asking(turn.signal);
     const startedAt = gateway.clock.monotonic();
     gateway.metrics.requestStarted(call.route);
+    gateway.underWay.begin();
     let failure: GatewayError | undefined;
     try {
       await answerTurn({
@@ -199,6 +200,7 @@ export class Session {
       const code = failure?.code ?? call.notes.failure ?? '';
       call.trace?.end({ method: call.method, route: call.path, status, code });
       gateway.metrics.requestEnded(call.route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
+      gateway.underWay.end();
       this.#turn = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
       this.#move('over');

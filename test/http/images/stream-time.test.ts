@@ -215,4 +215,11 @@ test('with every circuit open a stream is refused like any other request, with t
     await refused.text();
   }
   await upstream.close();
+  await eventually(() => gateway.store.settled.length === 3, 'each has a row in the log');
+  const refusals = gateway.store.settled.slice(1).map(({ errorCode, stream, model }) => [errorCode, stream, model]);
+  assert.deepEqual(refusals, [
+    ['no_healthy_upstream', false, 'm'],
+    ['no_healthy_upstream', true, 'm'],
+  ]);
+  assert.equal(gateway.store.held.size, 0);
 });
