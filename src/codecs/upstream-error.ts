@@ -3,7 +3,7 @@
  * each codec only finds the members in its own error shape (semantics: "Upstream error parsing").
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from './canonical/error.ts';
-import { isObject, type JsonValue } from './canonical/json.ts';
+import { isObject, type JsonValue, tryJson } from './canonical/json.ts';
 import type { UpstreamAnswer } from './codec.ts';
 import { PICTURE_FAULTS, POLICY_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
 
@@ -15,6 +15,13 @@ export interface ErrorMembers {
   readonly code?: string | undefined;
   readonly type?: string | undefined;
   readonly param?: string | undefined;
+}
+
+const EVENT_DATA = /^data:(.*)$/m;
+
+/** The JSON of an error answer, also where a stream was asked for and the answer is framed as its first event; else its text. */
+export function errorBody(text: string): JsonValue {
+  return tryJson(text) ?? tryJson(EVENT_DATA.exec(text)?.[1] ?? '') ?? text;
 }
 
 /** A scalar as text; numbers and booleans become their spelling, empty strings and everything else are missing. */
@@ -112,7 +119,8 @@ export interface RefusalOptions {
  * The error for an upstream's refusal. Only for 400, 404, 413 and 422 is its (sanitised) message shown; for credentials,
  * limits and server faults a general one, since those are ours to answer for.
  */
-export function refusal(status: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+export function refusal(said: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+  const status = said === 400 && lacksModel(members) ? 404 : said;
   const facts: { -readonly [K in keyof UpstreamFacts]: UpstreamFacts[K] } = { text: options.text };
   if (status !== undefined) facts.status = status;
   if (members.code !== undefined) facts.code = members.code;
@@ -126,6 +134,11 @@ export function refusal(status: number | undefined, members: ErrorMembers, optio
     ...(shown === undefined ? {} : { shownCode: shown }),
     ...(options.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
   });
+}
+
+/** OpenAI's responses endpoint answers 400 where it has no such model, others 404: the request is not wrong, the Channel's map of models is. */
+function lacksModel({ code, param }: ErrorMembers): boolean {
+  return code === 'model_not_found' && (param === undefined || param === 'model');
 }
 
 export function isDeterministic(status: number | undefined): boolean {

@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonValue } from '../../src/codecs/canonical/json.ts';
+import { decodeJsonError } from '../../src/codecs/json-refusal.ts';
+import { UPSTREAMS } from '../../src/codecs/registry.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../../src/codecs/upstream-error.ts';
 
 const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
@@ -70,3 +72,21 @@ for (const [code, status, isShown] of CODES) {
     assert.equal(shown, isShown ? code : 'upstream_error');
   });
 }
+
+test('an unknown model is a 404 under whatever status, unless the request names another model', () => {
+  const statusOf = (status: number, param?: string, code = 'model_not_found') =>
+    refusal(status, { code, param, message: 'm' }, { reason: 'http_status', text: '' }).details.upstream?.status;
+  assert.deepEqual([statusOf(400, 'model'), statusOf(400), statusOf(404), statusOf(500, 'model')], [404, 404, 404, 500]);
+  assert.deepEqual([statusOf(400, 'tools[0].model'), statusOf(400, 'model', 'unsupported_value')], [400, 400]);
+});
+
+test('an error that answers a stream as its first event is read as one that is plain', () => {
+  const error = JSON.stringify({ error: { code: 400, message: 'No such voice.', status: 'INVALID_ARGUMENT' } });
+  for (const decodeError of [...UPSTREAMS.map((codec) => codec.decodeError), decodeJsonError]) {
+    const read = (text: string) => decodeError({ status: 400, headers: {}, text }).message;
+    assert.equal(read(error), 'No such voice.');
+    assert.equal(read(`data: ${error}\r\n\r\n`), 'No such voice.');
+    assert.equal(read(`event: error\ndata:${error}\n\ndata: [DONE]\n\n`), 'No such voice.');
+    assert.equal(read('data: of no kind'), 'data: of no kind');
+  }
+});

@@ -1,9 +1,10 @@
 /**
  * Members of an answer that are added on its way to a client of the same dialect: what the official clients break without. Vendors leave
- * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict).
+ * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict), or spell it otherwise.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { spelled } from './content-blocks.ts';
 import { word } from './wire.ts';
 
 export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
@@ -18,6 +19,11 @@ export function completeDelta(delta: JsonValue | undefined, path: JsonPath, edit
 
 /** For the message of a whole answer. */
 export function completeMessage(message: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
-  if (!isObject(message)) edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
-  else if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+  if (!isObject(message)) {
+    edits.push({ path, value: '{"role":"assistant","content":null,"refusal":null}' });
+    return;
+  }
+  if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+  const content = spelled(message['content']);
+  if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
 }

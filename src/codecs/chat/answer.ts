@@ -9,7 +9,7 @@ import type { DecodeContext } from '../codec.ts';
 import { readLogprobs } from '../logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../media.ts';
 import { readAnnotation } from './annotations.ts';
-import { callOfBlock, joinText, summaryOf, thoughtOf } from './content-blocks.ts';
+import { callOfBlock, joinText, spelled, summaryOf, thoughtOf } from './content-blocks.ts';
 import { readDetail } from './details.ts';
 import { readImage } from './images.ts';
 import { finishReason } from './outcome.ts';
@@ -163,11 +163,12 @@ export class Answer {
 
   #pushContent(content: JsonValue | undefined, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
     if (content === undefined || content === null) return;
-    if (typeof content === 'string') {
-      this.#sayContent(content, logprobsIn(choice, 'content'), out);
+    const said = whole ? (spelled(content) ?? content) : content;
+    if (typeof said === 'string') {
+      this.#sayContent(said, logprobsIn(choice, 'content'), out);
       return;
     }
-    for (const block of list(content, 'content')) {
+    for (const block of list(said, 'content')) {
       if (typeof block === 'string') this.#sayContent(block, undefined, out);
       else this.#pushBlock(object(block, 'content'), whole, out);
     }

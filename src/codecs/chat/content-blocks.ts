@@ -2,6 +2,11 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { list, text } from './wire.ts';
 
+/** The text of an answer in JSON that is not spelled out: content that is the object itself (Cloudflare). Undefined for other content. */
+export function spelled(content: JsonValue | undefined): string | undefined {
+  return isObject(content) && typeof content['type'] !== 'string' ? JSON.stringify(content) : undefined;
+}
+
 /** A call that is a content block, in the spelling of `tool_calls`. The empty `input` of a block that begins is no argument. */
 export function callOfBlock(block: JsonObject): JsonObject {
   const inner = isObject(block['function']) ? block['function'] : {};

@@ -1,14 +1,14 @@
 /** Errors of chat upstreams: HTTP answers, and failures said inside a 200. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs, statusOfMembers } from '../upstream-error.ts';
 import { isFailure } from './outcome.ts';
 import { firstChoice } from './wire.ts';
 
 /** An error answer; text that is no JSON is its message. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const members = readErrorMembers(parsed(answer.text));
+  const members = readErrorMembers(unwrapped(errorBody(answer.text)));
   return refusal(answer.status, members, {
     reason: 'http_status',
     text: answer.text,
@@ -16,15 +16,9 @@ export function decodeError(answer: UpstreamAnswer): GatewayError {
   });
 }
 
-function parsed(text: string): JsonValue {
-  try {
-    const body = parseJson(text);
-    // Some vendors wrap the error object in an array.
-    return Array.isArray(body) ? ((body as readonly JsonValue[])[0] ?? null) : body;
-  } catch (error) {
-    if (error instanceof SyntaxError) return text;
-    throw error;
-  }
+/** Some vendors wrap the error object in an array. */
+function unwrapped(body: JsonValue): JsonValue {
+  return Array.isArray(body) ? ((body as readonly JsonValue[])[0] ?? null) : body;
 }
 
 /** The failure that a chunk or a whole body says, undefined when it says none. */

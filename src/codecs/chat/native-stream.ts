@@ -115,6 +115,9 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     this.#own(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
     this.#takeUsage(native.text, chunk, edits);
+    // The official clients go through the choices of whatever calls itself a chunk.
+    if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
+      edits.push({ path: ['choices'], value: '[]' });
     out.push({ event: undefined, data: editJson(native.text, edits) });
     if (this.#finish === undefined) this.#repeated.note(native, edits);
   }

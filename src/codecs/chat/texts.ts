@@ -43,6 +43,8 @@ export class Texts {
   #citations: Citation[] = [];
   /** Made for the first citation. */
   #cited: Set<string> | undefined;
+  /** What is listed beside the answer, by its link: said at the end, where no citation of the answer names it. */
+  #sources: Map<string, Citation> | undefined;
   /** Tokens that came with no text of their own: perhaps pieces of the next character. */
   #early: Logprobs | undefined;
 
@@ -115,6 +117,7 @@ export class Texts {
     if (citation === undefined) return;
     const key = JSON.stringify(citation);
     if (!this.#isNew(key)) return;
+    if (citation.kind === 'url') this.#isNew(citation.url);
     this.#awaitsCitations = true;
     if (this.#isLate(citation)) {
       sayLate(citation, out);
@@ -143,14 +146,16 @@ export class Texts {
   /** Sources that are listed beside the answer; a repeated one is said once. */
   citeSources(chunk: JsonObject): void {
     for (const { url, title } of sourcesIn(chunk)) {
-      if (!this.#isNew(url)) continue;
+      this.#sources ??= new Map();
+      if (this.#sources.has(url)) continue;
       this.#awaitsCitations = true;
-      this.#citations.push({ kind: 'url', url, ...(title === '' ? {} : { title }) });
+      this.#sources.set(url, { kind: 'url', url, ...(title === '' ? {} : { title }) });
     }
   }
 
   /** The answer says no more. Sources stand in the latest text, and where there is none at all in an empty one. */
   settleSources(out: CanonicalEvent[]): void {
+    for (const [url, source] of this.#sources ?? []) if (this.#isNew(url)) this.#citations.push(source);
     if (this.#citations.length === 0) return;
     const latest = this.#latest ?? (this.#ended === undefined ? this.#start('text', out) : undefined);
     for (const citation of this.#citations) {

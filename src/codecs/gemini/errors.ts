@@ -1,11 +1,11 @@
 /** Errors of the upstream: HTTP error bodies, and error objects inside a stream. One written raw into it is read in the http room. */
 import type { GatewayError } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../upstream-error.ts';
+import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../upstream-error.ts';
 
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  const error = errorObject(tryJson(answer.text));
+  const error = errorObject(errorBody(answer.text));
   const members = error === undefined ? { message: plainText(answer.text) } : membersOf(error);
   return refusal(ownFault(error, answer.status) ?? answer.status, members, {
     reason: 'http_status',

@@ -1,8 +1,8 @@
 /** The messages error form, in both directions. `http/errors.ts` decides the status; this file only the words. */
 import type { GatewayError } from '../canonical/error.ts';
-import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
-import { readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
 
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -51,17 +51,9 @@ export function errorFrame(error: GatewayError): Frame {
 
 /** An upstream's refusal; its full text stays in the details for the log. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
-  return refusal(answer.status, readErrorMembers(bodyOf(answer.text)), {
+  return refusal(answer.status, readErrorMembers(errorBody(answer.text)), {
     reason: 'http_status',
     text: answer.text,
     retryAfterMs: retryAfterMs(answer),
   });
-}
-
-function bodyOf(text: string): JsonValue {
-  try {
-    return parseJson(text);
-  } catch {
-    return text;
-  }
 }

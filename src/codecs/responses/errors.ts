@@ -1,9 +1,8 @@
 /** Error answers of the responses dialect, both ways. */
 import type { GatewayError } from '../canonical/error.ts';
-import { type JsonValue, parseJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { openAiErrorBody } from '../openai-error.ts';
-import { readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
 
 /** The request id travels in the header. */
 export function encodeError(error: GatewayError): string {
@@ -22,7 +21,7 @@ function namesCredential(message: string): boolean {
 /** An HTTP error of an upstream: `{error: {…}}`, xAI's `{code, error: "text"}`, or any other body as text. */
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const { text } = answer;
-  const members = readErrorMembers(parsed(text));
+  const members = readErrorMembers(errorBody(text));
   // xAI answers 400 for a wrong key: ours to answer for, not the client's.
   const status = answer.status === 400 && namesCredential(members.message ?? '') ? 401 : answer.status;
   return refusal(status, members, {
@@ -30,13 +29,4 @@ export function decodeError(answer: UpstreamAnswer): GatewayError {
     text,
     retryAfterMs: retryAfterMs(answer),
   });
-}
-
-function parsed(text: string): JsonValue {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return text;
-    throw error;
-  }
 }

@@ -268,6 +268,14 @@ describe('chat streams of a chat upstream', () => {
     );
   });
 
+  it('give what calls itself a chunk the list of choices that official clients go through', () => {
+    const bare = { id: 'u', object: 'chat.completion.chunk', created: 1, model: 'up', service_tier: 'default' };
+    const { steps } = decode([chunk({ content: 'a' }), frame(bare), frame(bare), chunk({}, 'stop')]);
+    const own = { ...bare, id: 'chatcmpl-gateway', model: 'm', choices: [] };
+    const [, first, second] = encode(steps);
+    assert.deepEqual([JSON.parse(first ?? ''), JSON.parse(second ?? '')], [own, own]);
+  });
+
   it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
     const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
     const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
@@ -446,6 +454,17 @@ describe('whole chat bodies', () => {
       fold(answer.events).items.map(({ item }) => (item.kind === 'text' ? item.text : item.kind)),
       ['one'],
     );
+  });
+
+  it('have their text spelled where the upstream answers in JSON with the value itself (Cloudflare)', () => {
+    const content = { title: 'a "b"', pages: 2 };
+    const body = { created: 1, choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content } }] };
+    const step = chatUpstream.decodeResponse(JSON.stringify(body), decodeContext());
+    const whole = fold(step.events);
+    for (const native of [step.native, undefined]) {
+      const { choices } = JSON.parse(chatClient.encodeResponse(whole, native, responseContext()));
+      assert.equal(choices[0].message.content, JSON.stringify(content));
+    }
   });
 
   it('are undecodable, failed or truncated, never a success, where something is missing', () => {
