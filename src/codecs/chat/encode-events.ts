@@ -59,6 +59,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
+  /** An item has said something in the display field `reasoning`. */
+  #hasReasoning = false;
   #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
@@ -283,6 +285,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #summary(open: Open, part: number, text: string, out: Frame[]): void {
+    const isFirst = open.summary.every((said) => said === '');
     let piece = text;
     if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
     while (open.summary.length <= part) open.summary.push('');
@@ -292,7 +295,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       const id = 'id' in open.head ? open.head.id : undefined;
       open.id = id ?? this.#context.mint('rs_');
     }
-    this.#chunks.delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
+    const reasoning = isFirst && this.#hasReasoning ? SUMMARY_SEPARATOR + piece : piece;
+    this.#hasReasoning = true;
+    this.#chunks.delta({ reasoning, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
   }
 
   #input(open: Open, text: string, out: Frame[]): void {

@@ -184,7 +184,7 @@ class Parts {
         const id = summary !== '' || item.opaque !== undefined ? reasoningId(item, this.#context) : '';
         if (summary !== '') this.details.push(summaryEntry(summary, id, index));
         if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
-        this.reasoning += summary;
+        if (summary !== '') this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;
         break;
       }
       case 'toolCall':

@@ -406,6 +406,22 @@ describe('whole chat bodies', () => {
     }
   });
 
+  it('part the thoughts of several items where clients show them, as streams do, and leave the details as they are', () => {
+    const thought = (id: string, ...summary: string[]): OutputItem => ({ kind: 'reasoning', id, summary });
+    const items = [thought('rs_1', 'A'), text('one'), thought('rs_2', ''), thought('rs_3', 'B', 'C')];
+    const whole = fold(stepsOf(items).flatMap(({ events }) => events));
+    const { message } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices[0];
+    assert.equal(message.reasoning, 'A\n\nB\n\nC');
+    assert.deepEqual(
+      message.reasoning_details.map(({ summary }: JsonObject) => summary),
+      ['A', 'B\n\nC'],
+    );
+    const streamed = deltas(encode(stepsOf(items)));
+    assert.equal(streamed.map(({ reasoning }) => reasoning ?? '').join(''), message.reasoning);
+    const pieces = streamed.flatMap(({ reasoning_details: details }) => (details as JsonObject[] | undefined) ?? []);
+    assert.equal(pieces.map(({ summary }) => summary).join('|'), 'A|B|\n\nC');
+  });
+
   it('keep the logprobs of every text that has them, as streams do, though the content parts two texts', () => {
     const scored = (value: string, phase: string): OutputItem => ({
       ...{ kind: 'text', role: 'assistant', text: value, citations: [], phase },
