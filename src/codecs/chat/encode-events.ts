@@ -19,7 +19,7 @@ import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
@@ -33,6 +33,7 @@ import {
 } from './message.ts';
 import { NativeStream } from './native-stream.ts';
 import { finishOf } from './outcome.ts';
+import { textSignatureId } from './signed-texts.ts';
 import { DONE } from './wire.ts';
 
 interface Open {
@@ -40,8 +41,10 @@ interface Open {
   /** Text, raw reasoning or input said so far. */
   said: string;
   readonly summary: string[];
-  /** Text: where it begins in the content. Tool call: its index. Reasoning: its entry index. */
+  /** Text: where it begins in the content, in code points. Tool call: its index. Reasoning: its entry index. */
   at: number;
+  /** Text: where it begins in the content, in code units. */
+  start: number;
   id: string;
 }
 
@@ -164,13 +167,14 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: Open = { head, said: '', summary: [], at: 0, id: '' };
+    const open: Open = { head, said: '', summary: [], at: 0, start: 0, id: '' };
     this.#open.set(index, open);
     switch (head.kind) {
       case 'text': {
         const parted = this.#lastKind !== 'text' || this.#lastPhase !== head.phase;
         if (this.#content !== '' && parted) this.#say(TEXT_SEPARATOR, undefined, out);
         open.at = codePointLength(this.#content);
+        open.start = this.#content.length;
         this.#lastPhase = head.phase;
         break;
       }
@@ -249,7 +253,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       const said = annotation(citation, open.at);
       if (said !== undefined) this.#annotations.push(said);
     }
-    this.#signature(item.opaque, TEXT_SIGNATURE_ID, out);
+    this.#signature(item.opaque, textSignatureId({ start: open.start, end: open.start + item.text.length }), out);
   }
 
   #closeReasoning(open: Open, item: ReasoningItem, out: Frame[]): void {

@@ -268,6 +268,37 @@ describe('chat requests', () => {
     );
   });
 
+  it('rejoin a signature with its text, which is a text of its own again', () => {
+    const entry = (value: string, id: string): JsonObject => {
+      const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value };
+      return { type: 'reasoning.encrypted', data: seal(opaque), id, format: 'unknown', index: 0 };
+    };
+    const texts = (content: string | JsonObject[], ...details: JsonObject[]) => {
+      const messages = [user, { role: 'assistant', content, reasoning_details: details }];
+      const items = requestOf({ model: 'm', messages }).items.slice(1);
+      return items.map((item) => (item.kind === 'text' ? [item.text, item.opaque?.value] : item.kind));
+    };
+    const [first, last] = [entry('A', 'text_signature_0_3'), entry('B', 'text_signature_5_8')];
+    assert.deepEqual(texts('one\n\ntwo\n\nend', last, first), [
+      ['one', 'A'],
+      ['two', 'B'],
+      ['\n\nend', undefined],
+    ]);
+    assert.deepEqual(texts('one', first), [['one', 'A']]);
+    // Where the client changed the content, the last text takes the last signature.
+    assert.deepEqual(texts('one two', first, last), [['one two', 'B']]);
+    assert.deepEqual(
+      texts(
+        ['one', 'two'].map((text) => ({ type: 'text', text })),
+        first,
+      ),
+      [
+        ['one', undefined],
+        ['two', 'A'],
+      ],
+    );
+  });
+
   it('rejoin a signature with its image, wherever the client keeps its images', () => {
     const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG', form: 'inlineData' };
     const entry = { type: 'reasoning.encrypted', data: seal(opaque), id: 'image_signature_1', format: 'unknown', index: 0 };
