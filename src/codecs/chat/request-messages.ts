@@ -304,7 +304,7 @@ class HistoryReasoning {
     }
     const group = this.#groupOf(detail);
     if (detail.kind === 'text') group.raw += detail.text;
-    else group.summary += detail.text;
+    else group.summary += detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text;
     if (detail.payload !== undefined && opaque === undefined) group.isLost = true;
     group.opaque ??= opaque;
   }
@@ -324,6 +324,11 @@ class HistoryReasoning {
     this.#groups.push(group);
     return group;
   }
+}
+
+/** Clients that put the entries of one index together (the official Python client) say the summary of a payload in its entry. */
+function summaryBeside({ body: { summary } }: Detail): string {
+  return typeof summary === 'string' ? summary : '';
 }
 
 function callIdsOf(message: JsonObject): ReadonlySet<string> {

@@ -268,6 +268,15 @@ describe('chat requests', () => {
     );
   });
 
+  it('read the summary of a payload in its own entry, as the official Python client puts the two together', () => {
+    const opaque: Opaque = { owner: { ...owner, channelType: 'messages' }, value: 'SIG', itemId: 'rs_1' };
+    const entry = { type: 'reasoning.encrypted', summary: 'why', id: 'rs_1rs_1', format: 'unknownunknown', index: 0 };
+    const message = { role: 'assistant', content: 'a', reasoning: 'why', reasoning_details: [{ ...entry, data: seal(opaque) }] };
+    const [item] = requestOf({ model: 'm', messages: [user, message] }).items.slice(1);
+    assert.ok(item?.kind === 'reasoning');
+    assert.deepEqual([item.summary, item.opaque?.value, item.id], [['why'], 'SIG', 'rs_1']);
+  });
+
   it('rejoin a signature with its text, which is a text of its own again', () => {
     const entry = (value: string, id: string): JsonObject => {
       const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value };
