@@ -41,7 +41,7 @@ interface Open {
   /** Text, raw reasoning or input said so far. */
   said: string;
   readonly summary: string[];
-  /** Text: where it begins in the content, in code points. Tool call: its index. Reasoning: its entry index. */
+  /** Text: where it begins in the content, in code points. Tool call: its index. Reasoning: the index of its entries, once it has one. */
   at: number;
   /** Text: where it begins in the content, in code units. */
   start: number;
@@ -167,7 +167,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: Open = { head, said: '', summary: [], at: 0, start: 0, id: '' };
+    const open: Open = { head, said: '', summary: [], at: -1, start: 0, id: '' };
     this.#open.set(index, open);
     switch (head.kind) {
       case 'text': {
@@ -185,9 +185,6 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         else this.#chunks.delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
         break;
       }
-      case 'reasoning':
-        open.at = this.#details++;
-        break;
     }
     this.#lastKind = head.kind;
   }
@@ -264,7 +261,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
     }
     if (item.opaque === undefined) return;
-    if (open.id === '') open.id = reasoningId(item, this.#context);
+    if (open.at < 0) this.#beginDetail(open, reasoningId(item, this.#context));
     this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
   }
 
@@ -288,6 +285,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#chunks.delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
   }
 
+  /** Entries count from 0 without a hole: official clients put them together by their index. */
+  #beginDetail(open: Open, id: string): void {
+    open.id = id;
+    open.at = this.#details++;
+  }
+
   #summary(open: Open, part: number, text: string, out: Frame[]): void {
     const isFirst = open.summary.every((said) => said === '');
     let piece = text;
@@ -295,9 +298,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
-    if (open.id === '') {
+    if (open.at < 0) {
       const id = 'id' in open.head ? open.head.id : undefined;
-      open.id = id ?? this.#context.mint('rs_');
+      this.#beginDetail(open, id ?? this.#context.mint('rs_'));
     }
     const reasoning = isFirst && this.#hasReasoning ? SUMMARY_SEPARATOR + piece : piece;
     this.#hasReasoning = true;

@@ -249,7 +249,9 @@ class HistoryReasoning {
     }));
     const callIds = callIdsOf(message);
     const details = message['reasoning_details'];
-    for (const entry of present(details) ? arrayAt(details, `${at}.reasoning_details`) : []) this.#add(entry, callIds, context);
+    // Clients that keep the entries by their index leave holes where one of an answer has none.
+    const entries = present(details) ? arrayAt(details, `${at}.reasoning_details`).filter(present) : [];
+    for (const entry of entries) this.#add(entry, callIds, context);
   }
 
   signatureOf(id: string): Opaque | undefined {

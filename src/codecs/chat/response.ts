@@ -181,10 +181,11 @@ class Parts {
         this.refusal += item.text;
         break;
       case 'reasoning': {
-        const index = this.#index++;
         this.raw += item.raw ?? '';
         const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
-        const id = summary !== '' || item.opaque !== undefined ? reasoningId(item, this.#context) : '';
+        if (summary === '' && item.opaque === undefined) break;
+        const index = this.#index++;
+        const id = reasoningId(item, this.#context);
         if (summary !== '') this.details.push(summaryEntry(summary, id, index));
         if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
         if (summary !== '') this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;

@@ -92,6 +92,27 @@ describe('chat streams of other dialects', () => {
     ]);
   });
 
+  it('count the entries of reasoning from 0 without a hole, whole bodies too', () => {
+    const thought = (id: string, face: object): OutputItem => ({ kind: 'reasoning', id, ...face });
+    const items = [
+      thought('rs_1', { raw: 'R' }),
+      thought('rs_2', { summary: ['A'] }),
+      thought('rs_3', { raw: 'S', summary: ['B'] }),
+    ];
+    const indices = (details: unknown): unknown[] => (details as JsonObject[]).map(({ id, index }) => [id, index]);
+    const streamed = deltas(encode(stepsOf(items))).flatMap(({ reasoning_details: details }) => details ?? []);
+    const whole = fold(stepsOf(items).flatMap(({ events }) => events));
+    const { message } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices[0];
+    assert.deepEqual(indices(message.reasoning_details), [
+      ['rs_2', 0],
+      ['rs_3', 1],
+    ]);
+    assert.deepEqual(
+      (streamed as JsonObject[]).map(({ index }) => index),
+      [0, 1],
+    );
+  });
+
   it('tie a signature to its call, after the call is final', () => {
     const opaque = { owner: { ...owner, channelType: 'gemini' as const }, value: 'SIG' };
     const said = deltas(encode(stepsOf([{ ...call, opaque } as OutputItem])));

@@ -275,6 +275,9 @@ describe('chat requests', () => {
     const [item] = requestOf({ model: 'm', messages: [user, message] }).items.slice(1);
     assert.ok(item?.kind === 'reasoning');
     assert.deepEqual([item.summary, item.opaque?.value, item.id], [['why'], 'SIG', 'rs_1']);
+    // Clients that keep entries by their index leave holes.
+    const holed = { ...message, reasoning_details: [null, ...message.reasoning_details] };
+    assert.deepEqual(requestOf({ model: 'm', messages: [user, holed] }).items[1], item);
   });
 
   it('rejoin a signature with its text, which is a text of its own again', () => {
