@@ -63,6 +63,9 @@ const WITHIN: Readonly<Record<string, readonly JsonObject[]>> = {
   chat: [
     { messages: [{ role: 'user', content: 'hi', name: 'Ann' }] },
     { tools: [{ type: 'function', function: tool, strategy: 'x' }] },
+    { response_format: { type: 'grammar', grammar: 'root ::= "x"' } },
+    { reasoning: { effort: 'low', exclude: true } },
+    { thinking: { type: 'enabled', clear_thinking: true } },
   ],
   completions: [],
   responses: [
@@ -77,6 +80,7 @@ const WITHIN: Readonly<Record<string, readonly JsonObject[]>> = {
 const SILENT: Readonly<Record<string, readonly JsonObject[]>> = {
   chat: [
     { messages: [{ role: 'user', content: 'hi', name: null, annotations: [] }] },
+    { reasoning: { effort: 'low', exclude: false } },
     {
       messages: [
         { role: 'user', content: 'hi' },

@@ -19,7 +19,7 @@ import { openAiErrorBody } from '../openai-error.ts';
 import { writeTokenUsage } from '../token-usage.ts';
 import { annotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
-import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import {
   mediaMember,
   reasoningId,
@@ -33,6 +33,7 @@ import {
 } from './message.ts';
 import { NativeStream } from './native-stream.ts';
 import { finishOf } from './outcome.ts';
+import { textSignatureId } from './signed-texts.ts';
 import { DONE } from './wire.ts';
 
 interface Open {
@@ -40,8 +41,10 @@ interface Open {
   /** Text, raw reasoning or input said so far. */
   said: string;
   readonly summary: string[];
-  /** Text: where it begins in the content. Tool call: its index. Reasoning: its entry index. */
+  /** Text: where it begins in the content, in code points. Tool call: its index. Reasoning: the index of its entries, once it has one. */
   at: number;
+  /** Text: where it begins in the content, in code units. */
+  start: number;
   id: string;
 }
 
@@ -59,6 +62,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
+  /** An item has said something in the display field `reasoning`. */
+  #hasReasoning = false;
   #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
@@ -162,13 +167,14 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: Open = { head, said: '', summary: [], at: 0, id: '' };
+    const open: Open = { head, said: '', summary: [], at: -1, start: 0, id: '' };
     this.#open.set(index, open);
     switch (head.kind) {
       case 'text': {
         const parted = this.#lastKind !== 'text' || this.#lastPhase !== head.phase;
         if (this.#content !== '' && parted) this.#say(TEXT_SEPARATOR, undefined, out);
         open.at = codePointLength(this.#content);
+        open.start = this.#content.length;
         this.#lastPhase = head.phase;
         break;
       }
@@ -179,9 +185,6 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         else this.#chunks.delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
         break;
       }
-      case 'reasoning':
-        open.at = this.#details++;
-        break;
     }
     this.#lastKind = head.kind;
   }
@@ -247,7 +250,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       const said = annotation(citation, open.at);
       if (said !== undefined) this.#annotations.push(said);
     }
-    this.#signature(item.opaque, TEXT_SIGNATURE_ID, out);
+    this.#signature(item.opaque, textSignatureId({ start: open.start, end: open.start + item.text.length }), out);
   }
 
   #closeReasoning(open: Open, item: ReasoningItem, out: Frame[]): void {
@@ -258,7 +261,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
     }
     if (item.opaque === undefined) return;
-    if (open.id === '') open.id = reasoningId(item, this.#context);
+    if (open.at < 0) this.#beginDetail(open, reasoningId(item, this.#context));
     this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
   }
 
@@ -282,17 +285,26 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#chunks.delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
   }
 
+  /** Entries count from 0 without a hole: official clients put them together by their index. */
+  #beginDetail(open: Open, id: string): void {
+    open.id = id;
+    open.at = this.#details++;
+  }
+
   #summary(open: Open, part: number, text: string, out: Frame[]): void {
+    const isFirst = open.summary.every((said) => said === '');
     let piece = text;
     if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
-    if (open.id === '') {
+    if (open.at < 0) {
       const id = 'id' in open.head ? open.head.id : undefined;
-      open.id = id ?? this.#context.mint('rs_');
+      this.#beginDetail(open, id ?? this.#context.mint('rs_'));
     }
-    this.#chunks.delta({ reasoning: piece, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
+    const reasoning = isFirst && this.#hasReasoning ? SUMMARY_SEPARATOR + piece : piece;
+    this.#hasReasoning = true;
+    this.#chunks.delta({ reasoning, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
   }
 
   #input(open: Open, text: string, out: Frame[]): void {

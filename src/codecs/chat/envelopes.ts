@@ -5,17 +5,14 @@ import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { opaqueOfDetail, readDetail } from './details.ts';
 
-/** The `id` of the entry that holds a text's own signature. */
-export const TEXT_SIGNATURE_ID = 'text_signature';
-
 /** The `id` of the entry that holds the signature of one image of the message, counted from 0. */
 export function imageSignatureId(image: number): string {
   return `image_signature_${image}`;
 }
 
-/** True for the `id` of an entry that belongs to a text or an image instead of to reasoning. */
-export function isSignatureId(id: string): boolean {
-  return id === TEXT_SIGNATURE_ID || /^image_signature_\d+$/.test(id);
+/** True for the `id` of an entry that belongs to an image instead of to reasoning. */
+export function isImageSignatureId(id: string): boolean {
+  return /^image_signature_\d+$/.test(id);
 }
 
 /** The entry for one opaque value; the envelope inside remembers how its vendor spelled it. */

@@ -7,6 +7,7 @@ import type { MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.t
 import type { JsonObject } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
+import { present } from '../request-members.ts';
 import { writeImage } from './images.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
@@ -50,7 +51,7 @@ export function mediaMember(
 /** True when the client speaks the deprecated `functions` spelling and gets its calls back in it. */
 export function wantsLegacyCalls(context: ResponseContext): boolean {
   const { json } = context.request;
-  return isObject(json) && Array.isArray(json['functions']) && json['tools'] === undefined;
+  return isObject(json) && Array.isArray(json['functions']) && !present(json['tools']);
 }
 
 /** A message holds one audio: pieces of two would be joined by the client. */

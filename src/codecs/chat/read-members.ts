@@ -21,6 +21,8 @@ const CALL: ReadMembers = {
 };
 
 export const READ_IN: Readonly<Record<string, ReadMembers>> = {
+  reasoning: own('effort', 'max_tokens', 'summary', 'enabled'),
+  thinking: own('type', 'budget_tokens'),
   messages: {
     own: new Set([
       ...['role', 'id', 'content', 'refusal', 'audio', 'images', 'tool_calls', 'tool_call_id', 'function_call'],

@@ -17,9 +17,10 @@ import {
   SCALAR_FORM,
 } from './details.ts';
 import { callOpaque, signatureOf } from './call-signatures.ts';
-import { imageSignatureId, isSignatureId, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, isImageSignatureId } from './envelopes.ts';
 import { readImage } from './images.ts';
 import { readContent, readResultParts } from './request-parts.ts';
+import { placeOfText, type SignedText, signTexts, SOMEWHERE } from './signed-texts.ts';
 
 /** Reads `messages` of the exact body `text`. Throws `invalid_request` with the path of what is wrong. */
 export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
@@ -103,11 +104,7 @@ class MessageReader {
     this.items.push(...reasoning.items());
     if (present(message['content'])) {
       const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
-      const signature =
-        reasoning.signatureOf(TEXT_SIGNATURE_ID) ??
-        readOpaque(signatureOf(message), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
-      const signed = signature === undefined ? -1 : content.findLastIndex((item) => item.kind === 'text');
-      this.items.push(...content.map((item, index) => (index === signed ? { ...item, opaque: signature } : item) as Item));
+      this.items.push(...signTexts(content, this.#signedTexts(message, reasoning)));
     }
     const refusal = optionalString(message, 'refusal', at);
     if (refusal !== undefined && refusal !== '') this.items.push({ kind: 'refusal', text: refusal, at: `${at}.refusal`, turn });
@@ -133,6 +130,12 @@ class MessageReader {
       const opaque = reasoning.signatureOf(call.callId);
       this.items.push(opaque === undefined ? call : { ...call, opaque });
     }
+  }
+
+  #signedTexts(message: JsonObject, reasoning: HistoryReasoning): readonly SignedText[] {
+    if (reasoning.texts.length > 0) return reasoning.texts;
+    const opaque = readOpaque(signatureOf(message), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
+    return opaque === undefined ? [] : [{ ...SOMEWHERE, opaque }];
   }
 
   /** Each image of the message, which begins with item `from`, takes the signature of its number. */
@@ -225,6 +228,8 @@ const MAX_OPEN_GROUPS = 256;
  * `reasoning_content` belongs to the first payload that has no text of its own, or to the only one where this gateway said both.
  */
 class HistoryReasoning {
+  /** The texts of the message whose signatures stand among the details. */
+  readonly texts: SignedText[] = [];
   readonly #groups: Group[] = [];
   readonly #natives: Item[] = [];
   readonly #signatures = new Map<string, Opaque>();
@@ -244,7 +249,9 @@ class HistoryReasoning {
     }));
     const callIds = callIdsOf(message);
     const details = message['reasoning_details'];
-    for (const entry of present(details) ? arrayAt(details, `${at}.reasoning_details`) : []) this.#add(entry, callIds, context);
+    // Clients that keep the entries by their index leave holes where one of an answer has none.
+    const entries = present(details) ? arrayAt(details, `${at}.reasoning_details`).filter(present) : [];
+    for (const entry of entries) this.#add(entry, callIds, context);
   }
 
   signatureOf(id: string): Opaque | undefined {
@@ -288,13 +295,18 @@ class HistoryReasoning {
       return;
     }
     const opaque = readOpaque(detail.payload, context, (value) => opaqueOfDetail(detail, value, { client: 'chat' }));
-    if (detail.id !== undefined && (callIds.has(detail.id) || isSignatureId(detail.id))) {
+    const text = detail.id === undefined ? undefined : placeOfText(detail.id);
+    if (text !== undefined) {
+      if (opaque !== undefined) this.texts.push({ ...text, opaque });
+      return;
+    }
+    if (detail.id !== undefined && (callIds.has(detail.id) || isImageSignatureId(detail.id))) {
       if (opaque !== undefined) this.#signatures.set(detail.id, opaque);
       return;
     }
     const group = this.#groupOf(detail);
     if (detail.kind === 'text') group.raw += detail.text;
-    else group.summary += detail.text;
+    else group.summary += detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text;
     if (detail.payload !== undefined && opaque === undefined) group.isLost = true;
     group.opaque ??= opaque;
   }
@@ -314,6 +326,11 @@ class HistoryReasoning {
     this.#groups.push(group);
     return group;
   }
+}
+
+/** Clients that put the entries of one index together (the official Python client) say the summary of a payload in its entry. */
+function summaryBeside({ body: { summary } }: Detail): string {
+  return typeof summary === 'string' ? summary : '';
 }
 
 function callIdsOf(message: JsonObject): ReadonlySet<string> {

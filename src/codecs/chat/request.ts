@@ -30,6 +30,9 @@ const READ: ReadonlySet<string> = new Set([
   ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
 
+/** Where the format is a grammar, or another vendor's, which has no canonical reading. */
+const READ_BUT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
   refuseSeveralChoices(json);
@@ -64,7 +67,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'chat',
     text,
     json,
-    reads: READ,
+    reads: optional.format === undefined ? READ_BUT_FORMAT : READ,
     readsIn: READ_IN,
     model,
     ...readStreaming(json),

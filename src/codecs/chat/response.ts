@@ -11,7 +11,7 @@ import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
 import { Answer } from './answer.ts';
 import { annotation } from './annotations.ts';
-import { imageSignatureId, sealedEntry, TEXT_SIGNATURE_ID } from './envelopes.ts';
+import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
   mediaMember,
@@ -26,6 +26,7 @@ import {
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
 import { finishOf, finishReason, outcomeOf, outweighs } from './outcome.ts';
+import { textSignatureId } from './signed-texts.ts';
 import { firstChoice, list, object, usageIn, word } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
@@ -162,6 +163,7 @@ class Parts {
         this.#hasText = true;
         if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== item.phase)) this.content += TEXT_SEPARATOR;
         const base = codePointLength(this.content);
+        const start = this.content.length;
         this.#phase = item.phase;
         this.content += item.text;
         for (const entry of logprobsOf(item.text, item.logprobs) ?? []) this.logprobs.push(entry);
@@ -170,7 +172,8 @@ class Parts {
           if (said !== undefined) this.annotations.push(said);
         }
         if (item.opaque !== undefined) {
-          this.details.push(sealedEntry(item.opaque, TEXT_SIGNATURE_ID, this.#index++, this.#context));
+          const id = textSignatureId({ start, end: this.content.length });
+          this.details.push(sealedEntry(item.opaque, id, this.#index++, this.#context));
         }
         break;
       }
@@ -178,13 +181,14 @@ class Parts {
         this.refusal += item.text;
         break;
       case 'reasoning': {
-        const index = this.#index++;
         this.raw += item.raw ?? '';
         const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
-        const id = summary !== '' || item.opaque !== undefined ? reasoningId(item, this.#context) : '';
+        if (summary === '' && item.opaque === undefined) break;
+        const index = this.#index++;
+        const id = reasoningId(item, this.#context);
         if (summary !== '') this.details.push(summaryEntry(summary, id, index));
         if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
-        this.reasoning += summary;
+        if (summary !== '') this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;
         break;
       }
       case 'toolCall':

@@ -92,6 +92,27 @@ describe('chat streams of other dialects', () => {
     ]);
   });
 
+  it('count the entries of reasoning from 0 without a hole, whole bodies too', () => {
+    const thought = (id: string, face: object): OutputItem => ({ kind: 'reasoning', id, ...face });
+    const items = [
+      thought('rs_1', { raw: 'R' }),
+      thought('rs_2', { summary: ['A'] }),
+      thought('rs_3', { raw: 'S', summary: ['B'] }),
+    ];
+    const indices = (details: unknown): unknown[] => (details as JsonObject[]).map(({ id, index }) => [id, index]);
+    const streamed = deltas(encode(stepsOf(items))).flatMap(({ reasoning_details: details }) => details ?? []);
+    const whole = fold(stepsOf(items).flatMap(({ events }) => events));
+    const { message } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices[0];
+    assert.deepEqual(indices(message.reasoning_details), [
+      ['rs_2', 0],
+      ['rs_3', 1],
+    ]);
+    assert.deepEqual(
+      (streamed as JsonObject[]).map(({ index }) => index),
+      [0, 1],
+    );
+  });
+
   it('tie a signature to its call, after the call is final', () => {
     const opaque = { owner: { ...owner, channelType: 'gemini' as const }, value: 'SIG' };
     const said = deltas(encode(stepsOf([{ ...call, opaque } as OutputItem])));
@@ -178,7 +199,8 @@ describe('chat streams of other dialects', () => {
   }
 
   it('answer clients of deprecated functions in their spelling', () => {
-    const request = requestOf({ model: 'm', messages: [user], functions: [{ name: 'f' }] });
+    // Typed clients spell out what is absent.
+    const request = requestOf({ model: 'm', messages: [user], functions: [{ name: 'f' }], tools: null });
     assert.deepEqual(deltas(encode(stepsOf([call]), responseContext({ request }))).slice(1), [
       { function_call: { name: 'f', arguments: '' } },
       { function_call: { arguments: '{"x":1}' } },
@@ -412,6 +434,22 @@ describe('whole chat bodies', () => {
     for (const key of ['content', 'reasoning', 'reasoning_content']) {
       assert.equal(streamed.map((delta) => delta[key] ?? '').join(''), choices[0].message[key]);
     }
+  });
+
+  it('part the thoughts of several items where clients show them, as streams do, and leave the details as they are', () => {
+    const thought = (id: string, ...summary: string[]): OutputItem => ({ kind: 'reasoning', id, summary });
+    const items = [thought('rs_1', 'A'), text('one'), thought('rs_2', ''), thought('rs_3', 'B', 'C')];
+    const whole = fold(stepsOf(items).flatMap(({ events }) => events));
+    const { message } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices[0];
+    assert.equal(message.reasoning, 'A\n\nB\n\nC');
+    assert.deepEqual(
+      message.reasoning_details.map(({ summary }: JsonObject) => summary),
+      ['A', 'B\n\nC'],
+    );
+    const streamed = deltas(encode(stepsOf(items)));
+    assert.equal(streamed.map(({ reasoning }) => reasoning ?? '').join(''), message.reasoning);
+    const pieces = streamed.flatMap(({ reasoning_details: details }) => (details as JsonObject[] | undefined) ?? []);
+    assert.equal(pieces.map(({ summary }) => summary).join('|'), 'A|B|\n\nC');
   });
 
   it('keep the logprobs of every text that has them, as streams do, though the content parts two texts', () => {

@@ -268,6 +268,49 @@ describe('chat requests', () => {
     );
   });
 
+  it('read the summary of a payload in its own entry, as the official Python client puts the two together', () => {
+    const opaque: Opaque = { owner: { ...owner, channelType: 'messages' }, value: 'SIG', itemId: 'rs_1' };
+    const entry = { type: 'reasoning.encrypted', summary: 'why', id: 'rs_1rs_1', format: 'unknownunknown', index: 0 };
+    const message = { role: 'assistant', content: 'a', reasoning: 'why', reasoning_details: [{ ...entry, data: seal(opaque) }] };
+    const [item] = requestOf({ model: 'm', messages: [user, message] }).items.slice(1);
+    assert.ok(item?.kind === 'reasoning');
+    assert.deepEqual([item.summary, item.opaque?.value, item.id], [['why'], 'SIG', 'rs_1']);
+    // Clients that keep entries by their index leave holes.
+    const holed = { ...message, reasoning_details: [null, ...message.reasoning_details] };
+    assert.deepEqual(requestOf({ model: 'm', messages: [user, holed] }).items[1], item);
+  });
+
+  it('rejoin a signature with its text, which is a text of its own again', () => {
+    const entry = (value: string, id: string): JsonObject => {
+      const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value };
+      return { type: 'reasoning.encrypted', data: seal(opaque), id, format: 'unknown', index: 0 };
+    };
+    const texts = (content: string | JsonObject[], ...details: JsonObject[]) => {
+      const messages = [user, { role: 'assistant', content, reasoning_details: details }];
+      const items = requestOf({ model: 'm', messages }).items.slice(1);
+      return items.map((item) => (item.kind === 'text' ? [item.text, item.opaque?.value] : item.kind));
+    };
+    const [first, last] = [entry('A', 'text_signature_0_3'), entry('B', 'text_signature_5_8')];
+    assert.deepEqual(texts('one\n\ntwo\n\nend', last, first), [
+      ['one', 'A'],
+      ['two', 'B'],
+      ['\n\nend', undefined],
+    ]);
+    assert.deepEqual(texts('one', first), [['one', 'A']]);
+    // Where the client changed the content, the last text takes the last signature.
+    assert.deepEqual(texts('one two', first, last), [['one two', 'B']]);
+    assert.deepEqual(
+      texts(
+        ['one', 'two'].map((text) => ({ type: 'text', text })),
+        first,
+      ),
+      [
+        ['one', undefined],
+        ['two', 'A'],
+      ],
+    );
+  });
+
   it('rejoin a signature with its image, wherever the client keeps its images', () => {
     const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value: 'SIG', form: 'inlineData' };
     const entry = { type: 'reasoning.encrypted', data: seal(opaque), id: 'image_signature_1', format: 'unknown', index: 0 };
