@@ -1,5 +1,6 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
-import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import { GatewayError } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { READ_IN } from './read-members.ts';
@@ -31,6 +32,7 @@ const READ: ReadonlySet<string> = new Set([
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
+  refuseThread(json);
   const stream = optionalBoolean(json, 'stream') ?? false;
   const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
   const items = new ConversationReader(text, context).read(json);
@@ -67,6 +69,17 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     includeUsage: true,
     ...optional,
   };
+}
+
+/**
+ * A conversation that the vendor is to hold (beta) cannot be continued here: it goes by the vendor's own id of an answer, no client has
+ * that one, and other upstreams hold nothing. What comes with it is new messages alone, an answer to nothing. The official SDK, whose
+ * tool runner asks for a thread unless it is told not to, then sends the whole conversation.
+ */
+function refuseThread({ thread }: JsonObject): void {
+  if (!isObject(thread) || thread['type'] !== 'continue') return;
+  const message = 'No thread is held under this id. Send the whole conversation.';
+  throw new GatewayError('thread_not_found', message, { param: 'thread.previous_message_id' });
 }
 
 function toolOf(value: JsonValue, index: number): Tool {

@@ -6,7 +6,7 @@ import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { Item } from '../../../src/codecs/canonical/item.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
-import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
+import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { decodeBody, owner, seal, target } from './harness.ts';
 
 const ask = { model: 'logical', max_tokens: 10 };
@@ -137,6 +137,24 @@ test('wrong fields are refused with their path', () => {
       () => decodeBody(body),
       (error: unknown) => error instanceof GatewayError && error.status === 400 && error.param === path,
       path,
+    );
+  }
+});
+
+test('a thread may be created, and is not continued: what comes with it is no conversation', () => {
+  const thread = (said: object, messages: unknown[]) => decodeBody({ ...ask, messages, thread: said });
+  assert.equal(thread({ type: 'create' }, [user]).items.length, 1);
+  for (const messages of [[user], []]) {
+    assert.throws(
+      () => thread({ type: 'continue', previous_message_id: 'msg_1' }, messages),
+      (error: unknown) => {
+        assert.ok(error instanceof GatewayError);
+        assert.deepEqual([error.code, error.status, error.param], ['thread_not_found', 404, 'thread.previous_message_id']);
+        assert.deepEqual(JSON.parse(messagesClient.encodeError(error, 'req_1')).error.details, {
+          error_code: 'thread_not_found',
+        });
+        return true;
+      },
     );
   }
 });
