@@ -20,6 +20,7 @@ import {
 } from '../request-members.ts';
 import { uniqueTools } from '../tool-names.ts';
 import { ConversationReader } from './request-content.ts';
+import { changedEffort, withToolChanges } from './turn-changes.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
@@ -36,7 +37,8 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const stream = optionalBoolean(json, 'stream') ?? false;
   const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
   const items = new ConversationReader(text, context).read(json);
-  const tools = uniqueTools((optionalArray(json, 'tools') ?? []).map(toolOf));
+  const declared = (optionalArray(json, 'tools') ?? []).map((tool, index) => toolOf(tool, `tools[${index}]`));
+  const tools = uniqueTools(withToolChanges(declared, json['messages'], toolOf));
   const choice = optionalObject(json, 'tool_choice');
   const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);
   const disabled = choice === undefined ? undefined : optionalBoolean(choice, 'disable_parallel_tool_use', 'tool_choice');
@@ -53,8 +55,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     user: userOf(json),
     cacheControl: optionalObject(json, 'cache_control'),
     serviceTier: optionalString(json, 'service_tier'),
-    // No answer at all is asked for only to fill the vendor's prompt cache.
-    boundTo: maxOutputTokens === 0 ? { dialect: 'messages', at: 'max_tokens' } : undefined,
+    boundTo: boundTo(json, maxOutputTokens),
   });
   return {
     dialect: 'messages',
@@ -82,8 +83,13 @@ function refuseThread({ thread }: JsonObject): void {
   throw new GatewayError('thread_not_found', message, { param: 'thread.previous_message_id' });
 }
 
-function toolOf(value: JsonValue, index: number): Tool {
-  const at = `tools[${index}]`;
+/** What no other protocol can be asked for: no answer at all, to fill the vendor's prompt cache, and a summary in the place of an answer (beta). */
+function boundTo({ compaction }: JsonObject, maxOutputTokens: number | undefined): CanonicalRequest['boundTo'] {
+  if (maxOutputTokens === 0) return { dialect: 'messages', at: 'max_tokens' };
+  return isObject(compaction) ? { dialect: 'messages', at: 'compaction' } : undefined;
+}
+
+function toolOf(value: JsonValue | undefined, at: string): Tool {
   const tool = objectAt(value, at);
   const type = optionalString(tool, 'type', at);
   if (type !== undefined && type !== 'custom') {
@@ -139,7 +145,10 @@ function formatOf(json: JsonObject): Format | undefined {
   return { type: 'json_schema', name: SCHEMA_NAME, schema };
 }
 
-/** Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. */
+/**
+ * Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. The effort is the
+ * one that the conversation has come to.
+ */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const thinking = optionalObject(json, 'thinking');
   const config = optionalObject(json, 'output_config');
@@ -149,7 +158,7 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const budget = thinking === undefined ? undefined : optionalNumber(thinking, 'budget_tokens', 'thinking');
   const summary = thinking?.['display'] === 'summarized' ? 'auto' : undefined;
   const control = defined<ReasoningControl>({
-    effort: asked,
+    effort: changedEffort(json['messages']) ?? asked,
     budget: type === 'enabled' ? budget : undefined,
     summary,
     adaptive: type === 'adaptive' ? true : undefined,
