@@ -5,7 +5,10 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Tool } from '../canonical/request.ts';
 
-/** The tools at the end of the conversation, in the order of their declarations. `read` throws for a definition that is none. */
+/**
+ * The tools at the end of the conversation, in the order of their declarations; one that came back anew is what it is now. `read` throws for
+ * a definition that is none.
+ */
 export function withToolChanges(
   declared: readonly Tool[],
   messages: JsonValue | undefined,
@@ -13,6 +16,7 @@ export function withToolChanges(
 ): readonly Tool[] {
   const tools = [...declared];
   const removed = new Set<string>();
+  const added = new Map<string, Tool>();
   systemMessages(messages).forEach(({ message, at }) => {
     const { content } = message;
     if (!Array.isArray(content)) return;
@@ -23,11 +27,15 @@ export function withToolChanges(
       const name = tool === undefined ? change.tool['name'] : nameOf(tool);
       if (tool !== undefined) tools.push(tool);
       if (typeof name !== 'string') return;
+      if (tool !== undefined) added.set(name, tool);
       if (change.adds) removed.delete(name);
       else removed.add(name);
     });
   });
-  return tools.filter((tool) => !removed.has(nameOf(tool) ?? ''));
+  return tools.filter((tool) => {
+    const name = nameOf(tool) ?? '';
+    return !removed.has(name) && (added.get(name) ?? tool) === tool;
+  });
 }
 
 interface ToolChange {

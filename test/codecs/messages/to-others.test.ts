@@ -66,7 +66,10 @@ test('tools that come and go in the middle of a conversation are what they have 
   const schema = { type: 'object', properties: {} };
   const change = (type: string, tool: JsonObject) => ({ type, tool });
   const reference = (name: string) => ({ type: 'tool_reference', name });
-  const define = (name: string) => ({ type: 'tool_definition', definition: { name, input_schema: schema } });
+  const define = (name: string, more: JsonObject = {}) => ({
+    type: 'tool_definition',
+    definition: { name, input_schema: schema, ...more },
+  });
   const named = (...changes: JsonObject[]) => {
     const body = sent('chat', {
       tools: ['a', 'b'].map((name) => ({ name, input_schema: schema })),
@@ -79,6 +82,18 @@ test('tools that come and go in the middle of a conversation are what they have 
   assert.deepEqual(named(change('tool_removal', reference('a'))), ['b']);
   assert.deepEqual(named(change('tool_removal', reference('a')), change('tool_addition', reference('a'))), ['a', 'b']);
   assert.deepEqual(named(change('tool_addition', define('c')), change('tool_removal', reference('c'))), ['a', 'b']);
+  const anew = sent('chat', {
+    tools: [{ name: 'a', description: 'old', input_schema: schema }],
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: [change('tool_removal', reference('a'))] },
+      { role: 'system', content: [change('tool_addition', define('a', { description: 'new' }))] },
+    ],
+  });
+  assert.deepEqual(
+    anew.tools.map((tool: { function: { description: string } }) => tool.function.description),
+    ['new'],
+  );
   assert.deepEqual(named(change('tool_removal', { type: 'mcp_toolset', mcp_server_name: 'a' })), ['a', 'b']);
   assert.throws(
     () =>
