@@ -74,6 +74,22 @@ export const PICTURE_FAULTS = [
 /** What the vendor's policies refuse of a request, beside its filters. */
 export const POLICY_FAULTS = ['bio_policy', 'cyber_policy', 'misalignment_policy_violation'] as const;
 
+/** What messages upstreams say of a request in `error.details.error_code`: the official client has a class for each, and goes on without a thread. */
+export const MESSAGES_FAULTS = [
+  'available_tools_limit_exceeded',
+  'compaction_block_ambiguous',
+  'compaction_block_misplaced',
+  'compaction_content_mismatch',
+  'compaction_incomplete_turn',
+  'compaction_nothing_to_summarize',
+  'compaction_signature_invalid',
+  'compaction_too_many_tool_references',
+  'compaction_tool_changes_mismatch',
+  'thread_unsupported_request',
+  'tool_name_conflict',
+  'tool_reference_unresolved',
+] as const;
+
 /** Upstream error codes that a client may see with a deterministic 400, 413 or 422; every other becomes `upstream_error`. */
 const SHOWN_CODES = new Set([
   'context_length_exceeded',
@@ -81,6 +97,7 @@ const SHOWN_CODES = new Set([
   'content_filter',
   ...PICTURE_FAULTS,
   ...POLICY_FAULTS,
+  ...MESSAGES_FAULTS,
   'invalid_prompt',
   'invalid_value',
   'missing_required_parameter',

@@ -31,16 +31,17 @@ export function textOf(value: JsonValue | undefined): string | undefined {
   return undefined;
 }
 
-/** Reads `{error: {message, code, type, param}}`, `{error: "text", code}`, `{detail}`, `{message, …}` and router metadata. */
+/** Reads `{error: {message, code, type, param}}`, `{error: "text", code}`, `{detail}`, `{message, …}` router metadata, and the vendor's details of messages. */
 export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
   if (!isObject(body)) return { message: textOf(body) };
   const error = body['error'] ?? body['detail'] ?? body;
   if (Array.isArray(error)) return { message: validationText(error), type: textOf(body['type']) };
   if (!isObject(error)) return { message: textOf(error), code: textOf(body['code']), type: textOf(body['type']) };
   const metadata = isObject(error['metadata']) ? error['metadata'] : {};
+  const details = isObject(error['details']) ? error['details'] : {};
   return {
     message: textOf(error['message']) ?? textOf(error['detail']),
-    code: textOf(error['code']) ?? textOf(metadata['provider_code']),
+    code: textOf(error['code']) ?? textOf(metadata['provider_code']) ?? textOf(details['error_code']),
     type: textOf(error['type']) ?? textOf(error['error_type']) ?? textOf(metadata['error_type']),
     param: textOf(error['param']),
   };

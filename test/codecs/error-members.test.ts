@@ -24,6 +24,11 @@ const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
     { error: { code: 'c', type: 't', metadata: { provider_code: 'pc', error_type: 'et' } } },
     { code: 'c', type: 't' },
   ],
+  [
+    'the details of messages',
+    { type: 'error', error: { type: 't', message: 'm', details: { error_code: 'dc' } } },
+    { message: 'm', code: 'dc', type: 't' },
+  ],
   ['a text', { error: 'm', code: 'c' }, { message: 'm', code: 'c' }],
   ['a detail', { detail: 'm' }, { message: 'm' }],
   ['bare members', { message: 'm', code: 'c' }, { message: 'm', code: 'c' }],
@@ -60,6 +65,8 @@ const CODES: readonly (readonly [code: string, status: number | undefined, isSho
   ['slow_down', 503, true],
   ['vector_store_timeout', undefined, true],
   ['insufficient_quota', 429, false],
+  ['thread_unsupported_request', undefined, true],
+  ['compaction_nothing_to_summarize', undefined, true],
   ['usage_not_included', undefined, false],
   ['data_residency_mismatch', undefined, false],
 ];

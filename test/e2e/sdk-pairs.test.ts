@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
+import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import OpenAI from 'openai';
 import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
@@ -14,7 +15,12 @@ const PRICE = { price: { input: '1', output: '2' } };
 const TOOL = {
   name: 'get_weather',
   description: 'The weather of a city',
-  schema: { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false },
+  schema: {
+    type: 'object' as const,
+    properties: { city: { type: 'string' as const } },
+    required: ['city'],
+    additionalProperties: false,
+  },
 };
 const QUESTION = 'What is the weather in Kyoto? Use get_weather.';
 
@@ -167,6 +173,30 @@ for (const model of UPSTREAMS) {
           answer.content.some((block) => block.type === 'text' && block.text.length > 0),
           JSON.stringify(answer),
         );
+      });
+
+      test(`anthropic tool runner, which asks for a thread: each turn has the whole conversation, ${streamed ? 'streamed' : 'whole'}`, async () => {
+        const city = (name: string) => ({ type: 'tool' as const, name: TOOL.name, arguments: JSON.stringify({ city: name }) });
+        for (const piece of [city('Kyoto'), city('Nara'), city('Uji'), { type: 'text' as const, text: 'Sunny.' }])
+          simulator.enqueue({ reply: { pieces: [piece] } });
+        const asked: string[] = [];
+        const run = async (input: unknown) => {
+          asked.push(JSON.stringify(input));
+          return 'Sunny, 21 degrees.';
+        };
+        const runner = anthropic.beta.messages.toolRunner({
+          model,
+          max_tokens: 4000,
+          messages: [{ role: 'user', content: QUESTION }],
+          tools: [betaTool({ name: TOOL.name, description: TOOL.description, inputSchema: TOOL.schema, run })],
+          stream: streamed,
+        });
+        const answer = await runner.runUntilDone();
+        assert.deepEqual(asked, ['{"city":"Kyoto"}', '{"city":"Nara"}', '{"city":"Uji"}']);
+        const [said] = answer.content;
+        assert.equal(said?.type === 'text' && said.text, 'Sunny.', JSON.stringify(answer));
+        const last = simulator.requests.at(-1);
+        for (const name of ['Kyoto', 'Nara', 'Uji']) assert.ok(JSON.stringify(last?.body).includes(name), name);
       });
     }
 

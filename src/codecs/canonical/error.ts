@@ -24,6 +24,7 @@ export const ERRORS = {
   model_pricing_required: client(403),
   not_found: client(404),
   model_not_found: client(404),
+  thread_not_found: client(404),
   video_not_found: client(404),
   method_not_allowed: client(405),
   request_timeout: client(408),

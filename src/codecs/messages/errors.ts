@@ -2,6 +2,7 @@
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
+import { MESSAGES_FAULTS } from '../sanitise.ts';
 import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
 
 const TYPES: Readonly<Record<number, string>> = {
@@ -31,12 +32,17 @@ function streamErrorType(error: GatewayError): string {
   return errorType(error.blame === 'upstream' && said !== undefined && SHOWN_UPSTREAM.has(said) ? said : error.status);
 }
 
+/** Codes that official clients know by `details.error_code`, and act on. */
+const DETAILED: ReadonlySet<string> = new Set(['thread_not_found', ...MESSAGES_FAULTS]);
+
 function members(error: GatewayError, type: string): JsonObject {
+  const { message, shownCode, param } = error;
   return {
     type,
-    message: error.message,
-    code: error.shownCode,
-    ...(error.param === null ? {} : { param: error.param }),
+    message,
+    code: shownCode,
+    ...(param === null ? {} : { param }),
+    ...(DETAILED.has(shownCode) ? { details: { error_code: shownCode } } : {}),
   };
 }
 

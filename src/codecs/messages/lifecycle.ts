@@ -31,8 +31,8 @@ export const UPSTREAM = {
   ended:   { start: no,        startWhole: no,      open: no,        delta: no,        close: no,        usage: no,        stop: no,        cut: no,        end: no,      error: no },
 } as const satisfies Transitions<UpstreamState, UpstreamVerb>;
 
-/** Block kinds by the deltas they take. `fixed`: complete at its start. `native`: a kind that only this dialect knows. */
-export type BlockKind = 'text' | 'thinking' | 'redacted' | 'tool' | 'serverTool' | 'compaction' | 'fixed' | 'native';
+/** Block kinds by the deltas they take. `media` and `fixed`: complete at their start. `native`: a kind that only this dialect knows. */
+export type BlockKind = 'text' | 'thinking' | 'redacted' | 'tool' | 'media' | 'serverTool' | 'compaction' | 'fixed' | 'native';
 export type DeltaKind =
   | 'text_delta'
   | 'citations_delta'
@@ -49,6 +49,7 @@ const FITS = {
   thinking:   { text_delta: false, citations_delta: false, thinking_delta: true,  signature_delta: true,  input_json_delta: false, compaction_delta: false, unknown: true },
   redacted:   { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: false, input_json_delta: false, compaction_delta: false, unknown: true },
   tool:       { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: false, input_json_delta: true,  compaction_delta: false, unknown: true },
+  media:      { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: false, input_json_delta: false, compaction_delta: false, unknown: true },
   serverTool: { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: false, input_json_delta: true,  compaction_delta: false, unknown: true },
   compaction: { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: true,  input_json_delta: false, compaction_delta: true,  unknown: true },
   fixed:      { text_delta: false, citations_delta: false, thinking_delta: false, signature_delta: false, input_json_delta: false, compaction_delta: false, unknown: true },
@@ -60,6 +61,8 @@ const KINDS: ReadonlyMap<string, BlockKind> = new Map([
   ['thinking', 'thinking'],
   ['redacted_thinking', 'redacted'],
   ['tool_use', 'tool'],
+  ['image', 'media'],
+  ['document', 'media'],
   ['server_tool_use', 'serverTool'],
   ['mcp_tool_use', 'serverTool'],
   ['compaction', 'compaction'],

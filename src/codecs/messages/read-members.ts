@@ -23,7 +23,10 @@ const BLOCK: ReadMembers = {
 
 export const READ_IN: Readonly<Record<string, ReadMembers>> = {
   system: BLOCK,
-  messages: { ...own('role', 'content'), within: { content: BLOCK } },
+  messages: {
+    ...own('role', 'content', 'output_config', 'clear_at'),
+    within: { content: BLOCK, output_config: own('effort') },
+  },
   tools: { ...own('type', 'name', 'description', 'input_schema', 'strict', 'cache_control'), of: ofType('custom') },
   thinking: own('type', 'budget_tokens', 'display'),
   output_config: own('effort', 'format'),

@@ -29,6 +29,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
   const edits: JsonEdit[] = [];
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return edits;
+  const lastOfModel = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
   messages.forEach((message: JsonValue, index) => {
     const content = isObject(message) ? message['content'] : undefined;
     if (!Array.isArray(content)) return;
@@ -55,7 +56,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
       }
     });
     if (dropped > 0) losses.add('reasoning: opaque of another owner');
-    if (dropped > 0 && index === messages.length - 2 && answersCalls(messages.at(-1)) && requiresThinking(request, target)) {
+    if (dropped > 0 && index === lastOfModel && answersCalls(messages[index + 1]) && requiresThinking(request, target)) {
       edits.push({ path: ['thinking'], value: '{"type":"disabled"}' });
       losses.add('reasoning budget');
     }

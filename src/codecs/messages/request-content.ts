@@ -21,6 +21,7 @@ import {
 } from '../request-members.ts';
 import { REDACTED } from './blocks.ts';
 import { restoreSignatures } from './signatures.ts';
+import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';
 
 const ROLES: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer']);
 
@@ -55,23 +56,25 @@ export class ConversationReader {
     const messages = body['messages'];
     if (!Array.isArray(messages)) throw wrongType('messages', 'an array');
     if (messages.length === 0) throw invalid('messages', 'messages must hold at least one message.');
+    const cleared = clearedBefore(messages);
     messages.forEach((message: JsonValue, index) => {
-      this.#message(message, index, items);
+      const said = this.#message(message, index);
+      if (index > cleared || !isPassing(message)) items.push(...said);
     });
     return items;
   }
 
-  #message(value: JsonValue, index: number, items: Item[]): void {
+  #message(value: JsonValue, index: number): Item[] {
     const at = `messages[${index}]`;
     const message = objectAt(value, at);
     const role = requiredString(message, 'role', at);
     if (!isRole(role)) throw wrongType(`${at}.role`, 'user, assistant or system');
     const content = message['content'];
     // A system message may only set options of its turn (beta); it then has nothing to say.
-    if ((content === undefined || content === null) && role === 'system') return;
+    if ((content === undefined || content === null) && role === 'system') return [];
     const said: Item[] = [];
     this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, said);
-    items.push(...(role === 'assistant' ? restoreSignatures(said) : said));
+    return role === 'assistant' ? restoreSignatures(said) : said;
   }
 
   #content(content: JsonValue | undefined, place: Place, items: Item[]): void {
@@ -155,6 +158,7 @@ export class ConversationReader {
         items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
         return;
       default:
+        if (role === 'system' && toolChange(block) !== undefined) return;
         items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
     }
   }

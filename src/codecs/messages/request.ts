@@ -1,5 +1,6 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
-import type { JsonObject, JsonValue } from '../canonical/json.ts';
+import { GatewayError } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { READ_IN } from './read-members.ts';
@@ -19,6 +20,7 @@ import {
 } from '../request-members.ts';
 import { uniqueTools } from '../tool-names.ts';
 import { ConversationReader } from './request-content.ts';
+import { changedEffort, withToolChanges } from './turn-changes.ts';
 
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
@@ -31,10 +33,12 @@ const READ: ReadonlySet<string> = new Set([
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
+  refuseThread(json);
   const stream = optionalBoolean(json, 'stream') ?? false;
   const maxOutputTokens = optionalInteger(json, 'max_tokens', { least: 0 });
   const items = new ConversationReader(text, context).read(json);
-  const tools = uniqueTools((optionalArray(json, 'tools') ?? []).map(toolOf));
+  const declared = (optionalArray(json, 'tools') ?? []).map((tool, index) => toolOf(tool, `tools[${index}]`));
+  const tools = uniqueTools(withToolChanges(declared, json['messages'], toolOf));
   const choice = optionalObject(json, 'tool_choice');
   const toolChoice = choice === undefined ? undefined : toolChoiceOf(choice, tools);
   const disabled = choice === undefined ? undefined : optionalBoolean(choice, 'disable_parallel_tool_use', 'tool_choice');
@@ -51,8 +55,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     user: userOf(json),
     cacheControl: optionalObject(json, 'cache_control'),
     serviceTier: optionalString(json, 'service_tier'),
-    // No answer at all is asked for only to fill the vendor's prompt cache.
-    boundTo: maxOutputTokens === 0 ? { dialect: 'messages', at: 'max_tokens' } : undefined,
+    boundTo: boundTo(json, maxOutputTokens),
   });
   return {
     dialect: 'messages',
@@ -69,8 +72,24 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   };
 }
 
-function toolOf(value: JsonValue, index: number): Tool {
-  const at = `tools[${index}]`;
+/**
+ * A conversation that the vendor is to hold (beta) cannot be continued here: it goes by the vendor's own id of an answer, no client has
+ * that one, and other upstreams hold nothing. What comes with it is new messages alone, an answer to nothing. The official SDK, whose
+ * tool runner asks for a thread unless it is told not to, then sends the whole conversation.
+ */
+function refuseThread({ thread }: JsonObject): void {
+  if (!isObject(thread) || thread['type'] !== 'continue') return;
+  const message = 'No thread is held under this id. Send the whole conversation.';
+  throw new GatewayError('thread_not_found', message, { param: 'thread.previous_message_id' });
+}
+
+/** What no other protocol can be asked for: no answer at all, to fill the vendor's prompt cache, and a summary in the place of an answer (beta). */
+function boundTo({ compaction }: JsonObject, maxOutputTokens: number | undefined): CanonicalRequest['boundTo'] {
+  if (maxOutputTokens === 0) return { dialect: 'messages', at: 'max_tokens' };
+  return isObject(compaction) ? { dialect: 'messages', at: 'compaction' } : undefined;
+}
+
+function toolOf(value: JsonValue | undefined, at: string): Tool {
   const tool = objectAt(value, at);
   const type = optionalString(tool, 'type', at);
   if (type !== undefined && type !== 'custom') {
@@ -126,7 +145,10 @@ function formatOf(json: JsonObject): Format | undefined {
   return { type: 'json_schema', name: SCHEMA_NAME, schema };
 }
 
-/** Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. */
+/**
+ * Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. The effort is the
+ * one that the conversation has come to.
+ */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const thinking = optionalObject(json, 'thinking');
   const config = optionalObject(json, 'output_config');
@@ -136,7 +158,7 @@ function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const budget = thinking === undefined ? undefined : optionalNumber(thinking, 'budget_tokens', 'thinking');
   const summary = thinking?.['display'] === 'summarized' ? 'auto' : undefined;
   const control = defined<ReasoningControl>({
-    effort: asked,
+    effort: changedEffort(json['messages']) ?? asked,
     budget: type === 'enabled' ? budget : undefined,
     summary,
     adaptive: type === 'adaptive' ? true : undefined,

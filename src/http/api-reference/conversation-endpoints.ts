@@ -247,6 +247,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     rules: [
       '`POST /v1/messages/count_tokens` does not exist.',
       'An answer that fails after its first event ends with `event: error`, never with `message_stop`.',
+      'A `thread` may be created, and is then answered like any request; one to be continued gets `thread_not_found`, upon which the official SDK sends the whole conversation.',
     ],
     headers: [
       { name: 'anthropic-version', required: false, text: 'The date of the protocol, e.g. `2023-06-01`. Any date is accepted.' },
@@ -319,7 +320,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'ping', text: 'Keep-alive.' },
       { name: 'error', text: 'A failure; the stream then closes.' },
     ],
-    errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable'],
+    errors: [...INFERENCE_ERRORS, 'thread_not_found', 'unsupported_conversion', 'response_not_representable'],
     errorBody: 'messages',
   },
 ];

@@ -17,6 +17,10 @@ export const ERROR_CODES = {
   idempotency_key_required: { status: 400, text: 'Creating a video needs an `Idempotency-Key` header.' },
   model_not_allowed: { status: 403, text: 'The key is limited to other models.' },
   model_not_found: { status: 404, text: 'There is no such model for this account.' },
+  thread_not_found: {
+    status: 404,
+    text: 'Threads of messages are not continued here. Send the whole conversation, as the official SDK then does by itself.',
+  },
   video_not_found: { status: 404, text: 'There is no such video task of this key.' },
   model_pricing_required: {
     status: 403,

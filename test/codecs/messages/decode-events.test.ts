@@ -6,7 +6,7 @@ import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
-import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
+import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../src/codecs/messages/lifecycle.ts';
 import { canonical, decodeContext, decodeFrames, framesOf, payloads, target } from './harness.ts';
 
@@ -227,6 +227,12 @@ test('an error answer: what clients may read, and the rest for the log', () => {
   assert.equal(error.message, 'bad [url]');
   assert.equal(error.details.upstream?.text, text);
   assert.equal(error.details.upstream?.status, 400);
+  const details = '{"error_code":"thread_unsupported_request","unsupported":["thinking"]}';
+  const said = text.replace(/"message":"[^"]*"/, `$&,"details":${details}`);
+  const threaded = messagesUpstream.decodeError({ status: 400, headers: {}, text: said });
+  assert.deepEqual(JSON.parse(messagesClient.encodeError(threaded, 'req_1')).error.details, {
+    error_code: 'thread_unsupported_request',
+  });
   const dated = { date: 'Wed, 21 Oct 2026 07:28:00 GMT', 'retry-after': 'Wed, 21 Oct 2026 07:28:05 GMT' };
   assert.equal(messagesUpstream.decodeError({ status: 529, headers: dated, text: '<html>' }).details.retryAfterMs, 5000);
 });

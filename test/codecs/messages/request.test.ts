@@ -5,8 +5,9 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { Item } from '../../../src/codecs/canonical/item.ts';
 import { isObject } from '../../../src/codecs/canonical/json.ts';
+import type { ModelFacts } from '../../../src/codecs/codec.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
-import { messagesUpstream } from '../../../src/codecs/messages/index.ts';
+import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { decodeBody, owner, seal, target } from './harness.ts';
 
 const ask = { model: 'logical', max_tokens: 10 };
@@ -141,6 +142,24 @@ test('wrong fields are refused with their path', () => {
   }
 });
 
+test('a thread may be created, and is not continued: what comes with it is no conversation', () => {
+  const thread = (said: object, messages: unknown[]) => decodeBody({ ...ask, messages, thread: said });
+  assert.equal(thread({ type: 'create' }, [user]).items.length, 1);
+  for (const messages of [[user], []]) {
+    assert.throws(
+      () => thread({ type: 'continue', previous_message_id: 'msg_1' }, messages),
+      (error: unknown) => {
+        assert.ok(error instanceof GatewayError);
+        assert.deepEqual([error.code, error.status, error.param], ['thread_not_found', 404, 'thread.previous_message_id']);
+        assert.deepEqual(JSON.parse(messagesClient.encodeError(error, 'req_1')).error.details, {
+          error_code: 'thread_not_found',
+        });
+        return true;
+      },
+    );
+  }
+});
+
 test('an output cap of zero fills the prompt cache of a messages upstream, and no other can do that', () => {
   const request = decodeBody({ ...ask, max_tokens: 0, messages: [user] });
   assert.deepEqual(request.boundTo, { dialect: 'messages', at: 'max_tokens' });
@@ -207,6 +226,21 @@ test('same dialect: envelopes of this owner are opened in place, every other thi
     { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'D' }, text] },
   ]);
   assert.deepEqual(sent(true), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
+});
+
+test('same dialect: a model that thinks by budget is not asked to where results answer a call whose thinking went', () => {
+  const thinking = { type: 'thinking', thinking: 't', signature: seal({ owner: { ...owner, scope: 'elsewhere' }, value: 'x' }) };
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const called = { role: 'assistant', content: [thinking, call] };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'r' }] };
+  const enabled = { type: 'enabled', budget_tokens: 1024 };
+  const sent = (messages: unknown[], facts: ModelFacts = { thinking: 'budget' }) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, thinking: enabled, messages }), target({ facts })).body)
+      .thinking;
+  assert.deepEqual(sent([user, called, result]), { type: 'disabled' });
+  assert.deepEqual(sent([user, called, result, { role: 'system', content: 'be brief' }]), { type: 'disabled' });
+  assert.deepEqual(sent([user, called, result, { role: 'assistant', content: 'done' }, user]), enabled);
+  assert.deepEqual(sent([user, called, result], { thinking: 'adaptive' }), enabled);
 });
 
 test('unsigned thinking goes back where the Channel replays it, from clients of every dialect', () => {

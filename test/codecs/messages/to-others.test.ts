@@ -1,6 +1,7 @@
 /** What a messages client says, at upstreams of the other protocols. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { ownerOf, targetOf } from '../../support/wire.ts';
@@ -59,4 +60,84 @@ test('the title of a document of plain words is its heading where there are no d
   const gemini = sent('gemini', { messages: messages(words) }).contents;
   assert.deepEqual(gemini[0].parts, [{ text: 'Lease\n\nrent' }]);
   assert.equal(gemini[2].parts[0].functionResponse.response.output, 'Lease\n\nrent');
+});
+
+test('tools that come and go in the middle of a conversation are what they have become', () => {
+  const schema = { type: 'object', properties: {} };
+  const change = (type: string, tool: JsonObject) => ({ type, tool });
+  const reference = (name: string) => ({ type: 'tool_reference', name });
+  const define = (name: string, more: JsonObject = {}) => ({
+    type: 'tool_definition',
+    definition: { name, input_schema: schema, ...more },
+  });
+  const named = (...changes: JsonObject[]) => {
+    const body = sent('chat', {
+      tools: ['a', 'b'].map((name) => ({ name, input_schema: schema })),
+      messages: [{ role: 'user', content: 'hi' }, ...changes.map((block) => ({ role: 'system', content: [block] }))],
+    });
+    assert.deepEqual(body.messages, [{ role: 'user', content: 'hi' }]);
+    return (body.tools ?? []).map((tool: { function: { name: string } }) => tool.function.name);
+  };
+  assert.deepEqual(named(change('tool_addition', define('c'))), ['a', 'b', 'c']);
+  assert.deepEqual(named(change('tool_removal', reference('a'))), ['b']);
+  assert.deepEqual(named(change('tool_removal', reference('a')), change('tool_addition', reference('a'))), ['a', 'b']);
+  assert.deepEqual(named(change('tool_addition', define('c')), change('tool_removal', reference('c'))), ['a', 'b']);
+  const anew = sent('chat', {
+    tools: [{ name: 'a', description: 'old', input_schema: schema }],
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'system', content: [change('tool_removal', reference('a'))] },
+      { role: 'system', content: [change('tool_addition', define('a', { description: 'new' }))] },
+    ],
+  });
+  assert.deepEqual(
+    anew.tools.map((tool: { function: { description: string } }) => tool.function.description),
+    ['new'],
+  );
+  assert.deepEqual(named(change('tool_removal', { type: 'mcp_toolset', mcp_server_name: 'a' })), ['a', 'b']);
+  assert.throws(
+    () =>
+      named(change('tool_addition', { type: 'tool_definition', definition: { name: 'c', input_schema: { type: 'string' } } })),
+    (error: unknown) =>
+      error instanceof GatewayError && error.param === 'messages[1].content[0].tool.definition.input_schema.type',
+  );
+});
+
+test('the effort that a message in the middle sets is the one of the request', () => {
+  const turn = (effort: string | null) => ({ role: 'system', output_config: { effort } });
+  const effort = (...turns: JsonObject[]) =>
+    sent('chat', { output_config: { effort: 'low' }, messages: [{ role: 'user', content: 'hi' }, ...turns] }).reasoning_effort;
+  assert.equal(effort(), 'low');
+  assert.equal(effort(turn('high')), 'high');
+  assert.equal(effort(turn('high'), { ...turn('max'), content: 'think' }), 'max');
+  assert.equal(effort(turn(null)), 'low');
+});
+
+test('what is said for one turn alone is not said in a later one', () => {
+  const passing = { role: 'system', content: 'today', clear_at: 'next_user_message' };
+  const said = (...messages: JsonObject[]) =>
+    sent('chat', { messages: [{ role: 'user', content: 'hi' }, ...messages] }).messages.map(
+      ({ content }: { content: string }) => content,
+    );
+  const later = [
+    { role: 'assistant', content: 'yes' },
+    { role: 'user', content: 'go on' },
+  ];
+  assert.deepEqual(said(passing), ['hi', 'today']);
+  assert.deepEqual(said(passing, ...later), ['hi', 'yes', 'go on']);
+  assert.deepEqual(said({ ...passing, clear_at: 'never' }, ...later), ['hi', 'today', 'yes', 'go on']);
+});
+
+test('a summary in the place of an answer is asked of messages upstreams alone', () => {
+  const body = { compaction: { type: 'summarize' }, messages: [{ role: 'user', content: 'hi' }] };
+  assert.equal(JSON.stringify(sent('messages', body).compaction), '{"type":"summarize"}');
+  for (const dialect of ['chat', 'responses', 'gemini']) {
+    assert.throws(
+      () => sent(dialect, body),
+      (error: unknown) =>
+        error instanceof GatewayError && error.code === 'unsupported_conversion' && error.param === 'compaction',
+      dialect,
+    );
+  }
+  assert.equal(sent('chat', { ...body, compaction: null }).messages.length, 1);
 });

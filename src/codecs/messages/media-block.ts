@@ -1,0 +1,58 @@
+/** A picture or a document in an answer. The vendor sends none; servers that speak this protocol for models which draw do. */
+import type { CanonicalEvent } from '../canonical/event.ts';
+import type { ItemStatus, Media, MediaSource } from '../canonical/item.ts';
+import type { JsonObject } from '../canonical/json.ts';
+import { sourceOfUrl } from '../media.ts';
+import type { Block, BlockHost } from './block.ts';
+import { malformed, mayString, needObject, needString } from './wire.ts';
+
+export class MediaBlock implements Block {
+  readonly kind = 'media';
+  readonly #host: BlockHost;
+  readonly #media: Media;
+  #index = 0;
+
+  constructor(block: JsonObject, host: BlockHost) {
+    this.#host = host;
+    const where = `${String(block['type'])} block`;
+    const filename = mayString(block, 'title', where);
+    this.#media = {
+      type: block['type'] === 'image' ? 'image' : 'file',
+      source: sourceOf(needObject(block, 'source', where), where),
+      ...(filename === undefined ? {} : { filename }),
+    };
+  }
+
+  start(out: CanonicalEvent[]): void {
+    this.#index = this.#host.nextIndex();
+    out.push({ type: 'item.start', index: this.#index, head: { kind: 'media' } });
+  }
+
+  delta(): void {
+    // Only unknown deltas fit, and they have no canonical reading.
+  }
+
+  stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
+    out.push({ type: 'item.end', index: this.#index, item: { kind: 'media', role: 'assistant', media: this.#media }, status });
+    return true;
+  }
+
+  cut(out: CanonicalEvent[]): void {
+    this.stop('incomplete', out);
+  }
+}
+
+function sourceOf(source: JsonObject, where: string): MediaSource {
+  switch (source['type']) {
+    case 'base64':
+      return { from: 'inline', mime: needString(source, 'media_type', where), data: needString(source, 'data', where) };
+    case 'url':
+      return sourceOfUrl(needString(source, 'url', where));
+    case 'file':
+      return { from: 'reference', id: needString(source, 'file_id', where) };
+    case 'text':
+      return { from: 'text', text: needString(source, 'data', where) };
+    default:
+      throw malformed(`${where}: its source is of no known type`);
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * What system messages in the middle of a conversation change of the request itself (beta): its tools and its effort. Every other
+ * protocol says both once a request, so what counts is what they have become. The vendor reads its own protocol by itself.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import type { Tool } from '../canonical/request.ts';
+
+/**
+ * The tools at the end of the conversation, in the order of their declarations; one that came back anew is what it is now. `read` throws for
+ * a definition that is none.
+ */
+export function withToolChanges(
+  declared: readonly Tool[],
+  messages: JsonValue | undefined,
+  read: (definition: JsonValue | undefined, at: string) => Tool,
+): readonly Tool[] {
+  const tools = [...declared];
+  const removed = new Set<string>();
+  const added = new Map<string, Tool>();
+  systemMessages(messages).forEach(({ message, at }) => {
+    const { content } = message;
+    if (!Array.isArray(content)) return;
+    content.forEach((block: JsonValue, index) => {
+      const change = isObject(block) ? toolChange(block) : undefined;
+      if (change === undefined) return;
+      const tool = change.defines ? read(change.tool['definition'], `${at}.content[${index}].tool.definition`) : undefined;
+      const name = tool === undefined ? change.tool['name'] : nameOf(tool);
+      if (tool !== undefined) tools.push(tool);
+      if (typeof name !== 'string') return;
+      if (tool !== undefined) added.set(name, tool);
+      if (change.adds) removed.delete(name);
+      else removed.add(name);
+    });
+  });
+  return tools.filter((tool) => {
+    const name = nameOf(tool) ?? '';
+    return !removed.has(name) && (added.get(name) ?? tool) === tool;
+  });
+}
+
+interface ToolChange {
+  readonly adds: boolean;
+  /** Whether it brings the tool with it, or names one that was declared. */
+  readonly defines: boolean;
+  readonly tool: JsonObject;
+}
+
+/** Undefined for what is no change of a tool that this gateway knows: those of MCP servers are the vendor's. */
+export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
+  if ((type !== 'tool_addition' && type !== 'tool_removal') || !isObject(tool)) return undefined;
+  const adds = type === 'tool_addition';
+  if (tool['type'] === 'tool_reference') return { adds, defines: false, tool };
+  return adds && tool['type'] === 'tool_definition' ? { adds, defines: true, tool } : undefined;
+}
+
+/** The effort that the conversation has come to, undefined where no message changes it. */
+export function changedEffort(messages: JsonValue | undefined): string | undefined {
+  const efforts = systemMessages(messages).flatMap(({ message: { output_config: config } }) =>
+    isObject(config) && typeof config['effort'] === 'string' ? [config['effort']] : [],
+  );
+  return efforts.at(-1);
+}
+
+/** How many messages there are before the last of the user: what was said for one turn alone is not shown any more there. */
+export function clearedBefore(messages: readonly JsonValue[]): number {
+  return messages.findLastIndex((message) => isObject(message) && message['role'] === 'user');
+}
+
+/** True for a system message whose text is for the turn of the user before it alone. */
+export function isPassing(message: JsonValue): boolean {
+  return isObject(message) && message['role'] === 'system' && message['clear_at'] === 'next_user_message';
+}
+
+function systemMessages(messages: JsonValue | undefined): { readonly message: JsonObject; readonly at: string }[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: JsonValue, index) =>
+    isObject(message) && message['role'] === 'system' ? [{ message, at: `messages[${index}]` }] : [],
+  );
+}
+
+function nameOf(tool: Tool): string | undefined {
+  return tool.kind === 'native' ? tool.name : tool.tool.name;
+}
