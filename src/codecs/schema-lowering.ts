@@ -21,6 +21,9 @@ export const GENERATIVE_JSON_SCHEMA: SchemaTarget = {
   ),
 };
 
+/** A pattern that every name matches. */
+const ANY_NAME = /^\^?(?:\.\*|\(\.\*\))?\$?$/;
+
 /** Nesting beyond this is answered by a schema that accepts anything. */
 const MAX_DEPTH = 128;
 
@@ -87,7 +90,14 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
       case 'oneOf':
         return Array.isArray(value) ? listOf(key, value, depth) : undefined;
       case 'additionalProperties':
-        return typeof value === 'boolean' ? [key, value] : pair(key, lower(value, depth + 1));
+        return value === true ? [key, true] : [key, alternatives([value, ...patternsOf(node)], depth)];
+      case 'patternProperties': {
+        // Without a word on all others only a pattern that speaks of all of them says something.
+        const all = Object.entries(isObject(value) ? value : {}).find(([pattern]) => ANY_NAME.test(pattern));
+        return all === undefined || Object.hasOwn(node, 'additionalProperties')
+          ? undefined
+          : ['additionalProperties', alternatives([all[1]], depth)];
+      }
       case 'const':
         return Object.hasOwn(node, 'enum') ? undefined : ['enum', [value]];
       case 'exclusiveMinimum':
@@ -107,6 +117,12 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
       if (lowered !== undefined) entries.push([name, lowered]);
     }
     return entries;
+  };
+
+  /** What one of these schemas allows; false where none allows anything. */
+  const alternatives = (schemas: readonly (JsonValue | undefined)[], depth: number): JsonValue => {
+    const lowered = schemas.map((child) => lower(child, depth + 1)).filter((child) => child !== undefined);
+    return lowered.length > 1 ? { anyOf: lowered } : (lowered[0] ?? false);
   };
 
   const listOf = (key: string, list: readonly JsonValue[], depth: number): [string, JsonValue] | undefined => {
@@ -131,6 +147,11 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
   }
   const { $defs: _place, ...bare } = root;
   return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
+}
+
+/** Schemas of the properties that patterns name, which the target cannot. */
+function patternsOf({ patternProperties: patterns }: JsonObject): (JsonValue | undefined)[] {
+  return isObject(patterns) ? Object.values(patterns) : [];
 }
 
 function pair(key: string, value: JsonValue | undefined): [string, JsonValue] | undefined {
@@ -205,7 +226,8 @@ function fixEnum(entries: Entries, types: readonly string[] | undefined): TypesO
   const values = Array.isArray(listed) ? listed : [];
   const kept = values.filter((value) => typeof value === 'string' || typeof value === 'number');
   const others = values.filter((value) => typeof value !== 'string' && typeof value !== 'number');
-  if (kept.length > 0 && others.every((value) => value === null)) {
+  const isNull = types?.length === 1 && types[0] === 'null';
+  if (kept.length > 0 && !isNull && others.every((value) => value === null)) {
     entries.set('enum', kept);
     return { types, allowsNull: others.length > 0 && types === undefined };
   }
@@ -224,7 +246,8 @@ function fixRequired(entries: Entries): void {
   for (const key of ['required', 'propertyOrdering']) {
     const listed = entries.get(key);
     if (listed === undefined) continue;
-    const names = Array.isArray(listed) && isObject(properties) ? listed.filter((name) => isNameOf(name, properties)) : [];
+    const known = Array.isArray(listed) && isObject(properties) ? listed.filter((name) => isNameOf(name, properties)) : [];
+    const names = [...new Set(known)];
     if (names.length === 0) entries.delete(key);
     else entries.set(key, names);
   }
@@ -256,7 +279,10 @@ function spread(entries: Entries, types: readonly (string | undefined)[]): JsonO
     (key.startsWith('$') || key === 'title' || key === 'description' ? outer : inner).push([key, value]);
   }
   const branches = types.map((type) => branchOf(type, inner)).filter((branch) => branch !== undefined);
-  return Object.fromEntries([...outer, ['anyOf', branches]]);
+  return Object.fromEntries([
+    ...outer,
+    ...(branches.length === 0 ? inner.filter(([key]) => key === 'enum') : [['anyOf', branches]]),
+  ]);
 }
 
 function branchOf(type: string | undefined, inner: readonly [string, JsonValue][]): JsonObject | undefined {

@@ -76,6 +76,36 @@ test('enumerations keep strings and numbers; null becomes a branch', () => {
   assert.deepEqual(lower({ enum: [] }), {});
 });
 
+test('properties that a pattern names stay allowed, and a pattern for all of them speaks for all of them', () => {
+  const patterns = { '^a': { type: 'string', minLength: 1 }, '^b': { type: 'integer' } };
+  assert.deepEqual(lower({ type: 'object', patternProperties: { '^a': patterns['^a'] }, additionalProperties: false }), {
+    type: 'object',
+    additionalProperties: { type: 'string' },
+  });
+  assert.deepEqual(lower({ type: 'object', patternProperties: patterns, additionalProperties: { type: 'null' } }), {
+    type: 'object',
+    additionalProperties: { anyOf: [{ type: 'null' }, { type: 'string' }, { type: 'integer' }] },
+  });
+  for (const more of [{}, { additionalProperties: true }]) {
+    assert.deepEqual(lower({ type: 'object', patternProperties: patterns, ...more }), { type: 'object', ...more });
+  }
+  // How TypeBox writes a record.
+  for (const all of ['^(.*)$', '^.*$', '.*', '']) {
+    assert.deepEqual(lower({ type: 'object', patternProperties: { [all]: { type: 'number' } } }), {
+      type: 'object',
+      additionalProperties: { type: 'number' },
+    });
+  }
+  const refused = { type: 'object', patternProperties: { '^a': false }, additionalProperties: false };
+  assert.deepEqual(lower(refused), { type: 'object', additionalProperties: false });
+});
+
+test('what contradicts itself is still a schema', () => {
+  assert.deepEqual(lower({ type: ['boolean', 'number'], enum: ['a'] }), { enum: ['a'] });
+  assert.deepEqual(lower({ type: 'null', enum: ['a', null] }), { type: 'null' });
+  assert.deepEqual(lower({ properties: { a: {} }, required: ['a', 'a'] }), { properties: { a: {} }, required: ['a'] });
+});
+
 test('several types become branches, each with the keywords that speak of it', () => {
   assert.deepEqual(lower({ type: ['string', 'null'], description: 'd', enum: ['a', null] }), {
     description: 'd',

@@ -141,21 +141,29 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   #readPart(part: JsonObject, at: Place, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
     const signature = text(part, 'thoughtSignature') ?? text(part, 'thought_signature');
     const call = object(part, 'functionCall');
-    const words = part['text'];
-    if (typeof words === 'string') {
+    const media = part['thought'] === true ? undefined : (object(part, 'inlineData') ?? object(part, 'fileData'));
+    const words = part['text'] ?? undefined;
+    if (words !== undefined && typeof words !== 'string') throw malformed('text');
+    // Some servers write a text beside the member that counts, mostly an empty one.
+    const isText = call === undefined && media === undefined;
+    if (words !== undefined && (isText || words !== '')) {
       const thought = part['thought'] === true;
-      this.#items.text({ text: words, thought, signature, logprobs: thought ? undefined : logprobs }, at.part === 0, out);
-    } else if (words !== undefined && words !== null) {
-      throw malformed('text');
-    } else if (call !== undefined) {
-      this.#readCall(call, signature, at, out);
-    } else if (part['thought'] !== true && (part['inlineData'] !== undefined || part['fileData'] !== undefined)) {
-      this.#items.media(part, signature, out);
-    } else if (Object.keys(part).some((name) => !MODIFIERS.has(name))) {
-      this.#items.native(part, out);
-    } else if (signature !== undefined) {
-      this.#items.signature(signature, part['thought'] === true, out);
+      const said = { text: words, thought, signature: isText ? signature : undefined, logprobs: thought ? undefined : logprobs };
+      this.#items.text(said, at.part === 0, out);
     }
+    if (call !== undefined) {
+      this.#readCall(call, signature, at, out);
+    } else if (media !== undefined) {
+      this.#items.media(part, signature, out);
+    } else if (words === undefined) {
+      this.#readOther(part, signature, out);
+    }
+  }
+
+  /** A part of the vendor's own kind, or one that brings nothing but a signature. */
+  #readOther(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
+    if (Object.entries(part).some(([name, value]) => value !== null && !MODIFIERS.has(name))) this.#items.native(part, out);
+    else if (signature !== undefined) this.#items.signature(signature, part['thought'] === true, out);
   }
 
   /** A call is whole in one part, or its name comes first and its arguments follow by path in further parts. */

@@ -37,6 +37,9 @@ function readReference(value: JsonValue, at: string): ImageInput {
   if ((url === undefined) === (fileId === undefined)) {
     throw invalid(at, `${at} must hold exactly one of image_url and file_id.`);
   }
+  // A form has no place for it, and the vendor refuses it in JSON.
+  const other = Object.keys(value).find((name) => name !== 'image_url' && name !== 'file_id' && value[name] !== null);
+  if (other !== undefined) throw invalid(`${at}.${other}`, `${at} must hold image_url or file_id, and nothing else.`);
   if (url !== undefined) return readUrl(url, `${at}.image_url`);
   if (typeof fileId !== 'string' || fileId === '') throw invalid(`${at}.file_id`, `${at}.file_id must be a string.`);
   return { from: 'reference', fileId, at: `${at}.file_id` };

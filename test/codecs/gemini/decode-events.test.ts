@@ -205,6 +205,22 @@ test('arguments that arrive by path are built whole, and refused when they are n
   assert.throws(() => JSON.parse(cut.items[0]?.item.kind === 'toolCall' ? cut.items[0].item.input : '{}'));
 });
 
+test('a part that says a text beside its call or its media loses neither; members that are null say nothing', () => {
+  const call = { functionCall: { name: 'f', args: {} }, thoughtSignature: 'S' };
+  const image = { inlineData: { mimeType: 'image/png', data: 'AAAA' } };
+  const kinds = (part: object) => items([chunkOf([part], 'STOP')]).map((item) => item.kind);
+  assert.deepEqual(kinds({ text: '', ...call }), ['toolCall']);
+  assert.deepEqual(kinds({ text: 'a', ...call }), ['text', 'toolCall']);
+  assert.deepEqual(kinds({ text: '', ...image }), ['media']);
+  assert.deepEqual(kinds({ text: null, inlineData: null, fileData: null, ...call }), ['toolCall']);
+  const [only, ...more] = items([chunkOf([{ text: 'a', functionCall: null, inlineData: null, thoughtSignature: 'S' }], 'STOP')]);
+  assert.equal(only?.kind === 'text' && only.opaque?.value, 'S');
+  assert.deepEqual(more, []);
+  assert.deepEqual(kinds({ text: null, functionCall: null, inlineData: null, thoughtSignature: 'S' }), ['reasoning']);
+  const [, signed] = items([chunkOf([{ text: 'a', ...call }], 'STOP')]);
+  assert.equal(signed?.kind === 'toolCall' && signed.opaque?.value, 'S');
+});
+
 test('media, executed code and server-side tools keep their order and their place', () => {
   const parts = [
     { text: 'a' },

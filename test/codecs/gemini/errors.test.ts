@@ -27,6 +27,14 @@ test('a refusal of our own credential or region is never the fault of the client
   );
   assert.equal(key.details.upstream?.status, 401);
   assert.equal(key.message, 'The upstream refused the gateway.');
+  for (const message of [
+    'API key not valid. Please pass a valid API key.',
+    'API Key not found.',
+    'API key expired. Please renew it.',
+  ]) {
+    const bare = decode(400, body({ code: 400, status: 'INVALID_ARGUMENT', message }));
+    assert.equal(bare.message, 'The upstream refused the gateway.', message);
+  }
   const region = decode(400, body({ code: 400, status: 'FAILED_PRECONDITION', message: 'User location is not supported.' }));
   assert.equal(region.details.upstream?.status, 403);
 });

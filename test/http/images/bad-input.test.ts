@@ -58,6 +58,8 @@ for (const [name, body, param] of BODIES) {
 const EDITS: readonly (readonly [string, object, string])[] = [
   ['no images', { images: undefined }, 'images'],
   ['an empty list', { images: [] }, 'images'],
+  ['a word beside an image', { images: [{ image_url: dataUrl(), detail: 'high' }] }, 'images[0].detail'],
+  ['a word beside the mask', { mask: { file_id: 'file-1', type: 'png' } }, 'mask.type'],
   ['17 images', { images: Array.from({ length: 17 }, () => ({ file_id: 'f' })) }, 'images'],
   ['both references', { images: [{ image_url: dataUrl(), file_id: 'f' }] }, 'images[0]'],
   ['neither reference', { images: [{ file_id: 'f' }, {}] }, 'images[1]'],
