@@ -104,10 +104,17 @@ export interface RefusalOptions {
 }
 
 /**
+ * How vendors that answer 400 for it say that our key is wrong (xAI, Google): as the first words, where nothing is quoted that a client
+ * wrote, since a refused key takes a Channel out for everybody.
+ */
+const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired)\b)/i;
+
+/**
  * The error for an upstream's refusal. Only for 400, 404, 413 and 422 is its (sanitised) message shown; for credentials,
  * limits and server faults a general one, since those are ours to answer for.
  */
-export function refusal(status: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+export function refusal(said: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+  const status = said === 400 && OUR_KEY.test(members.message ?? '') ? 401 : said;
   const facts: { -readonly [K in keyof UpstreamFacts]: UpstreamFacts[K] } = { text: options.text };
   if (status !== undefined) facts.status = status;
   if (members.code !== undefined) facts.code = members.code;
