@@ -117,11 +117,17 @@ export interface RefusalOptions {
 }
 
 /**
+ * How vendors that answer 400 for it say that our key is wrong (xAI, Google): as the first words, where nothing is quoted that a client
+ * wrote, since a refused key takes a Channel out for everybody.
+ */
+const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
+
+/**
  * The error for an upstream's refusal. Only for 400, 404, 413 and 422 is its (sanitised) message shown; for credentials,
  * limits and server faults a general one, since those are ours to answer for.
  */
 export function refusal(said: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
-  const status = said === 400 && lacksModel(members) ? 404 : said;
+  const status = meantBy(said, members);
   const facts: { -readonly [K in keyof UpstreamFacts]: UpstreamFacts[K] } = { text: options.text };
   if (status !== undefined) facts.status = status;
   if (members.code !== undefined) facts.code = members.code;
@@ -135,6 +141,13 @@ export function refusal(said: number | undefined, members: ErrorMembers, options
     ...(shown === undefined ? {} : { shownCode: shown }),
     ...(options.retryAfterMs === undefined ? {} : { retryAfterMs: options.retryAfterMs }),
   });
+}
+
+/** What a 400 stands for where its members say more than it does. */
+function meantBy(said: number | undefined, members: ErrorMembers): number | undefined {
+  if (said !== 400) return said;
+  if (OUR_KEY.test(members.message ?? '')) return 401;
+  return lacksModel(members) ? 404 : said;
 }
 
 /** OpenAI's responses endpoint answers 400 where it has no such model, others 404: the request is not wrong, the Channel's map of models is. */

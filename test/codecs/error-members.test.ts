@@ -55,6 +55,25 @@ for (const [name, body, members] of CASES) {
   });
 }
 
+test('a 400 that says our key is wrong is no fault of the client; one that quotes what a client wrote is', () => {
+  const statusOf = (message: string) =>
+    refusal(400, { message }, { reason: 'http_status', text: message }).details.upstream?.status;
+  for (const message of [
+    'Incorrect API key provided. You can obtain an API key from https://console.example.',
+    'API key not valid. Please pass a valid API key.',
+    'Invalid API key: key1234',
+  ]) {
+    assert.equal(statusOf(message), 401, message);
+  }
+  for (const message of [
+    "Invalid value: 'api key'. Supported values are: 'auto' and 'default'.",
+    "Missing required parameter: 'tools[0].api_key'.",
+    'The tool api_key is invalid.',
+  ]) {
+    assert.equal(statusOf(message), 400, message);
+  }
+});
+
 /** Codes of failed responses that agents act on, and those that speak of the gateway's own account. */
 const CODES: readonly (readonly [code: string, status: number | undefined, isShown: boolean])[] = [
   ['cyber_policy', 400, true],

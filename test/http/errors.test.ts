@@ -11,6 +11,8 @@ test('an error object that stands raw in a stream is that error, alone or in a l
     assert.equal(read(text).reason, 'error_event');
     assert.equal(read(text).upstream?.status, 499);
   }
+  const ours = JSON.stringify({ error: { code: 400, message: 'API key not valid. Please pass a valid API key.' } }, null, 2);
+  assert.equal(read(ours).upstream?.status, 401);
   for (const text of ['', '{"error":', '{}', '[]', '[1]', 'hello', '{"error":null}']) {
     assert.equal(read(text).reason, 'undecodable', text);
     assert.equal(read(text).upstream?.text, text);

@@ -50,8 +50,6 @@ function statusOf(error: JsonObject): number | undefined {
 function ownFault(error: JsonObject | undefined, status: number | undefined): number | undefined {
   if (error === undefined || status !== 400) return undefined;
   if (reasonsOf(error).some((reason) => /^(API_KEY_|ACCESS_TOKEN_|CREDENTIALS_)/.test(reason))) return 401;
-  // Relays leave out the details that name the reason.
-  if (/^API key (not valid|not found|expired|invalid)\b/i.test(textOf(error['message']) ?? '')) return 401;
   return error['status'] === 'FAILED_PRECONDITION' ? 403 : undefined;
 }
 
