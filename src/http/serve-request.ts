@@ -54,6 +54,8 @@ export async function serveRequest(
   gateway.metrics.requestStarted(route);
   gateway.underWay.begin();
   let code = '';
+  /** Of a refusal; a client that left before it had any answer reads none. */
+  let refused: number | undefined;
   let call: Call | undefined;
   try {
     checkHost(request, response);
@@ -70,10 +72,12 @@ export async function serveRequest(
     if (error.code === 'internal_error')
       gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
     if (call !== undefined) logRefusal(call, error);
+    if (!response.headersSent) refused = error.status;
     answerError(gateway, request, response, { error, path, route, requestId });
   } finally {
-    call?.trace?.end({ method: request.method ?? '', route: path, status: response.statusCode, code });
-    gateway.metrics.requestEnded(route, response.statusCode, code, (gateway.clock.monotonic() - startedAt) / 1000);
+    const status = refused ?? response.statusCode;
+    call?.trace?.end({ method: request.method ?? '', route: path, status, code });
+    gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
     gateway.underWay.end();
   }
 }

@@ -102,7 +102,10 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       await close(operationsServer, gateway);
       stopFollowing();
     },
-    cut: () => server.cut(),
+    cut() {
+      server.cut();
+      worker?.cut();
+    },
   };
 }
 

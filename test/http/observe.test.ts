@@ -54,6 +54,28 @@ test('a failure inside a stream reaches the error metric, though its status was 
   await sick.close();
 });
 
+test('a client that left before it had an answer is no 200', async () => {
+  const silent = await fakeUpstream(() => undefined);
+  await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
+  for (const stream of [true, false]) {
+    const client = new AbortController();
+    const left = assert.rejects(gateway.post('/v1/messages', ask({ stream }), { signal: client.signal }));
+    await eventually(() => silent.requests.length === (stream ? 1 : 2), 'the upstream is asked');
+    client.abort();
+    await left;
+  }
+  await eventually(() => gateway.store.settled.length === 2, 'rows');
+  assert.deepEqual(
+    gateway.store.settled.map(({ httpStatus }) => httpStatus),
+    [499, 499],
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  const text = await metrics(gateway);
+  assert.match(text, /^mizu_requests_total\{route="messages",status="499"\} 2$/m);
+  assert.doesNotMatch(text, /^mizu_requests_total\{route="messages",status="200"/m);
+  await silent.close();
+});
+
 test('F43: labels stay few, whatever names clients and upstreams invent', async () => {
   let count = 0;
   const inventive = await fakeUpstream((request) => {

@@ -39,6 +39,8 @@ export interface VideoWorker {
   wake(): void;
   /** Starts nothing more, lets submissions under way finish (their answers must not be lost), releases the lease. */
   stop(): Promise<void>;
+  /** Before or while it stops: nobody waits for submissions under way any more. What was sent is `unknown`, as after a crash. */
+  cut(): void;
 }
 
 const LEASE_TTL_MS = 15_000;
@@ -111,6 +113,11 @@ class Worker implements VideoWorker {
     const held = this.#held;
     this.#held = undefined;
     if (held !== undefined) await this.#options.store.leases.release(VIDEO_WORKER, held.token);
+  }
+
+  cut(): void {
+    this.#stopped = true;
+    this.#held?.submissions.abort(new Error('cut'));
   }
 
   async #tick(): Promise<void> {

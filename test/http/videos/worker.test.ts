@@ -40,6 +40,21 @@ test('submissions that hang do not stop the looks at what is under way', async (
   assert.equal(done.body.billing.status, 'settled');
 });
 
+test('a second signal waits for no submission: what was sent is unknown, and its hold stays', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  gateway.simulator.enqueue({ match: at('/api/v3', 'POST'), times: 10_000, faults: [{ type: 'slow-headers', ms: 20_000 }] });
+  const { body } = await gateway.create({ model: 'ark', prompt: 'p' }, 'hangs');
+  await gateway.until(body.id, 'submitting');
+  while (gateway.submissions() === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  const stopping = performance.now();
+  await gateway.stop();
+  assert.ok(performance.now() - stopping < 10_000, 'nobody waits for the upstream');
+  await gateway.begin();
+  const after = await gateway.ask('GET', `/v1/videos/${body.id}`);
+  assert.equal(after.body.status, 'unknown');
+  assert.equal(after.body.billing.status, 'held');
+});
+
 test('of several workers on one store one works, whichever others come and go: nothing is submitted twice', async (t) => {
   const gateway = await VideoGateway.start(t);
   const others = ['second', 'third'].map((holder) => {
