@@ -64,7 +64,9 @@ function editUsage(holder: JsonObject, path: JsonPath, needed: Readonly<Record<s
     return;
   }
   for (const [key, count] of Object.entries(needed)) {
-    if (isMissing(usage[key])) edits.push({ path: [...path, 'usage', key], value: String(count) });
+    const said = usage[key];
+    if (typeof said !== 'number' && countOf(said) === undefined)
+      edits.push({ path: [...path, 'usage', key], value: String(count) });
   }
   for (const [key, value] of Object.entries(usage)) {
     const count = typeof value === 'string' && key.endsWith('_tokens') ? countOf(value) : undefined;

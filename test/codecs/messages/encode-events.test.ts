@@ -472,6 +472,18 @@ test('native: counters that a server writes as words are numbers', () => {
   assert.deepEqual([begun.message.usage, ended.usage], [numbers, numbers]);
 });
 
+test('native: what is no counter at all is one that is missing', () => {
+  for (const word of ['""', '[]', '{}', '"many"', 'true']) {
+    const lines = [
+      '{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","content":[],"model":"u","usage":{"input_tokens":3,"output_tokens":2}}}',
+      `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":${word}}}`,
+      '{"type":"message_stop"}',
+    ];
+    const { steps } = decodeFrames(lines.map((data) => ({ event: undefined, data })));
+    assert.equal(JSON.parse(encodeSteps(steps)[1]?.data ?? '').usage.output_tokens, 2, word);
+  }
+});
+
 test('native: prices of routers in usage are left out', () => {
   const usage =
     '{"input_tokens":22,"output_tokens":7,"cost":0.10,"is_byok":false,"cost_details":{"upstream_inference_cost":0.1}}';
