@@ -9,7 +9,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Opaque, Owner } from '../canonical/opaque.ts';
 import type { Block, BlockHost } from './block.ts';
 import { type BlockKind, blockKind } from './lifecycle.ts';
-import { MediaBlock } from './media-block.ts';
+import { MediaBlock, mediaOf } from './media-block.ts';
 import { ToolBlock } from './tool-block.ts';
 import { malformed, mayString, needString, parseObject } from './wire.ts';
 
@@ -28,8 +28,10 @@ export function openBlock(block: JsonObject, inputText: () => string | undefined
       return new RedactedBlock(needString(block, 'data', 'redacted_thinking'), host);
     case 'tool':
       return new ToolBlock(block, inputText, host);
-    case 'media':
-      return new MediaBlock(block, host);
+    case 'media': {
+      const media = mediaOf(block);
+      return media === undefined ? new NativeBlock('native', block, host) : new MediaBlock(media, host);
+    }
     case 'serverTool':
     case 'compaction':
     case 'fixed':

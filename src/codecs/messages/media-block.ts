@@ -4,7 +4,7 @@ import type { ItemStatus, Media, MediaSource } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { sourceOfUrl } from '../media.ts';
 import type { Block, BlockHost } from './block.ts';
-import { malformed, mayString, needObject, needString } from './wire.ts';
+import { mayString, needObject, needString } from './wire.ts';
 
 export class MediaBlock implements Block {
   readonly kind = 'media';
@@ -12,15 +12,9 @@ export class MediaBlock implements Block {
   readonly #media: Media;
   #index = 0;
 
-  constructor(block: JsonObject, host: BlockHost) {
+  constructor(media: Media, host: BlockHost) {
     this.#host = host;
-    const where = `${String(block['type'])} block`;
-    const filename = mayString(block, 'title', where);
-    this.#media = {
-      type: block['type'] === 'image' ? 'image' : 'file',
-      source: sourceOf(needObject(block, 'source', where), where),
-      ...(filename === undefined ? {} : { filename }),
-    };
+    this.#media = media;
   }
 
   start(out: CanonicalEvent[]): void {
@@ -42,7 +36,16 @@ export class MediaBlock implements Block {
   }
 }
 
-function sourceOf(source: JsonObject, where: string): MediaSource {
+/** What such a block shows; undefined where it comes from a source that is not known here. Throws GatewayError blaming the upstream. */
+export function mediaOf(block: JsonObject): Media | undefined {
+  const where = `${String(block['type'])} block`;
+  const source = sourceOf(needObject(block, 'source', where), where);
+  if (source === undefined) return undefined;
+  const filename = mayString(block, 'title', where);
+  return { type: block['type'] === 'image' ? 'image' : 'file', source, ...(filename === undefined ? {} : { filename }) };
+}
+
+function sourceOf(source: JsonObject, where: string): MediaSource | undefined {
   switch (source['type']) {
     case 'base64':
       return { from: 'inline', mime: needString(source, 'media_type', where), data: needString(source, 'data', where) };
@@ -53,6 +56,6 @@ function sourceOf(source: JsonObject, where: string): MediaSource {
     case 'text':
       return { from: 'text', text: needString(source, 'data', where) };
     default:
-      throw malformed(`${where}: its source is of no known type`);
+      return undefined;
   }
 }
