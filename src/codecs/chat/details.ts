@@ -27,6 +27,9 @@ export interface DetailIdentity {
   payload: string | undefined;
 }
 
+/** Of entries that the gateway says of answers of other protocols. */
+export const UNKNOWN_FORMAT = 'unknown';
+
 const KINDS: Readonly<Record<string, Detail['kind']>> = {
   'reasoning.text': 'text',
   'reasoning.summary': 'summary',

@@ -14,7 +14,7 @@ import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
 import { refuseForeignItem } from '../foreign-content.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { CALL_FORM, signedCall } from './call-signatures.ts';
-import { detailEntries, entryOfForm, SCALAR_FORM } from './details.ts';
+import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 import { missingReasoning } from './missing-reasoning.ts';
@@ -193,7 +193,7 @@ class MessageWriter {
       turn.scalar = opaque.value;
       return;
     }
-    const form = entryOfForm(opaque.form) ?? { type: 'reasoning.encrypted', id: opaque.itemId ?? null, format: 'unknown' };
+    const form = entryOfForm(opaque.form) ?? { type: 'reasoning.encrypted', id: opaque.itemId ?? null, format: UNKNOWN_FORMAT };
     turn.details.push(...detailEntries(form, readable, opaque.value));
   }
 

@@ -3,7 +3,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
-import { opaqueOfDetail, readDetail } from './details.ts';
+import { opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
 
 /** The `id` of the entry that holds the signature of one image of the message, counted from 0. */
 export function imageSignatureId(image: number): string {
@@ -17,7 +17,7 @@ export function isImageSignatureId(id: string): boolean {
 
 /** The entry for one opaque value; the envelope inside remembers how its vendor spelled it. */
 export function sealedEntry(opaque: Opaque, id: string, index: number, context: ResponseContext): JsonObject {
-  return { type: 'reasoning.encrypted', data: context.seal(opaque), id, format: 'unknown', index };
+  return { type: 'reasoning.encrypted', data: context.seal(opaque), id, format: UNKNOWN_FORMAT, index };
 }
 
 /** Edits that seal every payload in the `reasoning_details` of a native delta or message at `path`. */

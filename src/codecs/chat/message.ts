@@ -8,6 +8,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
 import { present } from '../request-members.ts';
+import { UNKNOWN_FORMAT } from './details.ts';
 import { writeImage } from './images.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
@@ -15,7 +16,7 @@ export const SUMMARY_SEPARATOR = '\n\n';
 export const TEXT_SEPARATOR = '\n\n';
 
 export function summaryEntry(summary: string, id: string, index: number): JsonObject {
-  return { type: 'reasoning.summary', summary, id, format: 'unknown', index };
+  return { type: 'reasoning.summary', summary, id, format: UNKNOWN_FORMAT, index };
 }
 
 /** The id that ties the entries of one reasoning item together. */

@@ -10,7 +10,7 @@ import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { GATEWAY_MEMBERS, present } from '../request-members.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
-import { type Detail, detailEntries, entryOfForm, readDetail } from './details.ts';
+import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { missingReasoning } from './missing-reasoning.ts';
 
 const NONE: Effort = 'none';
@@ -96,7 +96,10 @@ function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allo
   const removed = new Set<number>();
   for (const [at, entry] of details.entries()) {
     const detail = readDetail(entry);
-    if (detail?.payload === undefined) continue;
+    if (detail?.payload === undefined) {
+      if (detail !== undefined && isOurSummary(detail) && !hasPayload(details, detail)) removed.add(at);
+      continue;
+    }
     const value = values.of(detail.payload);
     if (value === undefined) removed.add(at);
     else if (value !== detail.payload) edits.push(opened(detail, value, values, [...path, 'reasoning_details', at]));
@@ -112,6 +115,15 @@ function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allo
     return;
   }
   for (const at of removed) edits.push({ path: [...path, 'reasoning_details', at], value: undefined });
+}
+
+/** A summary of an answer of another protocol: no chat upstream said it, and strict ones refuse members that they do not know. */
+function isOurSummary({ kind, format, id }: Detail): boolean {
+  return kind === 'summary' && format === UNKNOWN_FORMAT && id !== undefined;
+}
+
+function hasPayload(details: readonly JsonValue[], { id }: Detail): boolean {
+  return details.map(readDetail).some((other) => other?.id === id && other?.payload !== undefined);
 }
 
 function pairOf(entry: JsonValue | undefined): string {

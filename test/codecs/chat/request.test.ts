@@ -493,6 +493,15 @@ describe('chat requests spliced for a chat upstream', () => {
     const entry = { type: 'reasoning.text', text: 'T', index: 0, signature: seal(mine) };
     assert.deepEqual(details(history([entry]), { withoutOpaque: true }), { role: 'assistant', content: 'a' });
   });
+
+  it('remove a summary that the gateway said of another protocol’s answer, where no value goes with it', () => {
+    const summary = { type: 'reasoning.summary', summary: 'T', id: 'rs_1', format: 'unknown', index: 0 };
+    const vendors = { type: 'reasoning.summary', summary: 'T', format: 'openai-responses-v1', index: 1 };
+    const sealed = { type: 'reasoning.encrypted', data: 'gAAA', id: 'rs_1', format: 'unknown', index: 0 };
+    assert.deepEqual(details(history([summary])), { role: 'assistant', content: 'a' });
+    assert.deepEqual(details(history([summary, vendors])).reasoning_details, [vendors]);
+    assert.deepEqual(details(history([summary, sealed])).reasoning_details, [summary, sealed]);
+  });
 });
 
 describe('chat requests of real clients', { skip: noRecordings }, () => {
