@@ -416,6 +416,23 @@ test('encodeEvents: an item is done after every item before it, however their en
   }
 });
 
+test('encodeEvents: a picture or a sealed value behind an open text is done at once, and holds up nothing behind it', () => {
+  const image = { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } } as const;
+  const frames = encode(
+    { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
+    { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
+    ...whole(1, { kind: 'media', role: 'assistant', media: image }),
+    ...whole(2, { kind: 'reasoning', opaque: { owner: GEMINI, value: 'SIG' } }),
+    ...whole(3, { kind: 'reasoning', summary: ['then'] }),
+    { type: 'item.end', index: 0, item: { kind: 'text', role: 'assistant', text: 'Hi', citations: [] }, status: 'completed' },
+  );
+  const done = bodiesOf(frames).filter(({ type }) => type === 'response.output_item.done');
+  assert.deepEqual(
+    done.map(({ output_index: index }) => index),
+    [1, 2, 0, 3],
+  );
+});
+
 test('encodeEvents: an upstream that says the type of an event in its frame alone: the client reads it in the event', () => {
   const events: Frame[] = NATIVE.map((text) => {
     const { type, ...rest } = objectFrom(text);
