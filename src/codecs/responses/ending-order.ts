@@ -1,15 +1,15 @@
 /**
- * Calls and thoughts that can be read end after every item before them. An upstream may leave a text open behind which they have
- * ended (its citations come last), but agents keep the finished items in the order in which they are done and send them back as
- * the history: neither the results of a call nor a later thought may come to stand before a text that was said first. Other
- * items wait for nothing: they begin with their end, as a sealed value does, which follows its message at once.
+ * An item ends after every item before it. An upstream may leave a text open behind which other items have ended (its citations
+ * come last), but agents keep the finished items in the order in which they are done, show them so, and send them back as the
+ * history: what was said first must not come to stand behind a thought, another text or a call's results. What says nothing before
+ * its end waits for nothing, since readers take its place from its end: a picture, and a sealed value, which names its item anyway.
  */
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Emit } from './told.ts';
 
 const DONE = 'response.output_item.done';
 
-/** Passes events on, but keeps the `response.output_item.done` of such items until every item before them is done. */
+/** Passes events on, but keeps the `response.output_item.done` of what was said in pieces until every item before it is done. */
 export function endingInOrder(emit: Emit): Emit {
   /** Ends beyond the next one; null where it has been said. */
   const waiting = new Map<number, JsonObject | null>();
@@ -20,7 +20,7 @@ export function endingInOrder(emit: Emit): Emit {
       emit(name, body);
       return;
     }
-    const waits = isObject(item) && wasBegun(item);
+    const waits = isSaidInPieces(item);
     if (!waits) emit(name, body);
     waiting.set(index, waits ? body : null);
     for (let done = waiting.get(next); done !== undefined; done = waiting.get(next)) {
@@ -31,8 +31,13 @@ export function endingInOrder(emit: Emit): Emit {
   };
 }
 
-/** True where the client has read of the item before its end. */
-function wasBegun({ type, summary, content }: JsonObject): boolean {
-  if (type !== 'reasoning') return type === 'function_call' || type === 'custom_tool_call';
-  return (Array.isArray(summary) && summary.length > 0) || Array.isArray(content);
+function isSaidInPieces(item: JsonValue | undefined): boolean {
+  if (!isObject(item)) return false;
+  const { type, summary, content } = item;
+  if (type === 'reasoning') return isFilled(summary) || isFilled(content);
+  return type === 'message' || type === 'function_call' || type === 'custom_tool_call';
+}
+
+function isFilled(list: JsonValue | undefined): boolean {
+  return Array.isArray(list) && list.length > 0;
 }

@@ -405,7 +405,7 @@ test('encodeEvents: of a native error only what names the fault stays beside cod
   assert.ok(!JSON.stringify(beside).includes('secret'), JSON.stringify(beside));
 });
 
-test('encodeEvents: calls and thoughts are done after every item before them, however their ends come', () => {
+test('encodeEvents: what is said in pieces is done after every item before it, however their ends come', () => {
   const call = (index: number): CanonicalEvent[] =>
     whole(index, { kind: 'toolCall', flavour: 'function', callId: `call_${index}`, tool: { name: 'f' }, input: '{}' });
   const begun: CanonicalEvent[] = [
@@ -413,7 +413,8 @@ test('encodeEvents: calls and thoughts are done after every item before them, ho
     { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
     ...call(1),
     ...whole(2, { kind: 'reasoning', summary: ['hm'] }),
-    ...call(3),
+    ...whole(3, { kind: 'text', role: 'assistant', text: 'there', citations: [] }),
+    ...call(4),
   ];
   const said = encode(...begun, {
     type: 'item.end',
@@ -431,13 +432,30 @@ test('encodeEvents: calls and thoughts are done after every item before them, ho
     const done = bodiesOf(frames).filter(({ type }) => type === 'response.output_item.done');
     assert.deepEqual(
       done.map(({ output_index: index }) => index),
-      [0, 1, 2, 3],
+      [0, 1, 2, 3, 4],
     );
     assert.deepEqual(
       done.map(({ item }) => item),
       outputOf(frames),
     );
   }
+});
+
+test('encodeEvents: a picture or a sealed value behind an open text is done at once, and holds up nothing behind it', () => {
+  const image = { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } } as const;
+  const frames = encode(
+    { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } },
+    { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'Hi' } },
+    ...whole(1, { kind: 'media', role: 'assistant', media: image }),
+    ...whole(2, { kind: 'reasoning', opaque: { owner: GEMINI, value: 'SIG' } }),
+    ...whole(3, { kind: 'reasoning', summary: ['then'] }),
+    { type: 'item.end', index: 0, item: { kind: 'text', role: 'assistant', text: 'Hi', citations: [] }, status: 'completed' },
+  );
+  const done = bodiesOf(frames).filter(({ type }) => type === 'response.output_item.done');
+  assert.deepEqual(
+    done.map(({ output_index: index }) => index),
+    [1, 2, 0, 3],
+  );
 });
 
 test('encodeEvents: an upstream that says the type of an event in its frame alone: the client reads it in the event', () => {
