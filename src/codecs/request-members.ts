@@ -5,6 +5,7 @@
 import { type GatewayError, invalid } from './canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
 import type { Format } from './canonical/request.ts';
+import { defined } from './defined.ts';
 
 /** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
 export const GATEWAY_MEMBERS: readonly string[] = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
@@ -125,16 +126,6 @@ export function readStreaming(json: JsonObject): { readonly stream: boolean; rea
   const stream = optionalBoolean(json, 'stream') ?? false;
   const options = json['stream_options'];
   return { stream, includeUsage: stream && isObject(options) && options['include_usage'] === true };
-}
-
-/** The members that have a value: an optional member is left out, never undefined (`exactOptionalPropertyTypes`). */
-export function defined<T extends object>(members: { [K in keyof T]: T[K] | undefined }): Partial<T> {
-  const kept: Partial<T> = {};
-  for (const key in members) {
-    const value = members[key];
-    if (value !== undefined) kept[key] = value;
-  }
-  return kept;
 }
 
 /** What names a JSON schema, in every dialect that has one. */

@@ -4,7 +4,7 @@
  */
 import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../codecs/canonical/usage.ts';
-import { defined } from '../codecs/request-members.ts';
+import { defined } from '../codecs/defined.ts';
 import { countsOf } from '../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';

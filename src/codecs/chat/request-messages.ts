@@ -1,4 +1,5 @@
 /** The messages of a chat request into items, in order. Knows every role and the reasoning that history carries. */
+import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
 import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -65,14 +66,14 @@ class MessageReader {
       const kept = role === 'developer' ? 'developer' : 'system';
       this.items.push({ kind: 'native', dialect: 'chat', role: kept, body: message, at, turn });
       const { content } = message;
-      if (present(content) && content !== '') this.items.push(...readContent(content, `${at}.content`, { role: kept, turn }));
+      if (present(content) && content !== '') append(this.items, readContent(content, `${at}.content`, { role: kept, turn }));
       return;
     }
     switch (role) {
       case 'system':
       case 'developer':
       case 'user':
-        this.items.push(...readContent(message['content'], `${at}.content`, { role, turn }));
+        append(this.items, readContent(message['content'], `${at}.content`, { role, turn }));
         return;
       case 'assistant':
         this.#assistant(message, turn, at);
@@ -101,10 +102,10 @@ class MessageReader {
     const calls = this.#calls(message, turn, at);
     const reasoning = new HistoryReasoning(message, at, turn, this.#context);
     const from = this.items.length;
-    this.items.push(...reasoning.items());
+    append(this.items, reasoning.items());
     if (present(message['content'])) {
       const content = readContent(message['content'], `${at}.content`, { role: 'assistant', turn });
-      this.items.push(...signTexts(content, this.#signedTexts(message, reasoning)));
+      append(this.items, signTexts(content, this.#signedTexts(message, reasoning)));
     }
     const refusal = optionalString(message, 'refusal', at);
     if (refusal !== undefined && refusal !== '') this.items.push({ kind: 'refusal', text: refusal, at: `${at}.refusal`, turn });

@@ -2,9 +2,9 @@
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
+import { defined } from '../defined.ts';
 import {
   arrayAt,
-  defined,
   objectAt,
   optionalBoolean,
   optionalInteger,

@@ -2,8 +2,8 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { defined } from '../defined.ts';
 import {
-  defined,
   optionalBoolean,
   optionalInteger,
   optionalNumber,

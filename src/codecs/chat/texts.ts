@@ -2,6 +2,7 @@
  * The texts and refusals of one streamed answer, and the citations that belong to them. A text is said when another kind
  * begins, and then ends, unless citations may still come for it: they mostly come with the last chunk.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
@@ -87,7 +88,7 @@ export class Texts {
     open.text = grown(open.text, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
-      open.logprobs.push(...logprobs);
+      append(open.logprobs, logprobs);
     }
     const delta =
       logprobs === undefined ? { kind: 'text' as const, text: piece } : { kind: 'text' as const, text: piece, logprobs };

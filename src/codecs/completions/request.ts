@@ -2,8 +2,8 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
+import { defined } from '../defined.ts';
 import {
-  defined,
   optionalInteger,
   optionalNumber,
   optionalObject,

@@ -3,6 +3,7 @@
  * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature; an
  * unsigned text ends with the answer, since its citations come with the last chunk.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
@@ -102,7 +103,7 @@ export class ItemComposer {
     } else if (logprobs === undefined) {
       out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text } });
     } else {
-      open.tokens.push(...logprobs);
+      append(open.tokens, logprobs);
       out.push({ type: 'item.delta', index: open.index, delta: { kind: 'text', text, logprobs } });
     }
   }
@@ -127,7 +128,7 @@ export class ItemComposer {
 
   /** Tokens that came beside no single piece of text: they count if they add up to the item's whole text. */
   lateLogprobs(logprobs: Logprobs): void {
-    if (this.#open?.kind === 'text') this.#open.tokens.push(...logprobs);
+    if (this.#open?.kind === 'text') append(this.#open.tokens, logprobs);
   }
 
   /** A call begins. `input` is whole JSON text, or undefined when the arguments will arrive by path. */

@@ -2,6 +2,7 @@
  * A conversation as `systemInstruction` and `contents`: roles alternate and start with the user, every content of the model
  * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
  */
+import { append } from '../append.ts';
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
@@ -208,7 +209,7 @@ class Writer {
   #add(role: Content['role'], parts: readonly Part[]): void {
     if (parts.length === 0) return;
     const last = this.#contents.at(-1);
-    if (last?.role === role) last.parts.push(...parts);
+    if (last?.role === role) append(last.parts, parts);
     else this.#contents.push({ role, parts: [...parts] });
   }
 }

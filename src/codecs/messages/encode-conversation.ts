@@ -2,6 +2,7 @@
  * Canonical items as `system` and alternating `messages`. What follows the first turn stays where it was said: later system
  * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9).
  */
+import { append } from '../append.ts';
 import { withAnsweredCalls } from '../call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
@@ -219,8 +220,8 @@ function joinNeighbours(turns: readonly Turn[]): Turn[] {
     if (turn.results.length + turn.blocks.length === 0) continue;
     const last = joined.at(-1);
     if (last?.role === turn.role) {
-      last.results.push(...turn.results);
-      last.blocks.push(...turn.blocks);
+      append(last.results, turn.results);
+      append(last.blocks, turn.blocks);
     } else joined.push({ ...turn, results: [...turn.results], blocks: [...turn.blocks] });
   }
   return joined;

@@ -3,6 +3,7 @@
  * they hold, or their blocks go; `max_tokens` is added where the client gave none. Empty texts, which upstreams stream and the
  * vendor refuses to take back, go too (M29), and arguments that say nothing become the empty object (M7).
  */
+import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
@@ -16,7 +17,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of GATEWAY_MEMBERS) edits.push({ path: [member], value: undefined });
-  edits.push(...blockEdits(request, target, losses));
+  append(edits, blockEdits(request, target, losses));
   return editJson(request.text, edits);
 }
 
@@ -61,7 +62,7 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): 
       losses.add('reasoning budget');
     }
     // A message without content is refused: one that held nothing else goes as a whole, unless it is a user's of empty text.
-    if (dropped + empty < content.length) edits.push(...own);
+    if (dropped + empty < content.length) append(edits, own);
     else if (dropped > 0 || (empty > 0 && isObject(message) && message['role'] === 'assistant'))
       edits.push({ path: ['messages', index], value: undefined });
   });

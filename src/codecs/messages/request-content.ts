@@ -2,6 +2,7 @@
  * The conversation of a messages request as canonical items: system, messages and their blocks, in order. Paths and turns
  * are kept for errors and grouping. Knows nothing of tools, sampling and upstreams.
  */
+import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
 import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role, TextItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -59,7 +60,7 @@ export class ConversationReader {
     const cleared = clearedBefore(messages);
     messages.forEach((message: JsonValue, index) => {
       const said = this.#message(message, index);
-      if (index > cleared || !isPassing(message)) items.push(...said);
+      if (index > cleared || !isPassing(message)) append(items, said);
     });
     return items;
   }

@@ -4,8 +4,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { READ_IN } from './read-members.ts';
+import { defined } from '../defined.ts';
 import {
-  defined,
   objectAt,
   optionalArray,
   optionalBoolean,

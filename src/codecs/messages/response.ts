@@ -1,4 +1,5 @@
 /** Whole JSON answers: decoded through the same blocks as a stream, encoded with the same words as a stream. */
+import { append } from '../append.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
@@ -89,7 +90,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
       said.toolUse = true;
     }
     if (item.kind === 'refusal') said.refusal = true;
-    content.push(...encodeItem(entry, context));
+    append(content, encodeItem(entry, context));
   }
   const body = {
     id: context.responseId,

@@ -3,6 +3,7 @@
  * The order was checked before (`lifecycle.ts`). A final text extends what was streamed (only the missing suffix is said
  * again) or contradicts it, which is an error; of summaries the final one wins.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonical/item.ts';
@@ -98,7 +99,7 @@ export class Assembler {
     if (part === undefined) return;
     part.text = grown(part.text, text);
     const tokens = part.kind === 'text' ? readLogprobs(logprobs) : undefined;
-    if (tokens !== undefined) part.logprobs.push(...tokens);
+    if (tokens !== undefined) append(part.logprobs, tokens);
     if (text === '' && tokens === undefined) return;
     events.push({ type: 'item.delta', index: part.index, delta: textOf(text, tokens) });
   }
@@ -235,7 +236,7 @@ export class Assembler {
     // Tokens ride on their text only where none of it was streamed before.
     const tokens = part.text === '' ? logprobs : undefined;
     part.text = whole;
-    if (tokens !== undefined) part.logprobs.push(...tokens);
+    if (tokens !== undefined) append(part.logprobs, tokens);
     events.push({ type: 'item.delta', index: part.index, delta: textOf(suffix, tokens) });
   }
 

@@ -4,6 +4,7 @@
  * said anew (`write-items.ts`). The first step decides which of the two a stream is. Sequence numbers count from 0; the terminal
  * event is the end, `[DONE]` is never said.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import type { GatewayError } from '../canonical/error.ts';
@@ -160,7 +161,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     if (json['type'] !== name) edits.push({ path: ['type'], value: JSON.stringify(name) });
     edits.push(...identityEdits(this.#native.get(Number(json['output_index'])), name, json));
     if (isObject(response)) {
-      edits.push(...responseEdits(['response'], response, this.#context, undefined));
+      append(edits, responseEdits(['response'], response, this.#context, undefined));
       const shown = this.#shown(response);
       if (this.#response === undefined && name !== 'response.created') this.#emit('response.created', { response: shown });
       this.#response = shown;

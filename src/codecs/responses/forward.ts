@@ -15,6 +15,7 @@
  * - Reasoning of a continued history that led to nothing (its answer was cut within it) goes: the vendor continues such an answer by its
  *   id, but takes no such item (known failure R23).
  */
+import { append } from '../append.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -42,7 +43,7 @@ export function forwardRequest(asked: CanonicalRequest, target: Target): Forward
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
   const losses = new Set<string>();
-  edits.push(...inputEdits(request, target, losses));
+  append(edits, inputEdits(request, target, losses));
   return { body: editJson(request.text, edits), losses: [...losses] };
 }
 

@@ -2,9 +2,9 @@
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Tool, ToolChoice } from '../canonical/request.ts';
+import { defined } from '../defined.ts';
 import {
   arrayAt,
-  defined,
   objectAt,
   optionalArray,
   optionalBoolean,

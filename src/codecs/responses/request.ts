@@ -8,8 +8,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { jsonSlicer } from '../json-text.ts';
+import { defined } from '../defined.ts';
 import {
-  defined,
   optionalBoolean,
   optionalInteger,
   optionalNumber,

@@ -3,6 +3,7 @@
  * model, sealed opaque values, sanitised errors, prices of routers, and members that the interface promises where its upstream leaves
  * them out. Every other byte stays as it came.
  */
+import { append } from '../append.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf } from '../canonical/usage.ts';
@@ -30,7 +31,7 @@ export function responseEdits(
   // SDKs put the items of the stream into the list that the response begins with.
   if (!Array.isArray(response['output'])) edits.push({ path: [...path, 'output'], value: '[]' });
   const output = Array.isArray(response['output']) ? response['output'] : [];
-  for (const [index, item] of output.entries()) edits.push(...itemEdits([...path, 'output', index], item, context, false));
+  for (const [index, item] of output.entries()) append(edits, itemEdits([...path, 'output', index], item, context, false));
   if (isObject(response['usage'])) edits.push(...usageEdits([...path, 'usage'], response['usage']));
   if (outcome !== undefined) edits.push(...outcomeEdits(path, response, outcome));
   return edits;
@@ -152,7 +153,7 @@ export function eventEdits(name: string, body: JsonObject, context: ResponseCont
   const edits: JsonEdit[] = [];
   if (body['response_id'] !== undefined) edits.push({ path: ['response_id'], value: JSON.stringify(context.responseId) });
   if (body['item'] !== undefined)
-    edits.push(...itemEdits(['item'], body['item'], context, name === 'response.output_item.added'));
+    append(edits, itemEdits(['item'], body['item'], context, name === 'response.output_item.added'));
   if (body['part'] !== undefined) edits.push(...partEdits(['part'], body['part']));
   return edits;
 }

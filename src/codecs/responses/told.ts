@@ -3,6 +3,7 @@
  * stream which breaks off can always be closed in its own words: open parts and items end as incomplete, and the terminal
  * repeats exactly the items that were said.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
@@ -238,7 +239,7 @@ function noteChild(item: ToldItem, name: string, body: JsonObject): void {
     case 'response.reasoning_text.delta':
       if (part === undefined) return;
       part.text = grown(part.text, String(body['delta']));
-      if (Array.isArray(body['logprobs'])) part.logprobs.push(...body['logprobs'].filter(isObject));
+      if (Array.isArray(body['logprobs'])) append(part.logprobs, body['logprobs'].filter(isObject));
       return;
     case 'response.output_text.annotation.added':
       if (isObject(body['annotation'])) part?.annotations.push(body['annotation']);

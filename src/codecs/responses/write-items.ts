@@ -8,6 +8,7 @@
  * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
  * the message or image): `request.ts` gives it back to its item.
  */
+import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
@@ -106,7 +107,7 @@ export class ItemWriter {
         if (delta.text === '' && delta.logprobs === undefined) return;
         const { item, part } = this.#openText(handle);
         const logprobs = delta.logprobs === undefined ? [] : writeLogprobs(delta.logprobs);
-        part.logprobs.push(...logprobs);
+        append(part.logprobs, logprobs);
         this.#say(item, part, delta.text, logprobs);
         return;
       }

@@ -2,7 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions } from '../../codecs/codec.ts';
-import { defined } from '../../codecs/request-members.ts';
+import { defined } from '../../codecs/defined.ts';
 import type { AuthStyle, Channel, ChannelOptions, ImageDefaults, Timeouts } from './config.ts';
 import type { ConfigProblem } from './config-error.ts';
 import type { ChannelEntry } from './schema.ts';

@@ -1,6 +1,6 @@
 /** A file of the right shape as the {@link Config} that the gateway reads: defaults are filled in, and what spans several keys is checked. */
 import { dirname, resolve } from 'node:path';
-import { defined } from '../../codecs/request-members.ts';
+import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../ip-ranges.ts';
 import { buildChannel } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';

@@ -1,5 +1,5 @@
 /** One entry of `models`: its kind, its price as exact rates, and what only the operator knows of it. */
-import { defined } from '../../codecs/request-members.ts';
+import { defined } from '../../codecs/defined.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Invalid, Result } from '../../store/result.ts';
 import type { Model } from './config.ts';

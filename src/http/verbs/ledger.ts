@@ -1,5 +1,5 @@
 /** `mizu balance [NAME]`, `mizu ledger verify`, `mizu ledger journal`: what there is, whether it adds up, and how it came to be. */
-import { defined } from '../../codecs/request-members.ts';
+import { defined } from '../../codecs/defined.ts';
 import { formatUsd } from '../../store/money.ts';
 import type { JournalRow } from '../../store/ledger.ts';
 import { accountNamed } from './operator-input.ts';

@@ -1,0 +1,125 @@
+/** Lists that are longer than the arguments that a call takes (some 120,000): of a client's parts, and of an answer's logprobs. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Item } from '../../src/codecs/canonical/item.ts';
+import { isObject, type JsonObject, parseJson } from '../../src/codecs/canonical/json.ts';
+import { fold } from '../../src/codecs/canonical/fold.ts';
+import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
+import { decodeContext, openForTests, ownerOf, requestOf, responseContext, targetOf } from '../support/wire.ts';
+
+const MANY = 150_000;
+const list = <T>(entry: (index: number) => T): T[] => Array.from({ length: MANY }, (_, index) => entry(index));
+
+const PARTS = list(() => ({ type: 'text', text: 'a' }));
+const REQUESTS: Readonly<Record<string, JsonObject>> = {
+  chat: {
+    model: 'm',
+    messages: [
+      { role: 'user', content: PARTS },
+      { role: 'assistant', content: PARTS },
+    ],
+  },
+  messages: {
+    model: 'm',
+    max_tokens: 9,
+    messages: [
+      { role: 'user', content: PARTS },
+      { role: 'assistant', content: PARTS },
+    ],
+  },
+  responses: {
+    model: 'm',
+    input: [
+      { role: 'user', content: list(() => ({ type: 'input_text', text: 'a' })) },
+      { role: 'assistant', content: list(() => ({ type: 'output_text', text: 'a' })) },
+    ],
+  },
+};
+
+for (const [dialect, json] of Object.entries(REQUESTS)) {
+  test(`a ${dialect} message of ${MANY} parts is read, and written for every upstream`, () => {
+    const client = CLIENTS.find((codec) => codec.dialect === dialect) ?? assert.fail();
+    const request = client.decodeRequest(JSON.stringify(json), json, { open: openForTests });
+    assert.ok(request.items.length >= MANY);
+    for (const upstream of UPSTREAMS) upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
+  });
+}
+
+const LOGPROBS = list(() => ({ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] }));
+const TEXT = 'a'.repeat(MANY);
+const ANSWERS: Readonly<Record<string, JsonObject>> = {
+  chat: {
+    id: 'c',
+    object: 'chat.completion',
+    choices: [
+      { index: 0, message: { role: 'assistant', content: TEXT }, logprobs: { content: LOGPROBS }, finish_reason: 'stop' },
+    ],
+  },
+  responses: {
+    id: 'r',
+    status: 'completed',
+    output: [
+      {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        status: 'completed',
+        content: [{ type: 'output_text', text: TEXT, annotations: [], logprobs: LOGPROBS }],
+      },
+    ],
+  },
+  gemini: {
+    candidates: [
+      {
+        index: 0,
+        content: { role: 'model', parts: [{ text: TEXT }] },
+        finishReason: 'STOP',
+        logprobsResult: { chosenCandidates: list(() => ({ token: 'a', logProbability: -1 })) },
+      },
+    ],
+  },
+};
+
+for (const [dialect, body] of Object.entries(ANSWERS)) {
+  test(`a ${dialect} answer of ${MANY} scored tokens reaches every client that can say them, whole and streamed`, () => {
+    const upstream = UPSTREAMS.find((codec) => codec.dialect === dialect) ?? assert.fail();
+    const asked = requestOf('chat', { logprobs: { top: 0 } });
+    const owner = ownerOf(upstream);
+    const { events } = upstream.decodeResponse(JSON.stringify(body), decodeContext(owner, { request: asked }));
+    const whole = fold(events);
+    const [first] = whole.items;
+    assert.ok(first?.item.kind === 'text' && first.item.logprobs?.length === MANY);
+    for (const client of CLIENTS.filter(({ dialect: name }) => name === 'chat' || name === 'responses')) {
+      const context = responseContext(client, owner, { request: asked });
+      const said = parseJson(client.encodeResponse(whole, undefined, context));
+      assert.ok(isObject(said) && JSON.stringify(said).split('"logprob":-1').length === MANY + 1);
+      const frames: { readonly data: string }[] = [];
+      const encoder = client.encodeEvents(responseContext(client, owner, { request: asked }));
+      encoder.push({ events }, frames as never);
+      assert.ok(
+        frames.some(({ data }) => data.split('"logprob":-1').length === MANY + 1),
+        client.dialect,
+      );
+    }
+  });
+}
+
+test(`a turn of ${MANY} texts and results is written for every upstream`, () => {
+  const calls = list(
+    (index): Item => ({ kind: 'toolCall', flavour: 'function', callId: `c${index}`, tool: { name: 'f' }, input: '{}', turn: 1 }),
+  );
+  const results = list(
+    (index): Item => ({
+      kind: 'toolResult',
+      flavour: 'function',
+      callId: `c${index}`,
+      content: [{ kind: 'text', text: 'r' }],
+      isError: false,
+      turn: index + 2,
+    }),
+  );
+  const text = (index: number): Item => ({ kind: 'text', role: 'user', text: 'a', citations: [], turn: index + 2 });
+  const texts = list(text);
+  for (const items of [texts, [...calls, ...results]])
+    for (const upstream of UPSTREAMS) upstream.encodeRequest(requestOf('chat', { items }), targetOf(ownerOf(upstream)));
+});
