@@ -160,7 +160,7 @@ test('a default operations port that another gateway has costs workers their met
 
 test('a worker that dies is replaced, and its open exchange is closed without a charge', async () => {
   simulator.reset();
-  simulator.enqueue(say('slow slow slow slow slow slow slow', { pace: { ms: 30 } }));
+  simulator.enqueue(say('slow slow slow slow slow slow slow', { pace: { ms: 300 } }));
   const port = await freePort();
   await using place = await install(file(simulator, { operations: { port } }));
   const serving = await place.serve('--workers', '2');
@@ -169,6 +169,8 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   const [victim] = report.workers;
   assert.ok(victim);
   const open = await Promise.all(Array.from({ length: 12 }, () => post(serving, place, { stream: true })));
+  // An opening is on disk within milliseconds, or more of them where the machine is busy; the streams last for seconds.
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
   process.kill(victim.pid, 'SIGKILL');
   const ends = await Promise.allSettled(open.map((response) => response.text()));
   const cut = ends.filter(({ status }) => status === 'rejected').length;
