@@ -110,9 +110,14 @@ for (const [name, injection] of Object.entries(FAILURES)) {
     assert.match(await ready.text(), /"reasons":\["store"\]/);
     strace.kill('SIGINT');
     await once(strace, 'exit');
+    let last = '';
     await waitFor(
-      async () => ((await asked()).status === 200 ? true : undefined),
-      () => 'it never recovered',
+      async () => {
+        const { status, text } = await asked();
+        last = `${status} ${text}`;
+        return status === 200 ? true : undefined;
+      },
+      () => `it never recovered; its last answer: ${last}`,
     );
     const gone = once(child, 'exit');
     child.kill('SIGTERM');
