@@ -11,6 +11,7 @@ import type { StoreHealth, StoreOptions } from '../store.ts';
 import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
 import { checkFile } from './check-file.ts';
+import { commitErrorOf } from './commit-error.ts';
 import { FreeSpace } from './free-space.ts';
 import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
@@ -167,7 +168,7 @@ export class Environment {
   }
 
   async #failed(error: unknown): Promise<StoreError> {
-    const cause = await commitErrorOf(error);
+    const cause = await commitErrorOf(error, this.options.clock);
     const full = isDiskFull(cause) || (codeOf(cause) === EIO && (await this.#space.isFull()));
     const message = cause instanceof Error ? cause.message : String(cause);
     this.#writeFailure = message;
@@ -240,17 +241,6 @@ async function guard<T>(open: () => Promise<T>): Promise<T> {
       `the store cannot be opened: ${error instanceof Error ? error.message : String(error)}`,
       error,
     );
-  }
-}
-
-/** lmdb-js rejects with a general error whose `commitError` is a promise that rejects with the cause; both must be handled. */
-async function commitErrorOf(error: unknown): Promise<unknown> {
-  if (!(error instanceof Error) || !('commitError' in error)) return error;
-  try {
-    await error.commitError;
-    return error;
-  } catch (cause) {
-    return cause;
   }
 }
 
