@@ -36,8 +36,7 @@ export interface Forwarded {
   readonly losses: readonly string[];
 }
 
-export function forwardRequest(asked: CanonicalRequest, target: Target): Forwarded {
-  const request = saidInFull(asked, target);
+export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
@@ -45,20 +44,6 @@ export function forwardRequest(asked: CanonicalRequest, target: Target): Forward
   const losses = new Set<string>();
   append(edits, inputEdits(request, target, losses));
   return { body: editJson(request.text, edits), losses: [...losses] };
-}
-
-function saidInFull(request: CanonicalRequest, target: Target): CanonicalRequest {
-  const { named, json, text } = request;
-  const { input } = json;
-  if (named === undefined || !Array.isArray(input)) return request;
-  const said = input.map((item, index) => {
-    const body = named.get(`input[${index}]`);
-    return body === undefined || target.stored?.(wordOf(body, 'id') ?? '') === true ? item : body;
-  });
-  const edits = said.flatMap((item, index) =>
-    item === input[index] ? [] : [{ path: ['input', index], value: JSON.stringify(item) }],
-  );
-  return edits.length === 0 ? request : { ...request, text: editJson(text, edits), json: { ...json, input: said } };
 }
 
 function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {
