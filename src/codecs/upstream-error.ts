@@ -143,6 +143,21 @@ export function refusal(said: number | undefined, members: ErrorMembers, options
   });
 }
 
+/** A path as vendors write it: `messages[3].content`, `tools.0.name`. */
+const FIELD = /^[a-z]\w*(?:\[\d+\]|\.\w+)*$/i;
+const MAX_FIELD_CHARS = 200;
+
+/**
+ * The same error, with the field that it names where the request is at fault and the name is nothing but a path (semantics 2.1.1). Only for
+ * an upstream that was asked in the client's own dialect: the fields of another one are not the client's.
+ */
+export function namingField(error: GatewayError): GatewayError {
+  const { param, status } = error.details.upstream ?? {};
+  if (param === undefined || !isDeterministic(status)) return error;
+  if (param.length > MAX_FIELD_CHARS || !FIELD.test(param) || sanitise(param, '') !== param) return error;
+  return new GatewayError(error.code, error.message, { ...error.details, param });
+}
+
 /** What a 400 stands for where its members say more than it does. */
 function meantBy(said: number | undefined, members: ErrorMembers): number | undefined {
   if (said !== 400) return said;

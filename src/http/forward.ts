@@ -2,8 +2,10 @@
  * An exchange of one request and one whole answer that goes on almost as it came: dispatched, billed, said. Knows no endpoint: what an
  * attempt sends, and what an answer that reported nothing used, comes from the caller.
  */
+import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import type { UpstreamAnswer } from '../codecs/codec.ts';
+import { namingField } from '../codecs/upstream-error.ts';
 import type { Admitted } from './admit.ts';
 import type { Channel } from './config/config.ts';
 import { callUpstream } from './dispatch/call-upstream.ts';
@@ -68,10 +70,10 @@ export async function forward<Answer extends WholeText>(
 /** How the answer of an upstream is read. */
 export interface WholeCodec<Answer> {
   decode(text: string): Answer;
-  decodeError(answer: UpstreamAnswer): Error;
+  decodeError(answer: UpstreamAnswer): GatewayError;
 }
 
-/** One request of an attempt, and its whole answer. */
+/** One request of an attempt in the client's own dialect, and its whole answer. */
 export function ask<Answer>(call: Call, target: Target, outgoing: Outgoing, codec: WholeCodec<Answer>): Promise<Answer> {
   const { gateway, config, request, trace } = call;
   return callUpstream(
@@ -83,7 +85,7 @@ export function ask<Answer>(call: Call, target: Target, outgoing: Outgoing, code
       clientHeaders: request.headers,
       stream: false,
       ...(trace === undefined ? {} : { trace }),
-      decodeError: (refused) => codec.decodeError(refused),
+      decodeError: (refused) => namingField(codec.decodeError(refused)),
     },
     async (head) => codec.decode(await readWhole(head.body, config.limits.answerBytes)),
   );

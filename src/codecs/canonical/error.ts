@@ -53,7 +53,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What an upstream said of its failure. For the request log; only `code` and a sanitised message may reach a client. */
+/** What an upstream said of its failure. For the request log; only a `code` and a `param` that are safe and a sanitised message may reach a client. */
 export interface UpstreamFacts {
   /** HTTP status, or the status that an error inside a 200 stream stands for. */
   readonly status?: number;

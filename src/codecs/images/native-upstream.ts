@@ -6,6 +6,7 @@ import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { readJsonAnswer } from '../json-answer.ts';
 import { decodeJsonError } from '../json-refusal.ts';
+import { namingField } from '../upstream-error.ts';
 import { editJson, type JsonEdit } from '../json-text.ts';
 import { type FormEntry, formContentType, writeForm } from '../multipart-writer.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
@@ -26,7 +27,7 @@ export const nativeImages: ImageUpstream = {
   },
   decodeWhole: decodeNative,
   decodeEvents: () => nativeEvents({ usageOf: imagesApiUsage, splices: true }),
-  decodeError: decodeJsonError,
+  decodeError: (answer) => namingField(decodeJsonError(answer)),
 };
 
 type Encoded = Pick<ImageUpstreamRequest, 'contentType' | 'body'>;

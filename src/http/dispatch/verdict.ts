@@ -108,7 +108,7 @@ export function finalError(errors: readonly GatewayError[]): GatewayError {
   const agreed =
     status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
   if (last.code !== 'upstream_error') return last;
-  const { shownCode: _hidden, ...details } = last.details;
+  const { shownCode: _code, param: _param, ...details } = last.details;
   return agreed
     ? new GatewayError('upstream_error', last.message, { ...last.details, status })
     : new GatewayError('upstream_error', last.message, { ...details, cause: last });

@@ -12,6 +12,7 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
+import { namingField } from '../../codecs/upstream-error.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
@@ -125,7 +126,10 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
       stream: request.stream,
       goesOn: true,
       ...(options.trace === undefined ? {} : { trace: options.trace }),
-      decodeError: (refused) => codec.decodeError(refused),
+      decodeError: (refused) => {
+        const error = codec.decodeError(refused);
+        return codec.dialect === request.dialect ? namingField(error) : error;
+      },
     },
     (head, timers) => {
       const context = { owner, request: asSent(request), toolNames: encoded.toolNames, options: channel.codec, mint };

@@ -316,6 +316,31 @@ test('F10: the same deterministic refusal of all passes as itself, without what 
   await Promise.all([first.close(), second.close()]);
 });
 
+test('F10: a refusal names its field to a client of the upstream’s own dialect, where the name is nothing but a path', async () => {
+  let param = 'messages[0].content';
+  let status = 400;
+  const upstream = await fakeUpstream((request) =>
+    jsonAnswer(status, { error: { message: 'Wrong.', type: 'invalid_request_error', param, code: 'invalid_value' } })(request),
+  );
+  const plain = channel(upstream.url, { type: 'chat_completion' });
+  const health = { failures: 1000 };
+  await using gateway = await testGateway({ channels: [plain], models: MODELS, health });
+  const named = async (path: string): Promise<unknown> => {
+    const { error: said } = (await (await gateway.post(path, ask())).json()) as { error: { param?: unknown } };
+    return said.param;
+  };
+  assert.equal(await named('/v1/chat/completions'), 'messages[0].content');
+  assert.equal(await named('/v1/messages'), undefined, 'the fields of another dialect are not the client’s');
+  for (const unsafe of ['org-abc123', 'see https://vendor.example', 'a'.repeat(300), 'sk_live_51Hxxxxxxxxxxxxxxxxxxxxxxxx', '']) {
+    param = unsafe;
+    assert.equal(await named('/v1/chat/completions'), null, unsafe);
+  }
+  param = 'temperature';
+  status = 500;
+  assert.equal(await named('/v1/chat/completions'), null, 'no word on the request');
+  await upstream.close();
+});
+
 test('F13: a kept connection that the upstream closed is no failure', async () => {
   let calls = 0;
   const upstream = await fakeUpstream((request) => {

@@ -117,10 +117,11 @@ test('refused raw reasoning: a 400 that says that the content of an item must be
 });
 
 test('the error of all: what all refuse alike passes as itself, anything else is a 502 that keeps its cause', () => {
-  const refused = fault({ shownCode: 'context_length_exceeded', upstream: { status: 400 } });
+  const refused = fault({ shownCode: 'context_length_exceeded', param: 'messages', upstream: { status: 400 } });
   const agreed = finalError([said(400), refused]);
   assert.equal(agreed.status, 400);
   assert.equal(agreed.shownCode, 'context_length_exceeded');
+  assert.equal(agreed.param, 'messages');
 
   for (const errors of [
     [said(500), refused],
@@ -129,6 +130,7 @@ test('the error of all: what all refuse alike passes as itself, anything else is
     const mixed = finalError(errors);
     assert.equal(mixed.status, 502);
     assert.equal(mixed.shownCode, 'upstream_error');
+    assert.equal(mixed.param, null);
     assert.equal(mixed.details.upstream?.status, 400, 'the log keeps what the last one said');
     assert.equal(mixed.details.cause, refused);
   }
