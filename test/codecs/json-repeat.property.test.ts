@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { editShape, fill, JsonRepeats, jsonOf } from '../../src/codecs/json-repeat.ts';
+import { JsonRepeats } from '../../src/codecs/json-repeat.ts';
+import { editShape, fill, jsonOf } from '../../src/codecs/json-shape.ts';
 import { editJson } from '../../src/codecs/json-text.ts';
 
 const PATHS = [['choices', 0, 'delta', 'content'], ['created'], ['delta'], ['sequence_number']] as const;
