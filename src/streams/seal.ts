@@ -4,7 +4,7 @@
  */
 import { createHandOff } from './hand-off.ts';
 import type { SealingStage } from './stage.ts';
-import { StreamError } from './stream-error.ts';
+import { ENDED } from './stream-error.ts';
 
 /** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
 export interface Sealed<In, Out> {
@@ -112,7 +112,7 @@ export function seal<In, Out, F>(
     }
     if (step.over) {
       reader.close(said);
-      controller?.error(new StreamError('ended', 'the ending was said'));
+      controller?.error(ENDED);
     } else {
       reader.give(said);
     }
