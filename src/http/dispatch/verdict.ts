@@ -104,12 +104,11 @@ function noHealthyUpstream(retryAfterMs: number): GatewayError {
 export function finalError(errors: readonly GatewayError[]): GatewayError {
   const last = errors.at(-1);
   if (last === undefined) return noHealthyUpstream(1000);
-  const status = last.details.upstream?.status;
-  const agreed =
-    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
   if (last.code !== 'upstream_error') return last;
+  const status = last.details.upstream?.status;
+  const isAgreed =
+    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
+  if (isAgreed) return new GatewayError('upstream_error', last.message, { ...last.details, status });
   const { shownCode: _hidden, ...details } = last.details;
-  return agreed
-    ? new GatewayError('upstream_error', last.message, { ...last.details, status })
-    : new GatewayError('upstream_error', last.message, { ...details, cause: last });
+  return new GatewayError('upstream_error', last.message, { ...details, cause: last });
 }
