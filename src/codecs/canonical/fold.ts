@@ -2,6 +2,7 @@
  * A stream of canonical events folded into the whole answer. A whole answer is a stream that arrived at once, so stream and
  * non-stream cannot differ (law 4).
  */
+import { append } from '../append.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
 import { grown } from './grown.ts';
 import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
@@ -120,8 +121,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
       open.text = grown(open.text, delta.text);
       if (delta.logprobs !== undefined) {
         open.logprobs ??= [];
-        // A whole answer is one piece, and may have more tokens than a call takes arguments.
-        for (const token of delta.logprobs) open.logprobs.push(token);
+        append(open.logprobs, delta.logprobs);
       }
       return;
     case 'raw':

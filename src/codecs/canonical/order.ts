@@ -81,6 +81,11 @@ export class Order implements Stage<Step, Step> {
           throw new LifecycleError('response', 'open item', 'end', ['item.end']);
         }
         break;
+      case 'response.start':
+      case 'usage.report':
+      case 'native.event':
+        // The table says all there is to say of them.
+        break;
     }
     this.#response = next;
     this.ended = next === 'ended';
@@ -123,7 +128,8 @@ function authoritativeText(item: OutputItem): string | undefined {
       return item.raw ?? '';
     case 'toolCall':
       return item.input;
-    default:
+    case 'media':
+    case 'native':
       return undefined;
   }
 }
