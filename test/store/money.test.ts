@@ -80,6 +80,7 @@ test('lines are summed exactly and truncated once', () => {
   assert.equal(chargeFor({ input: 1 }, half).total, 0n);
   assert.equal(chargeFor({ input: 1, output: 1 }, half).total, 1n);
   assert.equal(chargeFor({ input: 1, output: 2 }, half).total, 1n);
+  assert.equal(chargeFor({ input: 999_999 }, rates({ input: '0.000000001' })).total, 0n, 'a millionth below one');
 });
 
 test('a class without a rate of its own uses the one that stands in for it, and says so', () => {

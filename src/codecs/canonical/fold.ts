@@ -34,10 +34,7 @@ export interface OpenItem {
 }
 
 /** An item is open first and whole afterwards. */
-interface Entry {
-  open: OpenItem | undefined;
-  whole: WholeItem | undefined;
-}
+type Entry = { readonly open: OpenItem; readonly whole: undefined } | { readonly open: undefined; readonly whole: WholeItem };
 
 /** Accumulates events that the order has accepted. */
 export class Fold {
@@ -110,7 +107,7 @@ function newlyOpen(head: ItemHead): OpenItem {
 
 function closedItem({ open, whole }: Entry): WholeItem[] {
   if (whole !== undefined) return [whole];
-  const item = open === undefined ? undefined : partialItem(open);
+  const item = partialItem(open);
   return item === undefined ? [] : [{ item, status: 'incomplete' }];
 }
 
@@ -141,7 +138,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
 /** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
 function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
-  const id = 'id' in head && head.id !== undefined ? { id: head.id } : {};
+  const id = head.id === undefined ? {} : { id: head.id };
   switch (head.kind) {
     case 'text':
       return {

@@ -113,13 +113,13 @@ function verbOf(event: CanonicalEvent): ResponseVerb {
 /** A whole item may add to what its deltas said, never contradict it (summaries excepted: the final one wins). */
 function checkExtends(open: OpenItem, item: OutputItem): void {
   if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
-  const whole = authoritativeText(item);
-  if (whole !== undefined && open.text !== '' && !whole.startsWith(open.text)) {
+  if (!textOf(item).startsWith(open.text)) {
     throw upstreamFault('illegal_lifecycle', `The upstream's final ${item.kind} contradicts what it streamed.`);
   }
 }
 
-function authoritativeText(item: OutputItem): string | undefined {
+/** What the text deltas of an item said in pieces; empty for kinds that take none. */
+function textOf(item: OutputItem): string {
   switch (item.kind) {
     case 'text':
     case 'refusal':
@@ -130,6 +130,6 @@ function authoritativeText(item: OutputItem): string | undefined {
       return item.input;
     case 'media':
     case 'native':
-      return undefined;
+      return '';
   }
 }
