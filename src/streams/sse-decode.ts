@@ -99,8 +99,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (text.endsWith('\n\n') || text.endsWith('\r\n\r\n')) this.#wide = false;
   }
 
-  end(out: SseEvent[]): void {
-    this.#out = out;
+  end(): void {
     this.#take(this.#mark ?? '');
     const rest = this.#open.join('');
     if (this.#foreign !== undefined || startsForeignText(rest)) {
@@ -115,11 +114,11 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();
   }
 
-  /** The beginning without its byte order mark; nothing while it may still become one. */
+  /** The beginning without its byte order mark; nothing while that may still come: no event is so short. */
   #unmarked(beginning: string): string {
-    const short = beginning.length < BYTE_ORDER_MARK.length && BYTE_ORDER_MARK.startsWith(beginning);
-    this.#mark = short ? beginning : undefined;
-    if (short) return '';
+    const isShort = beginning.length < BYTE_ORDER_MARK.length;
+    this.#mark = isShort ? beginning : undefined;
+    if (isShort) return '';
     return beginning.startsWith(BYTE_ORDER_MARK) ? beginning.slice(BYTE_ORDER_MARK.length) : beginning;
   }
 

@@ -91,6 +91,10 @@ test('a comment at the end, whole or cut, is no event', () => {
   }
 });
 
+test('a body of a comment alone, whole or cut, is no failure of this step', () => {
+  for (const body of [': ping\n\n', ': ping', ':']) assert.deepEqual(decode(body), { events: [], error: undefined });
+});
+
 test('an empty body has no events and is no failure of this step', () => {
   assert.deepEqual(decode(''), { events: [], error: undefined });
 });
@@ -131,6 +135,20 @@ test('foreign text is bounded', () => {
   assert.equal(error?.text?.length, 64 * 1024);
 });
 
+test('a whole line of foreign text that is longer than an event is said as what it is', () => {
+  for (const before of ['', 'data: 1\n\n']) {
+    const text = `{"error": "${'x'.repeat(2000)}"}`;
+    assert.equal(assertRefused(`${before}${text}\n`, 'not_event_stream', before === '' ? [] : ['1']).text, text);
+  }
+});
+
+test('foreign text that closes again and again is tried a few times only, and read at the end', () => {
+  const stage = sseDecode({ maxEventBytes: 1024 });
+  const text = `{\n"a": [${'{\n}\n,'.repeat(8)}0]\n}`;
+  stage.push(encoder.encode(`${text}\n`), []);
+  assert.throws(() => stage.end([]), { reason: 'not_event_stream', text });
+});
+
 test('foreign text may be longer than an event, and is refused while it arrives once it is over its own bound', () => {
   const piece = encoder.encode('x'.repeat(1000));
   for (const before of ['', '{\n']) {
@@ -155,6 +173,8 @@ test('foreign text may be longer than an event, and is refused while it arrives 
 
 test('a body that is half a character is no event stream', () => {
   assertRefused(Uint8Array.of(0xe4, 0xb8), 'not_event_stream');
+  assertRefused(Uint8Array.of(0xef, 0xbb), 'not_event_stream');
+  assertRefused('{', 'not_event_stream');
 });
 
 test('X6: a compressed body is named as such', () => {

@@ -4,7 +4,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { codePointLength } from '../citations.ts';
@@ -85,13 +85,8 @@ function hasText({ message }: JsonObject): boolean {
 }
 
 function readBody(text: string): JsonObject {
-  let body: JsonValue;
-  try {
-    body = parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw undecodable('it is not JSON');
-    throw error;
-  }
+  const body = tryJson(text);
+  if (body === undefined) throw undecodable('it is not JSON');
   if (!isObject(body)) throw undecodable('it is not an object');
   return body;
 }

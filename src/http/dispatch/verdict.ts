@@ -15,6 +15,7 @@ export type Verdict =
   /** The request itself is wrong, says this upstream. If all say the same, the client is told. */
   | 'deterministic';
 
+/** By our code first, else by the upstream's status. */
 export function verdictOf(error: GatewayError): Verdict {
   if (error.code === 'unsupported_conversion') return 'unsuitable';
   if (!isUpstreamFault(error)) return 'stop';
