@@ -142,6 +142,23 @@ test('a whole line of foreign text that is longer than an event is said as what 
   }
 });
 
+test('a whole error object of many lines, and one behind spaces, is thrown at once', () => {
+  const lines = Array.from({ length: 20 }, (_, at) => `  "m${at}": {\n  },\n`).join('');
+  for (const text of [`{\n${lines}  "last": 1\n}`, '  {"error": {}}']) {
+    const stage = sseDecode({ maxEventBytes: 1024 });
+    assert.throws(() => stage.push(encoder.encode(`${text}\n`), []), { reason: 'not_event_stream', text: text.trim() });
+  }
+});
+
+test('an error field is unwrapped where the text begins with it, and nowhere else', () => {
+  const text = '<html>\nerror: {"a": 1}';
+  assert.equal(assertRefused(`${text}\n`, 'not_event_stream').text, text);
+});
+
+test('lines of white space alone are nothing', () => {
+  assert.deepEqual(decode('  \n\t\n \n'), { events: [], error: undefined });
+});
+
 test('foreign text that closes again and again is tried a few times only, and read at the end', () => {
   const stage = sseDecode({ maxEventBytes: 1024 });
   const text = `{\n"a": [${'{\n}\n,'.repeat(8)}0]\n}`;
