@@ -1,6 +1,7 @@
 /**
  * Reads a Node or undici body without losing what had already arrived. `Readable.toWeb` and the body of `fetch` drop delivered chunks
- * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver.
+ * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver. For Node bodies and
+ * pipes: a connection that is read without a Node stream keeps the same contract, {@link BodyReader}.
  */
 import type { Readable } from 'node:stream';
 import type { Clock } from './clock.ts';

@@ -85,7 +85,7 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 }
 
 /**
- * Carries a sealed stage in a pair of Web Streams: its readable ends well whatever happens above, and exactly one ending is said.
+ * Carries a sealed stage in a pair of Web Streams, as `to-transform.ts` carries others: its readable ends well whatever happens above, and exactly one ending is said.
  * A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any more.
  * `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
  */

@@ -1,4 +1,7 @@
-/** Carries a stage in a pair of Web Streams: one chunk is a batch, one batch in is at most one batch out. */
+/**
+ * Carries a stage in a pair of Web Streams: one chunk is a batch, one batch in is at most one batch out. The gateway itself pumps
+ * (`pump.ts`); this is the form that the law of the pump compares with, and that others may pipe.
+ */
 import { createHandOff } from './hand-off.ts';
 import type { Stage } from './stage.ts';
 import { ENDED } from './stream-error.ts';

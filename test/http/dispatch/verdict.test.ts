@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ErrorDetails, GatewayError, notConvertible, notRepresentable } from '../../../src/codecs/canonical/error.ts';
-import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
+import {
+  failureOf,
+  finalError,
+  isTransient,
+  noneFit,
+  refusedReasoning,
+  reportTo,
+  verdictOf,
+} from '../../../src/http/dispatch/verdict.ts';
 import { Health, type Permit } from '../../../src/http/dispatch/health.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
