@@ -55,9 +55,6 @@ export class Fold {
   get outcome(): Outcome | undefined {
     return this.#outcome;
   }
-  get itemCount(): number {
-    return this.#items.length;
-  }
 
   /** The item at `index` while it is open. */
   open(index: number): OpenItem | undefined {

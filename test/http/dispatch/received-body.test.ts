@@ -95,6 +95,17 @@ test('a reader is woken once for each time that it asks, never before the call h
   }
 });
 
+test('a reader that asks while nothing is there is left to wait', async () => {
+  const { body } = setUp();
+  let woken = 0;
+  body.ready(() => woken++);
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  assert.equal(woken, 0);
+  body.feed(bytes(1));
+  await Promise.resolve();
+  assert.equal(woken, 1);
+});
+
 test('everything was said: a short rest may come in, and the connection is kept', () => {
   const { clock, flow, body } = setUp();
   body.feed(bytes(10));
@@ -132,8 +143,10 @@ test('everything was said: a rest that is long, or does not end, is cut', () => 
 
 test('any other reason cuts the connection at once, and is what it is told', () => {
   const left = new Error('left');
+  const gone = new StreamError('client_gone', 'the client left');
   for (const [reason, told] of [
     [left, left],
+    [gone, gone],
     ['left', undefined],
     [undefined, undefined],
   ] as const) {
