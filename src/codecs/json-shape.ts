@@ -168,7 +168,7 @@ export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonl
     literal = '';
     cursor = end;
   }
-  return next === changes.length ? literals : undefined;
+  return literals;
 }
 
 /** The text of literals with the raw values between them. */
