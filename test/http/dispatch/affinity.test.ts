@@ -80,11 +80,9 @@ test('what a client names its conversation by goes before what it says, the more
   for (const [at, name] of names.entries()) {
     const conversation = of([FIRST], name);
     assert.equal(of([text('user', 'anything', 1)], name), conversation, JSON.stringify(name));
-    const metadata = {
-      ...names.slice(at + 1).reduceRight((all, { metadata: more }) => ({ ...all, ...more }), {}),
-      ...name.metadata,
-    };
-    const all = { ...Object.assign({}, ...names.slice(at + 1)), ...name, metadata };
+    const behind = names.slice(at + 1);
+    const metadata = Object.assign({}, ...behind.map((other) => other.metadata), name.metadata);
+    const all = Object.assign({}, ...behind, name, { metadata });
     assert.equal(of([FIRST], all), conversation, `${JSON.stringify(name)} before those behind it`);
   }
   assert.equal(of([FIRST], { conversation: 'c' }), of([FIRST], { conversation: { id: 'c' } }), 'an object names its id');
