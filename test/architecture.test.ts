@@ -36,6 +36,25 @@ test('imports run in one direction: streams <- codecs <- http -> store', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('no file imports itself by way of others, types included', () => {
+  const targets = Map.groupBy(imports, ({ from }) => from);
+  const sound = new Set<string>();
+  const circle = (file: string, way: readonly string[]): readonly string[] | undefined => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+    if (sound.has(file)) return undefined;
+    for (const { to } of targets.get(file) ?? []) {
+      const found = circle(to, [...way, file]);
+      if (found !== undefined) return found;
+    }
+    sound.add(file);
+    return undefined;
+  };
+  assert.deepEqual(
+    files.flatMap((file) => circle(file, []) ?? []),
+    [],
+  );
+});
+
 const DIALECTS = ['chat', 'responses', 'messages', 'gemini', 'completions', 'embeddings', 'images', 'videos'];
 const dialectOf = (file: string) => DIALECTS.find((name) => file.startsWith(`src/codecs/${name}/`));
 

@@ -72,51 +72,73 @@ function visit(text: string, start: number, node: Node, changes: Change[]): numb
   return visitMembers(text, start, opening === OPEN_BRACE, node, changes);
 }
 
+/** The same of a container's members. */
 function visitMembers(text: string, start: number, isObject: boolean, node: Node, changes: Change[]): number {
   const found = new Set<string | number>();
-  let kept = 0;
-  let keptEnd = start + 1;
-  let lastEnd = start + 1;
-  let runStart: number | undefined;
-  let index = 0;
-  let at = skipSpace(text, start + 1);
-  while (text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
-    const memberStart = at;
-    let key: string | number = index++;
-    if (isObject) {
-      const keyEnd = skipString(text, at);
-      key = readKey(text, at, keyEnd);
-      at = skipSpace(text, skipSpace(text, keyEnd) + 1);
-    }
+  const removals = new Removals(start + 1, changes);
+  const end = eachChild(text, start, (key, at, memberStart) => {
     const child = node.children.get(key);
-    const removed = child?.edit !== undefined && child.edit.value === undefined;
     if (child !== undefined) found.add(key);
-    if (runStart !== undefined && !removed) {
-      // A run of removed members ends here: it goes with the commas behind it.
-      changes.push({ start: runStart, end: memberStart, text: '' });
-      runStart = undefined;
+    if (child?.edit !== undefined && child.edit.value === undefined) {
+      const removedEnd = skipValue(text, at);
+      removals.remove(memberStart, removedEnd);
+      return removedEnd;
     }
-    if (removed && runStart === undefined) runStart = memberStart;
-    at = removed || child === undefined ? skipValue(text, at) : visit(text, at, child, changes);
-    if (!removed) kept += 1;
-    if (!removed) keptEnd = at;
-    lastEnd = at;
-    at = skipSpace(text, at);
-    if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
-  }
-  // A run of removed members at the end takes the comma before it instead.
-  if (runStart !== undefined) changes.push({ start: kept > 0 ? keptEnd : runStart, end: lastEnd, text: '' });
-  if (isObject) addMissing(node, found, kept, lastEnd, changes);
-  return at + 1;
+    removals.stop(memberStart);
+    const keptEnd = child === undefined ? skipValue(text, at) : visit(text, at, child, changes);
+    removals.keep(keptEnd);
+    return keptEnd;
+  });
+  removals.close();
+  if (isObject) addMissing(node, found, removals, changes);
+  return end;
 }
 
-function addMissing(node: Node, found: ReadonlySet<string | number>, kept: number, at: number, changes: Change[]): void {
+/** Takes members out of one container: neighbours go in one change, and their commas with them. */
+class Removals {
+  readonly #changes: Change[];
+  /** The end of the last member, kept or removed; before the first, where that would begin. */
+  lastEnd: number;
+  /** The end of the last member that stays; undefined while none does. */
+  keptEnd: number | undefined;
+  /** Where the open run of removed members begins. */
+  #runStart: number | undefined;
+
+  constructor(start: number, changes: Change[]) {
+    this.lastEnd = start;
+    this.#changes = changes;
+  }
+
+  remove(start: number, end: number): void {
+    this.#runStart ??= start;
+    this.lastEnd = end;
+  }
+
+  /** A member that stays begins here: a run before it goes with the commas behind it. */
+  stop(start: number): void {
+    if (this.#runStart !== undefined) this.#changes.push({ start: this.#runStart, end: start, text: '' });
+    this.#runStart = undefined;
+  }
+
+  keep(end: number): void {
+    this.keptEnd = end;
+    this.lastEnd = end;
+  }
+
+  /** The container ends: a run before that takes the comma before it instead. */
+  close(): void {
+    if (this.#runStart !== undefined) this.#changes.push({ start: this.keptEnd ?? this.#runStart, end: this.lastEnd, text: '' });
+  }
+}
+
+/** Adds behind the last member what was to be set and is not there. */
+function addMissing(node: Node, found: ReadonlySet<string | number>, { keptEnd, lastEnd }: Removals, changes: Change[]): void {
   let added = '';
   for (const [key, child] of node.children) {
     if (found.has(key) || typeof key !== 'string' || child.edit?.value === undefined) continue;
-    added += `${kept > 0 || added !== '' ? ',' : ''}${JSON.stringify(key)}:${child.edit.value}`;
+    added += `${keptEnd !== undefined || added !== '' ? ',' : ''}${JSON.stringify(key)}:${child.edit.value}`;
   }
-  if (added !== '') changes.push({ start: at, end: at, text: added });
+  if (added !== '') changes.push({ start: lastEnd, end: lastEnd, text: added });
 }
 
 const QUOTE = 0x22;
@@ -133,8 +155,8 @@ function skipSpace(text: string, at: number): number {
   return at;
 }
 
-/** The index after the string that begins at `at`. */
-function skipString(text: string, at: number): number {
+/** The index after the string that begins at `at`; the length of a text that ends within it. */
+export function skipString(text: string, at: number): number {
   let close = at;
   do {
     close = text.indexOf('"', close + 1);
@@ -210,6 +232,7 @@ function find(text: string, start: number, step: string | number): number | unde
   let found: number | undefined;
   eachChild(text, start, (key, at) => {
     if (key === step) found = at;
+    return skipValue(text, at);
   });
   return found;
 }
@@ -241,27 +264,38 @@ export function jsonSlicer(text: string): (path: JsonPath) => string | undefined
 /** Where each child of the container at `start` begins; none for a scalar. Of duplicate keys the last counts. */
 function indexChildren(text: string, start: number): ReadonlyMap<string | number, number> {
   const found = new Map<string | number, number>();
-  eachChild(text, start, (key, at) => found.set(key, at));
+  eachChild(text, start, (key, at) => {
+    found.set(key, at);
+    return skipValue(text, at);
+  });
   return found;
 }
 
-/** Names each child of the container at `start`, by key or by number, and says where its value begins. */
-function eachChild(text: string, start: number, child: (key: string | number, at: number) => void): void {
+/**
+ * Names each child of the container at `start`, by key or by number, and says where its value and where it itself begins; `child` returns
+ * where the value ends. Returns the index after the container; that is `start` for a scalar, which has no children.
+ */
+function eachChild(
+  text: string,
+  start: number,
+  child: (key: string | number, at: number, memberStart: number) => number,
+): number {
   const opening = text.charCodeAt(start);
-  if (opening !== OPEN_BRACE && opening !== OPEN_BRACKET) return;
+  if (opening !== OPEN_BRACE && opening !== OPEN_BRACKET) return start;
   let index = 0;
   let at = skipSpace(text, start + 1);
   while (at < text.length && text.charCodeAt(at) !== CLOSE_BRACE && text.charCodeAt(at) !== CLOSE_BRACKET) {
+    const memberStart = at;
     let key: string | number = index++;
     if (opening === OPEN_BRACE) {
       const keyEnd = skipString(text, at);
       key = readKey(text, at, keyEnd);
       at = skipSpace(text, skipSpace(text, keyEnd) + 1);
     }
-    child(key, at);
-    at = skipSpace(text, skipValue(text, at));
+    at = skipSpace(text, child(key, at, memberStart));
     if (text.charCodeAt(at) === COMMA) at = skipSpace(text, at + 1);
   }
+  return at + 1;
 }
 
 /** The exact texts of the elements of the array at `path`; undefined where there is no array. */
@@ -269,7 +303,11 @@ export function sliceElements(text: string, path: JsonPath): string[] | undefine
   const span = spanOf(text, path);
   if (span === undefined || text.charCodeAt(span.start) !== OPEN_BRACKET) return undefined;
   const elements: string[] = [];
-  eachChild(text, span.start, (_key, at) => elements.push(text.slice(at, skipValue(text, at))));
+  eachChild(text, span.start, (_key, at) => {
+    const end = skipValue(text, at);
+    elements.push(text.slice(at, end));
+    return end;
+  });
   return elements;
 }
 

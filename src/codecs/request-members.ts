@@ -14,6 +14,7 @@ function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
+/** Null counts as absent. */
 export function present(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null;
 }
@@ -138,6 +139,7 @@ export function schemaMembers(body: JsonObject, path: string): Omit<Extract<Form
   });
 }
 
+/** `invalid_request` for the member at `path`; `wanted` completes `'path' must be …`. */
 export function wrongType(path: string, wanted: string): GatewayError {
   return invalid(path, `'${path}' must be ${wanted}.`);
 }

@@ -118,6 +118,7 @@ const SHOWN_CODES = new Set([
   'moderation_blocked',
 ]);
 
+/** An upstream's code where clients may read it: one of a list, since any other may name a host, a key or an account. */
 export function shownUpstreamCode(code: string | undefined): string | undefined {
   return code !== undefined && SHOWN_CODES.has(code) ? code : undefined;
 }

@@ -43,61 +43,76 @@ const OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
 
+type Entry = readonly [string, JsonValue];
 type Entries = Map<string, JsonValue>;
 
 /** The lowered schema; the order of keys is kept, and the root is no mere reference. Total: what cannot be read as a schema is left out, never an error. */
 export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObject {
-  const references = new SchemaReferences(schema);
-  const lower = (value: JsonValue | undefined, depth: number): JsonObject | undefined => {
+  return new Lowering(schema, target).run();
+}
+
+/** One schema on its way to one target. `depth` is that of the schema that is read: 0 for the root. */
+class Lowering {
+  readonly #references: SchemaReferences;
+  readonly #target: SchemaTarget;
+
+  constructor(schema: JsonObject, target: SchemaTarget) {
+    this.#references = new SchemaReferences(schema);
+    this.#target = target;
+  }
+
+  run(): JsonObject {
+    const references = this.#references;
+    const root = besideNothing(this.#lower(references.inlineRoot(), 0) ?? {});
+    const definitions: Entry[] = [];
+    for (let entry = references.next(); entry !== undefined; entry = references.next()) {
+      definitions.push([entry.name, this.#lower(entry.schema, 1) ?? {}]);
+    }
+    const { $defs: _place, ...bare } = root;
+    return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
+  }
+
+  /** Undefined for what allows nothing, or is no schema. */
+  #lower(value: JsonValue | undefined, depth: number): JsonObject | undefined {
     if (value === true) return {};
     if (!isObject(value)) return undefined;
     if (depth > MAX_DEPTH) return {};
-    return finish(lowerKeywords(value, depth), target);
-  };
+    return finish(this.#keywords(value, depth), this.#target);
+  }
 
-  const lowerKeywords = (node: JsonObject, depth: number): Entries => {
+  #keywords(node: JsonObject, depth: number): Entries {
     const out: Entries = new Map();
     for (const [key, value] of Object.entries(node)) {
       if (value === undefined) continue;
-      const next = lowerKeyword(key, value, node, depth);
+      const next = this.#keyword(key, value, node, depth);
       if (next !== undefined) out.set(next[0], next[1]);
     }
-    mergeAllOf(node, depth, out);
+    this.#mergeAllOf(node, depth, out);
     return out;
-  };
+  }
 
-  const lowerKeyword = (key: string, value: JsonValue, node: JsonObject, depth: number): [string, JsonValue] | undefined => {
+  #keyword(key: string, value: JsonValue, node: JsonObject, depth: number): Entry | undefined {
     switch (key) {
-      case '$ref': {
-        const ref = typeof value === 'string' ? references.resolve(value) : undefined;
-        return ref === undefined ? undefined : ['$ref', ref];
-      }
+      case '$ref':
+        return entryOf('$ref', typeof value === 'string' ? this.#references.resolve(value) : undefined);
       case '$defs':
       case 'definitions':
         // All definitions end up in the root's place for them; nested ones only when something refers to them.
         return depth === 0 ? ['$defs', {}] : undefined;
-      case 'properties': {
-        const properties = lowerEach(value, depth);
-        return properties === undefined ? undefined : ['properties', Object.fromEntries(properties)];
-      }
+      case 'properties':
+        return entryOf('properties', this.#each(value, depth));
       case 'items':
-        if (Array.isArray(value)) return listOf('prefixItems', value, depth);
-        return pair('items', lower(value, depth + 1));
+        return Array.isArray(value) ? this.#list('prefixItems', value, depth) : entryOf('items', this.#lower(value, depth + 1));
       case 'additionalItems':
-        return Array.isArray(node['items']) ? pair('items', lower(value, depth + 1)) : undefined;
+        return Array.isArray(node['items']) ? entryOf('items', this.#lower(value, depth + 1)) : undefined;
       case 'prefixItems':
       case 'anyOf':
       case 'oneOf':
-        return Array.isArray(value) ? listOf(key, value, depth) : undefined;
+        return Array.isArray(value) ? this.#list(key, value, depth) : undefined;
       case 'additionalProperties':
-        return value === true ? [key, true] : [key, alternatives([value, ...patternsOf(node)], depth)];
-      case 'patternProperties': {
-        // Without a word on all others only a pattern that speaks of all of them says something.
-        const all = Object.entries(isObject(value) ? value : {}).find(([pattern]) => ANY_NAME.test(pattern));
-        return all === undefined || Object.hasOwn(node, 'additionalProperties')
-          ? undefined
-          : ['additionalProperties', alternatives([all[1]], depth)];
-      }
+        return value === true ? [key, true] : [key, this.#alternatives([value, ...patternsOf(node)], depth)];
+      case 'patternProperties':
+        return this.#patternOfAll(value, node, depth);
       case 'const':
         return Object.hasOwn(node, 'enum') ? undefined : ['enum', [value]];
       case 'exclusiveMinimum':
@@ -107,46 +122,49 @@ export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObjec
       default:
         return [key, value];
     }
-  };
+  }
 
-  const lowerEach = (value: JsonValue, depth: number): [string, JsonValue][] | undefined => {
+  #each(value: JsonValue, depth: number): JsonObject | undefined {
     if (!isObject(value)) return undefined;
-    const entries: [string, JsonValue][] = [];
+    const entries: Entry[] = [];
     for (const [name, child] of Object.entries(value)) {
-      const lowered = lower(child, depth + 1);
+      const lowered = this.#lower(child, depth + 1);
       if (lowered !== undefined) entries.push([name, lowered]);
     }
-    return entries;
-  };
+    return Object.fromEntries(entries);
+  }
+
+  #all(schemas: readonly (JsonValue | undefined)[], depth: number): JsonObject[] {
+    return schemas.map((child) => this.#lower(child, depth + 1)).filter((child) => child !== undefined);
+  }
+
+  #list(key: string, schemas: readonly JsonValue[], depth: number): Entry | undefined {
+    const lowered = this.#all(schemas, depth);
+    return lowered.length === 0 ? undefined : [key, lowered];
+  }
 
   /** What one of these schemas allows; false where none allows anything. */
-  const alternatives = (schemas: readonly (JsonValue | undefined)[], depth: number): JsonValue => {
-    const lowered = schemas.map((child) => lower(child, depth + 1)).filter((child) => child !== undefined);
+  #alternatives(schemas: readonly (JsonValue | undefined)[], depth: number): JsonValue {
+    const lowered = this.#all(schemas, depth);
     return lowered.length > 1 ? { anyOf: lowered } : (lowered[0] ?? false);
-  };
+  }
 
-  const listOf = (key: string, list: readonly JsonValue[], depth: number): [string, JsonValue] | undefined => {
-    const lowered = list.map((child) => lower(child, depth + 1)).filter((child) => child !== undefined);
-    return lowered.length === 0 ? undefined : [key, lowered];
-  };
+  /** Without a word on all other properties only a pattern that speaks of all of them says something. */
+  #patternOfAll(patterns: JsonValue, node: JsonObject, depth: number): Entry | undefined {
+    if (Object.hasOwn(node, 'additionalProperties') || !isObject(patterns)) return undefined;
+    const all = Object.entries(patterns).find(([pattern]) => ANY_NAME.test(pattern));
+    return all && ['additionalProperties', this.#alternatives([all[1]], depth)];
+  }
 
   /** A conjunction has no word: its branches are merged, and where two disagree the first stays. */
-  const mergeAllOf = (node: JsonObject, depth: number, out: Entries): void => {
+  #mergeAllOf(node: JsonObject, depth: number, out: Entries): void {
     const branches = node['allOf'];
     if (!Array.isArray(branches)) return;
     for (const branch of branches) {
       if (!isObject(branch) || depth > MAX_DEPTH) continue;
-      for (const [key, value] of lowerKeywords(branch, depth + 1)) mergeKeyword(out, key, value);
+      for (const [key, value] of this.#keywords(branch, depth + 1)) mergeKeyword(out, key, value);
     }
-  };
-
-  const root = besideNothing(lower(references.inlineRoot(), 0) ?? {});
-  const definitions: [string, JsonValue][] = [];
-  for (let entry = references.next(); entry !== undefined; entry = references.next()) {
-    definitions.push([entry.name, lower(entry.schema, 1) ?? {}]);
   }
-  const { $defs: _place, ...bare } = root;
-  return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
 }
 
 /** Schemas of the properties that patterns name, which the target cannot. */
@@ -154,11 +172,11 @@ function patternsOf({ patternProperties: patterns }: JsonObject): (JsonValue | u
   return isObject(patterns) ? Object.values(patterns) : [];
 }
 
-function pair(key: string, value: JsonValue | undefined): [string, JsonValue] | undefined {
+function entryOf(key: string, value: JsonValue | undefined): Entry | undefined {
   return value === undefined ? undefined : [key, value];
 }
 
-function lowerBound(key: string, value: JsonValue, node: JsonObject, step: number): [string, JsonValue] | undefined {
+function lowerBound(key: string, value: JsonValue, node: JsonObject, step: number): Entry | undefined {
   // Draft 4 has a boolean here, beside the bound itself.
   if (typeof value !== 'number' || Object.hasOwn(node, key)) return undefined;
   return [key, node['type'] === 'integer' && Number.isInteger(value) ? value + step : value];
@@ -272,8 +290,8 @@ function spread(entries: Entries, types: readonly (string | undefined)[]): JsonO
     entries.delete('type');
     return Object.fromEntries(entries);
   }
-  const outer: [string, JsonValue][] = [];
-  const inner: [string, JsonValue][] = [];
+  const outer: Entry[] = [];
+  const inner: Entry[] = [];
   for (const [key, value] of entries) {
     if (key === 'type') continue;
     (key.startsWith('$') || key === 'title' || key === 'description' ? outer : inner).push([key, value]);
@@ -285,8 +303,8 @@ function spread(entries: Entries, types: readonly (string | undefined)[]): JsonO
   ]);
 }
 
-function branchOf(type: string | undefined, inner: readonly [string, JsonValue][]): JsonObject | undefined {
-  const branch: [string, JsonValue][] = type === undefined ? [] : [['type', type]];
+function branchOf(type: string | undefined, inner: readonly Entry[]): JsonObject | undefined {
+  const branch: Entry[] = type === undefined ? [] : [['type', type]];
   for (const [key, value] of inner) {
     if (key === 'enum' && type !== undefined && Array.isArray(value)) {
       if (type === 'null') continue;

@@ -170,6 +170,7 @@ function lacksModel({ code, param }: ErrorMembers): boolean {
   return code === 'model_not_found' && (param === undefined || param === 'model');
 }
 
+/** 400, 413 and 422: what is wrong with the request is wrong with it everywhere. */
 export function isDeterministic(status: number | undefined): boolean {
   return status !== undefined && DETERMINISTIC.has(status);
 }

@@ -7,6 +7,7 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
+import { skipString } from '../codecs/json-text.ts';
 import type { Clock } from '../streams/clock.ts';
 import { clientGone } from './errors.ts';
 
@@ -183,7 +184,7 @@ function isTooDeep(text: string): boolean {
   for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
     const code = text.charCodeAt(found.index);
     if (code === 0x22) {
-      STRUCTURE.lastIndex = endOfString(text, found.index);
+      STRUCTURE.lastIndex = skipString(text, found.index);
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
       if (depth > MAX_DEPTH) return true;
@@ -195,12 +196,3 @@ function isTooDeep(text: string): boolean {
 }
 
 const STRUCTURE = /["{}[\]]/g;
-
-function endOfString(text: string, start: number): number {
-  for (let close = text.indexOf('"', start + 1); close >= 0; close = text.indexOf('"', close + 1)) {
-    let back = close - 1;
-    while (text.charCodeAt(back) === 0x5c) back -= 1;
-    if ((close - 1 - back) % 2 === 0) return close + 1;
-  }
-  return text.length;
-}

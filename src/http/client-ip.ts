@@ -9,6 +9,7 @@ import { inRanges, plainAddress } from './ip-ranges.ts';
 /** No address, so no allow-list holds it: the word of RFC 7239. */
 const UNKNOWN = 'unknown';
 
+/** The address in its shortest spelling; `unknown`, which is none, where the proxies' headers contradict each other. */
 export function clientIp(peer: string | undefined, headers: IncomingHttpHeaders, trusted: BlockList): string {
   const nearest = plainAddress(peer ?? '');
   if (!inRanges(trusted, nearest)) return nearest;

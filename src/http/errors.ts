@@ -3,7 +3,7 @@
  * client's codec; endpoints without one use the shape that OpenAI clients read.
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
-import { isObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
+import { isObject, tryJson } from '../codecs/canonical/json.ts';
 import { openAiErrorBody } from '../codecs/openai-error.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../codecs/upstream-error.ts';
 import { StoreError } from '../store/store-error.ts';
@@ -58,16 +58,13 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   });
 }
 
-/** An error object that an upstream wrote as it is into a stream, or the first of a list of them (Gemini without SSE). */
+/**
+ * An error object that an upstream wrote as it is into a stream, or the first of a list of them (Gemini without SSE); undefined for other
+ * text.
+ */
 function rawError(text: string): GatewayError | undefined {
-  let json: JsonValue | undefined;
-  try {
-    const said = parseJson(text);
-    json = Array.isArray(said) ? said[0] : said;
-  } catch {
-    // Not JSON: the caller reports text that is no event stream.
-    return undefined;
-  }
+  const said = tryJson(text);
+  const json = Array.isArray(said) ? said[0] : said;
   if (!isObject(json) || (json['error'] ?? json['detail'] ?? json['message']) == null) return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
@@ -83,6 +80,7 @@ export function toGatewayError(thrown: unknown): GatewayError {
   return new GatewayError('internal_error', 'The gateway failed.', { cause: thrown });
 }
 
+/** `client_closed_request`: nobody reads it, but the log says it. */
 export function clientGone(cause?: unknown): GatewayError {
   return new GatewayError('client_closed_request', 'The client closed the connection.', cause === undefined ? {} : { cause });
 }

@@ -21,6 +21,7 @@ interface Count {
   media(): void;
 }
 
+/** Tokens of the request as a reservation counts them: four characters each, a picture or file a fixed number. */
 export function estimateInput(request: CanonicalRequest): number {
   let chars = 0;
   let media = 0;
@@ -35,6 +36,7 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
+/** The most tokens that the answer may have: what the client allows, else the model, else a usual answer. */
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
   return request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT;
 }

@@ -40,7 +40,6 @@ export interface Reply {
 
 /** Nothing has been said to the client. */
 export class Waiting implements Reply {
-  readonly kind = 'waiting';
   readonly #response: ServerResponse;
   readonly #call: Pick<Call, 'gateway' | 'config'>;
   #state: keyof typeof EXCHANGE = 'waiting';
@@ -86,7 +85,6 @@ export class Waiting implements Reply {
 
 /** The client reads a stream: from here on a failure is words of its dialect. */
 export class Committed {
-  readonly kind = 'committed';
   readonly writer: ResponseWriter;
   /** One event in the framing of this stream. */
   readonly frame: (frame: Frame) => string;

@@ -20,6 +20,7 @@ export function ipRanges(entries: readonly string[], onProblem?: (index: number,
   return list;
 }
 
+/** False for what is no address. */
 export function inRanges(list: BlockList, address: string): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);

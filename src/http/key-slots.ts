@@ -2,14 +2,18 @@
  * What one API key may hold of this process at once: open exchanges (turns of a WebSocket among them), and bytes of request bodies that
  * are being received or served (open WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
  */
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../codecs/canonical/error.ts';
+import type { Config, KeyLimits } from './config/config.ts';
 import { goneBecause } from './errors.ts';
-import type { Call } from './gateway.ts';
 
-export interface KeyLimits {
-  readonly exchanges: number;
-  readonly bodyBytes: number;
+/** A call whose body is about to be received. */
+interface Arrival {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly config: Pick<Config, 'limits'>;
+  /** Aborted when the client has left. */
+  readonly gone: AbortSignal;
 }
 
 /** One exchange that a key has open. */
@@ -60,11 +64,11 @@ export class KeySlots {
   }
 
   /** {@link take} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
-  enter(call: Call, keyId: string, maxBytes: number): Place {
+  enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): Place {
     // Its `close` will not come again.
-    if (call.gone.aborted) throw goneBecause(call.gone);
-    const place = this.take(keyId, mostBytes(call.request, maxBytes), call.config.limits.key);
-    call.response.on('close', place.release);
+    if (gone.aborted) throw goneBecause(gone);
+    const place = this.take(keyId, mostBytes(request, maxBytes), config.limits.key);
+    response.on('close', place.release);
     return place;
   }
 }

@@ -87,6 +87,7 @@ export type RouteMatch =
   | { readonly kind: 'method_not_allowed'; readonly allow: string }
   | { readonly kind: 'options'; readonly allow: string };
 
+/** `path` without its query. HEAD is routed as GET. */
 export function matchRoute(method: string, path: string): RouteMatch {
   const exact = TABLE.get(path);
   const video = exact === undefined ? VIDEO.exec(path) : null;

@@ -38,6 +38,7 @@ export function checkName(field: string, name: string): Result<string, Invalid> 
   return done(name);
 }
 
+/** Each model once. `known`: the models that there are, where they are at hand. */
 export function checkModels(models: readonly string[], known?: ReadonlySet<string>): Result<readonly string[], Invalid> {
   if (models.length === 0) return invalid('models', 'must not be empty: leave it out to allow all models');
   for (const [index, model] of models.entries()) {
@@ -56,6 +57,7 @@ export function checkIps(ips: readonly string[]): Result<readonly string[], Inva
   return done([...new Set(ips)]);
 }
 
+/** Limits in nano-dollars, each greater than zero; absent ones stay absent. */
 export function checkLimits(limits: SpendLimits): Result<SpendLimits, Invalid> {
   for (const window of ['total', 'hourly', 'daily'] as const) {
     const limit = limits[window];

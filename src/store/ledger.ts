@@ -120,6 +120,7 @@ export function chainHash(previous: string, text: string): string {
   return hash('sha256', `["${previous}",${text.slice(1)}`, 'hex');
 }
 
+/** The hash of a row over that of the row before it (`FIRST_HASH` before the first). */
 export function journalHash(previous: string, row: Omit<JournalRow, 'hash'>): string {
   return chainHash(previous, journalText(row));
 }

@@ -45,8 +45,11 @@ export interface RequestLogEntry {
   readonly clientGone?: boolean;
   readonly startedAtMs: number;
   readonly durationMs: number;
+  /** From the start to the first words of the answer; heads and keep-alives are none. */
   readonly firstByteMs?: number;
+  /** The same, under the name that reports of output ask for. */
   readonly firstOutputMs?: number;
+  /** From the start to the last words. */
   readonly lastOutputMs?: number;
   readonly ip?: string;
   readonly effort?: string;

@@ -38,6 +38,7 @@ export interface TaskOwner {
   readonly keyId: string;
 }
 
+/** 1 to 200 printable ASCII characters without spaces. */
 export function isTaskId(id: string): boolean {
   return ID.test(id);
 }
@@ -46,6 +47,7 @@ export function isOwned(task: VideoTask | undefined, { accountId, keyId }: TaskO
   return task?.accountId === accountId && task.keyId === keyId;
 }
 
+/** Refuses what no engine can keep: an id or a key that is none, a negative price. */
 export function checkNewVideo(video: NewVideo): Result<true, Invalid> {
   if (!isTaskId(video.id)) return invalid('id', 'is not an id');
   if (!IDEMPOTENCY_KEY.test(video.idempotencyKey))
@@ -162,6 +164,7 @@ export function dueAt(task: VideoTask): number | undefined {
   }
 }
 
+/** How many tasks a page holds: what was asked for, from 1 to the most that there may be. */
 export function pageSize(limit: number): number {
   return Math.min(Math.max(Math.trunc(limit), 1), MAX_LIST);
 }

@@ -1,6 +1,7 @@
 /**
  * Reads a Node or undici body without losing what had already arrived. `Readable.toWeb` and the body of `fetch` drop delivered chunks
- * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver.
+ * when the connection dies while the reader is slow; here the body's error is raised only when nothing is left to deliver. For Node bodies and
+ * pipes: a connection that is read without a Node stream keeps the same contract, {@link BodyReader}.
  */
 import type { Readable } from 'node:stream';
 import type { Clock } from './clock.ts';
@@ -100,39 +101,18 @@ function letEnd(body: Readable, drain: Drain): void {
   body.resume();
 }
 
-export interface BodySourceOptions {
-  /** The reader asks and nothing is here. */
-  readonly onWait?: () => void;
-  /** Bytes of one batch are about to be delivered. */
-  readonly onBytes?: () => void;
-  /** When it is aborted, what has arrived is delivered and the stream ends as at a regular end. */
-  readonly endSignal?: AbortSignal;
-  /** Absent: a body is destroyed at once when everything was said. */
-  readonly drain?: Drain;
-}
-
 /** {@link readBody} as a pull source: highWaterMark 0, one batch a chunk. Cancelling it destroys the body. */
-export function bodySource(body: Readable, options: BodySourceOptions = {}): ReadableStream<readonly Uint8Array[]> {
-  const reader = readBody(body, options.drain);
+export function bodySource(body: Readable, drain?: Drain): ReadableStream<readonly Uint8Array[]> {
+  const reader = readBody(body, drain);
   let cancelled = false;
-  const finish = (): void => reader.finish();
-  options.endSignal?.addEventListener('abort', finish, { once: true });
-  if (options.endSignal?.aborted) finish();
 
   /** True once the pull was answered. Throws the body's failure, which then is the stream's. */
   const deliver = (controller: ReadableStreamDefaultController<readonly Uint8Array[]>): boolean => {
     if (cancelled) return true;
     const batch = reader.take();
-    if (batch === undefined) {
-      options.onWait?.();
-      return false;
-    }
-    if (batch === null) {
-      controller.close();
-    } else {
-      options.onBytes?.();
-      controller.enqueue(batch);
-    }
+    if (batch === undefined) return false;
+    if (batch === null) controller.close();
+    else controller.enqueue(batch);
     return true;
   };
 

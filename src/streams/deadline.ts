@@ -41,7 +41,6 @@ class TimerDeadline implements Deadline {
   }
 
   stop(): void {
-    this.clear();
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#wakesAt = Number.POSITIVE_INFINITY;
@@ -62,7 +61,6 @@ class TimerDeadline implements Deadline {
       this.#arm(now);
       return;
     }
-    this.clear();
     this.#onExpire();
   }
 }

@@ -16,6 +16,7 @@ const CLOSER: { readonly [opener: string]: string } = { '{': '}', '[': ']' };
 /** A closing bracket at the beginning of a line is where a printed value ends; trying more often would cost too much. */
 const MAX_PARSE_ATTEMPTS = 8;
 
+/** What was gathered so far, at most {@link ForeignText.MAX_CHARS}. */
 export class ForeignText {
   static readonly MAX_CHARS = 64 * 1024;
   #text = '';

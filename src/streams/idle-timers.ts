@@ -35,14 +35,13 @@ class DeadlineIdleTimers implements IdleTimers {
   readonly #onExpire: (error: StreamError) => void;
   readonly #deadline: Deadline;
   #phase: 'waiting' | 'flowing' | 'paused' | 'over' = 'waiting';
-  /** Comments alone do not move this on. */
-  #dataDueAt: number;
+  /** From the first data on: comments alone do not move this on. */
+  #dataDueAt = 0;
 
   constructor(clock: Clock, limits: IdleLimits, onExpire: (error: StreamError) => void) {
     this.#clock = clock;
     this.#limits = limits;
     this.#onExpire = onExpire;
-    this.#dataDueAt = clock.monotonic() + limits.firstDataMs;
     this.#deadline = createDeadline(clock, () => this.#expire());
     this.#deadline.in(limits.firstDataMs);
   }

@@ -36,7 +36,7 @@ class DeadlineKeepAlive implements KeepAlive {
   }
 
   pause(): void {
-    if (!this.#stopped) this.#deadline.clear();
+    this.#deadline.clear();
   }
 
   stop(): void {

@@ -1,4 +1,4 @@
-/** The response writer as the last Web Stream of a pipeline. */
+/** The response writer as the last Web Stream of a pipeline: for pipes, as `to-transform.ts` is; the gateway pumps into the writer itself. */
 import type { Writable } from 'node:stream';
 import { createResponseWriter, type ResponseWriter, type ResponseWriterOptions } from './response-writer.ts';
 

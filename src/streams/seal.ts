@@ -4,7 +4,7 @@
  */
 import { createHandOff } from './hand-off.ts';
 import type { SealingStage } from './stage.ts';
-import { StreamError } from './stream-error.ts';
+import { ENDED } from './stream-error.ts';
 
 /** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
 export interface Sealed<In, Out> {
@@ -85,7 +85,7 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 }
 
 /**
- * Carries a sealed stage in a pair of Web Streams: its readable ends well whatever happens above, and exactly one ending is said.
+ * Carries a sealed stage in a pair of Web Streams, as `to-transform.ts` carries others: its readable ends well whatever happens above, and exactly one ending is said.
  * A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any more.
  * `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
  */
@@ -112,7 +112,7 @@ export function seal<In, Out, F>(
     }
     if (step.over) {
       reader.close(said);
-      controller?.error(new StreamError('ended', 'the ending was said'));
+      controller?.error(ENDED);
     } else {
       reader.give(said);
     }

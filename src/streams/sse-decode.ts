@@ -27,10 +27,6 @@ export interface SseEvent {
 export interface SseDecodeOptions {
   /** The longest `data` of one event in UTF-8 bytes, and about the longest line. Over it: reason `event_too_large`. */
   readonly maxEventBytes: number;
-  /** A comment line arrived: a sign of life and nothing else. */
-  readonly onComment?: () => void;
-  /** A line that the standard ignores was ignored, for the log. */
-  readonly onIgnoredLine?: (line: string) => void;
 }
 
 /** Throws StreamError with reason `truncated_event`, `event_too_large`, `not_event_stream` (with `text`) or `encoded_body`. */
@@ -82,7 +78,6 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
       // Two above the limit, which is enforced exactly on dispatch: the probe at the end adds one character.
       maxBufferSize: options.maxEventBytes + 2,
       onEvent: (event) => this.#dispatch(event.event, event.data),
-      onComment: () => options.onComment?.(),
       onError: (error) => this.#refused(error),
     });
     // The parser would strip a second byte order mark; a first blank line ends its search.
@@ -99,8 +94,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (text.endsWith('\n\n') || text.endsWith('\r\n\r\n')) this.#wide = false;
   }
 
-  end(out: SseEvent[]): void {
-    this.#out = out;
+  end(): void {
     this.#take(this.#mark ?? '');
     const rest = this.#open.join('');
     if (this.#foreign !== undefined || startsForeignText(rest)) {
@@ -115,11 +109,11 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
     if (!this.#dispatched && !this.#unknown.blank) throw this.#unknown.error();
   }
 
-  /** The beginning without its byte order mark; nothing while it may still become one. */
+  /** The beginning without its byte order mark; nothing while that may still come: no event is so short. */
   #unmarked(beginning: string): string {
-    const short = beginning.length < BYTE_ORDER_MARK.length && BYTE_ORDER_MARK.startsWith(beginning);
-    this.#mark = short ? beginning : undefined;
-    if (short) return '';
+    const isShort = beginning.length < BYTE_ORDER_MARK.length;
+    this.#mark = isShort ? beginning : undefined;
+    if (isShort) return '';
     return beginning.startsWith(BYTE_ORDER_MARK) ? beginning.slice(BYTE_ORDER_MARK.length) : beginning;
   }
 
@@ -201,10 +195,7 @@ class SseDecoder implements Stage<Uint8Array, SseEvent> {
   }
 
   #ignore(line: string): void {
-    if (line === '') return;
-    const text = decoded(line);
-    this.#options.onIgnoredLine?.(text);
-    if (!this.#dispatched) this.#unknown.addLines(`${text}\n`);
+    if (line !== '' && !this.#dispatched) this.#unknown.addLines(`${decoded(line)}\n`);
   }
 
   /** The parser tells nobody what it holds: a data line and a blank line make it say so. */

@@ -1,7 +1,10 @@
-/** Carries a stage in a pair of Web Streams: one chunk is a batch, one batch in is at most one batch out. */
+/**
+ * Carries a stage in a pair of Web Streams: one chunk is a batch, one batch in is at most one batch out. The gateway itself pumps
+ * (`pump.ts`); this is the form that the law of the pump compares with, and that others may pipe.
+ */
 import { createHandOff } from './hand-off.ts';
 import type { Stage } from './stage.ts';
-import { StreamError } from './stream-error.ts';
+import { ENDED } from './stream-error.ts';
 
 /**
  * Runs `stage` on every batch that its reader asks for (writable highWaterMark 1, readable 0).
@@ -26,7 +29,7 @@ export function toTransform<In, Out>(stage: Stage<In, Out>): TransformStream<rea
     }
     if (stage.ended) {
       reader.close(said);
-      controller?.error(new StreamError('ended', 'the step has said everything'));
+      controller?.error(ENDED);
     } else {
       reader.give(said);
     }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { editShape, fill, JsonRepeats, jsonOf } from '../../src/codecs/json-repeat.ts';
+import { JsonRepeats } from '../../src/codecs/json-repeat.ts';
+import { editShape, fill, jsonOf } from '../../src/codecs/json-shape.ts';
 import { editJson } from '../../src/codecs/json-text.ts';
 
 const PATHS = [['choices', 0, 'delta', 'content'], ['created'], ['delta'], ['sequence_number']] as const;
@@ -126,4 +127,40 @@ test('a number that changes is a hole from its first change on', () => {
   assert.deepEqual(recognised(counted), [false, false, true, true]);
   const announced = [JSON.stringify({ type: 'created', sequence_number: 5 }), ...counted.map((text) => text)];
   assert.deepEqual(recognised(announced), [false, false, true, true, true]);
+});
+
+test('a stream that never repeats itself is let be for a while, and looked at again', () => {
+  const repeats = new JsonRepeats(PATHS);
+  const learnt = Array.from({ length: 49 }, (_, at) => {
+    const text = JSON.stringify({ delta: 'a', at });
+    return repeats.learn(text, JSON.parse(text)) !== undefined;
+  });
+  const [some, none] = [Array(16).fill(true), Array(16).fill(false)];
+  assert.deepEqual(learnt, [...some, ...none, true, ...Array(16).fill(true)]);
+});
+
+test('a text that fits begins the count anew', () => {
+  const repeats = new JsonRepeats(PATHS);
+  for (let at = 0; at < 100; at++) {
+    const text = JSON.stringify({ delta: 'a', at: at >> 1 });
+    if (repeats.match(text) !== undefined) continue;
+    assert.ok(repeats.learn(text, JSON.parse(text)), String(at));
+  }
+});
+
+test('what says no word has no shape: an empty one, or a number that changes alone', () => {
+  const repeats = new JsonRepeats(PATHS);
+  for (const json of [{ delta: '' }, { sequence_number: 1 }, { sequence_number: 2 }, { delta: '', sequence_number: 3 }]) {
+    const text = JSON.stringify(json);
+    assert.equal(repeats.learn(text, json), undefined, text);
+  }
+});
+
+test('a number that stays is no hole, so that a text in which it changes is parsed', () => {
+  const repeats = new JsonRepeats(PATHS);
+  const textOf = (delta: string, created: number): string => JSON.stringify({ created, delta });
+  repeats.learn(textOf('a', 7), { created: 7, delta: 'a' });
+  repeats.learn(textOf('b', 7), { created: 7, delta: 'b' });
+  assert.ok(repeats.match(textOf('c', 7)));
+  assert.equal(repeats.match(textOf('c', 8)), undefined);
 });

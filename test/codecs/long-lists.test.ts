@@ -120,6 +120,14 @@ test(`a turn of ${MANY} texts and results is written for every upstream`, () => 
   );
   const text = (index: number): Item => ({ kind: 'text', role: 'user', text: 'a', citations: [], turn: index + 2 });
   const texts = list(text);
-  for (const items of [texts, [...calls, ...results]])
-    for (const upstream of UPSTREAMS) upstream.encodeRequest(requestOf('chat', { items }), targetOf(ownerOf(upstream)));
+  for (const upstream of UPSTREAMS) {
+    // In its own protocol a request is sent as it came.
+    const asked = upstream.dialect === 'chat' ? 'messages' : 'chat';
+    const written = (items: readonly Item[], word: RegExp): number => {
+      const { body } = upstream.encodeRequest(requestOf(asked, { items }), targetOf(ownerOf(upstream)));
+      return body.match(word)?.length ?? 0;
+    };
+    assert.equal(written(texts, /"a"/g), MANY, upstream.dialect);
+    assert.equal(written([...calls, ...results], /"r"/g), MANY, upstream.dialect);
+  }
 });

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { type BillableUsage, chargeFor } from '../../src/store/charge.ts';
-import { formatUsd, MAX_NANOS, parseUsd } from '../../src/store/money.ts';
+import { formatUsd, inRange, MAX_NANOS, parseUsd } from '../../src/store/money.ts';
 import { parsePrice, type Rates } from '../../src/store/prices.ts';
 import { ok, refusal } from './support/store.ts';
 
@@ -42,7 +42,6 @@ test('everything else is refused', () => {
   for (const text of bad) assert.equal(parseUsd(text).ok, false, JSON.stringify(text));
   assert.equal(parseUsd('-0', { negative: true }).ok, false);
   assert.equal(parseUsd('0', { positive: true }).ok, false);
-  assert.equal(parseUsd('1.001', { maxDecimals: 2 }).ok, false);
   assert.equal(refusal(parseUsd('x', { field: 'credit' })).field, 'credit');
 });
 
@@ -80,6 +79,7 @@ test('lines are summed exactly and truncated once', () => {
   assert.equal(chargeFor({ input: 1 }, half).total, 0n);
   assert.equal(chargeFor({ input: 1, output: 1 }, half).total, 1n);
   assert.equal(chargeFor({ input: 1, output: 2 }, half).total, 1n);
+  assert.equal(chargeFor({ input: 999_999 }, rates({ input: '0.000000001' })).total, 0n, 'a millionth below one');
 });
 
 test('a class without a rate of its own uses the one that stands in for it, and says so', () => {
@@ -268,4 +268,35 @@ test('a line names the class that was billed only where it is another; the large
   assert.deepEqual(chargeFor({ input: 1_000_000 }, whole).flags, []);
   const more = chargeFor({ input: 1_000_001 }, whole);
   assert.deepEqual([more.total, more.flags], [MAX_NANOS, ['overflow']]);
+});
+
+test('what is asked to be greater than zero is, and no more than nine decimals are ever taken', () => {
+  assert.deepEqual(parseUsd('0.000000001', { positive: true }), { ok: true, value: 1n });
+  assert.equal(parseUsd('0', { positive: true }).ok, false);
+  assert.equal(parseUsd('0.0000000001', { positive: true }).ok, false);
+});
+
+test('a refused amount is named: by its field, else as the amount', () => {
+  for (const [field, rules] of [
+    ['amount', {}],
+    ['credit', { field: 'credit' }],
+  ] as const) {
+    const parsed = parseUsd('1e3', rules);
+    assert.equal(!parsed.ok && parsed.refusal.field, field);
+  }
+});
+
+test('an amount without digits behind the point has no point', () => {
+  assert.equal(formatUsd(12n * 10n ** 9n, 0), '12');
+  assert.equal(formatUsd(-12_500_000_000n, 0), '-12.5');
+});
+
+test('what the store can hold is symmetric: 64 bits with a sign, without the lowest', () => {
+  for (const [nanos, holds] of [
+    [2n ** 63n - 1n, true],
+    [2n ** 63n, false],
+    [1n - 2n ** 63n, true],
+    [-(2n ** 63n), false],
+  ] as const)
+    assert.equal(inRange(nanos), holds, String(nanos));
 });

@@ -1,7 +1,7 @@
 /** The arithmetic of spend windows alone; what a store does with it is in contract.test.ts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addSpend, dayName, dayNumber, NOTHING_SPENT, reachedWindow, spendAt } from '../../src/store/spend-windows.ts';
+import { addSpend, dayName, dayNumber, isLimited, NOTHING_SPENT, reachedWindow, spendAt } from '../../src/store/spend-windows.ts';
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -44,4 +44,9 @@ test('days have names and numbers, and what is no day has none', () => {
   assert.equal(dayNumber('1970-01-02'), 1);
   for (const name of ['2026-3-1', '2026-03', '2026-13-01', '2026-02-30', '2026-03-01T00:00:00Z', '', 'today'])
     assert.equal(dayNumber(name), undefined, name);
+});
+
+test('any one window makes a key a limited one, also a limit of nothing', () => {
+  assert.equal(isLimited({}), false);
+  for (const window of ['total', 'hourly', 'daily']) assert.equal(isLimited({ [window]: 0n }), true, window);
 });

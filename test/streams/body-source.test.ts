@@ -197,14 +197,7 @@ test('who let go of a body takes nothing any more, is not kept waiting, and leav
   }
 });
 
-test('a signal that was aborted before ends a body at once', async () => {
-  const body = new PassThrough();
-  body.write('finish');
-  const got = await collect(bodySource(body, { endSignal: AbortSignal.abort() }));
-  assert.deepEqual([text(got.values), got.failure], ['finish', undefined]);
-});
-
-test('the end signal: what has arrived is delivered and the stream ends well', async () => {
+test('finish: what has arrived is delivered, the body ends well, and the upstream is let go', async () => {
   let closed = false;
   await using upstream = await serve((_request, response) => {
     response.write('finish');
@@ -212,16 +205,25 @@ test('the end signal: what has arrived is delivered and the stream ends well', a
       closed = true;
     });
   });
-  const silence = new AbortController();
-  let waits = 0;
-  let batches = 0;
-  const { body } = await upstream.ask();
-  const source = bodySource(body, { endSignal: silence.signal, onWait: () => waits++, onBytes: () => batches++ });
-  const got = collect(source);
-  await until(() => batches === 1 && waits > 0, 'the first batch');
-  silence.abort();
-  assert.deepEqual([text((await got).values), (await got).failure], ['finish', undefined]);
+  const reader = readBody((await upstream.ask()).body);
+  let first = reader.take();
+  for (; first === undefined; first = reader.take()) await reader.wait();
+  const waiting = reader.wait();
+  assert.equal(reader.take(), undefined);
+  reader.finish();
+  await waiting;
+  assert.equal(text(first ?? []), 'finish');
+  assert.equal(reader.take(), null);
   await until(() => closed, 'the upstream is let go');
+});
+
+test('finish: what nobody took yet is taken first', () => {
+  const body = new PassThrough();
+  const reader = readBody(body);
+  body.write('finish');
+  reader.finish();
+  assert.equal(text(reader.take() ?? []), 'finish');
+  assert.equal(reader.take(), null);
 });
 
 test('once everything was said, a body that ends by itself keeps its connection for the next request', async () => {
@@ -233,7 +235,7 @@ test('once everything was said, a body that ends by itself keeps its connection 
   });
   for (let i = 0; i < 3; i++) {
     const { body } = await upstream.ask();
-    const reader = bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).getReader();
+    const reader = bodySource(body, { clock: systemClock, ms: 5000 }).getReader();
     await reader.read();
     await reader.cancel(SAID);
     await until(() => body.closed, 'the end of the body');
@@ -245,14 +247,14 @@ test('a body that does not end by itself, or goes on talking, is destroyed', asy
   const clock = createFakeClock();
   const silent = new PassThrough();
   silent.write('a');
-  await bodySource(silent, { drain: { clock, ms: 100 } }).cancel(SAID);
+  await bodySource(silent, { clock, ms: 100 }).cancel(SAID);
   clock.advance(99);
   assert.equal(silent.destroyed, false);
   clock.advance(1);
   assert.equal(silent.destroyed, true);
 
   const talking = new PassThrough();
-  await bodySource(talking, { drain: { clock, ms: 100 } }).cancel(SAID);
+  await bodySource(talking, { clock, ms: 100 }).cancel(SAID);
   talking.write(Buffer.alloc(BATCH_BYTES + 1));
   await until(() => talking.closed, 'the body is destroyed');
   assert.equal(clock.pending, 0);
@@ -261,6 +263,6 @@ test('a body that does not end by itself, or goes on talking, is destroyed', asy
 test('a client that leaves is no end: nothing is drained', async () => {
   const body = new PassThrough();
   body.on('error', () => undefined);
-  await bodySource(body, { drain: { clock: systemClock, ms: 5000 } }).cancel(new StreamError('client_gone', 'left'));
+  await bodySource(body, { clock: systemClock, ms: 5000 }).cancel(new StreamError('client_gone', 'left'));
   assert.equal(body.destroyed, true);
 });

@@ -334,3 +334,69 @@ test('an abort cuts the connection: the client sees no good end', async () => {
   await closed;
   assert.ok(!received().endsWith('0\r\n\r\n'));
 });
+
+/** A writable that notes its text. */
+function noted(name: string, into: string[]): Writable {
+  return new Writable({
+    decodeStrings: false,
+    write(text, _encoding, done) {
+      into.push(`${name} ${String(text)}`);
+      done();
+    },
+  });
+}
+
+test('the head goes out with the first words; later ones go to the connection itself, the last ones with the end', async () => {
+  for (const chunked of [true, false]) {
+    const framed = (text: string): string => (chunked ? `1\r\n${text}\r\n` : text);
+    const said: string[] = [];
+    const socket = noted('socket', said);
+    const writer = createResponseWriter(noted('response', said), { ...options, wire: { chunked, socket: () => socket } });
+    for (const word of ['a', 'b', 'c']) writer.write([word]);
+    await writer.end(['d']);
+    assert.deepEqual(said, [
+      `response ${framed('a')}`,
+      `socket ${framed('b')}`,
+      `socket ${framed('c')}`,
+      `response ${framed('d')}${chunked ? '0\r\n\r\n' : ''}`,
+    ]);
+  }
+});
+
+test('without a connection of its own, or while it is another answer’s, all goes to the response', async () => {
+  for (const wire of [undefined, { chunked: false, socket: () => undefined }]) {
+    const said: string[] = [];
+    const writer = createResponseWriter(noted('response', said), { ...options, ...(wire === undefined ? {} : { wire }) });
+    for (const word of ['a', 'b']) writer.write([word]);
+    await writer.end(['c']);
+    assert.deepEqual(said, ['response a', 'response b', 'response c']);
+  }
+});
+
+test('who cuts a connection says why, and no timer is left', () => {
+  const why = new StreamError('idle_timeout', 'silent');
+  for (const [given, reason, cause] of [
+    [why, 'idle_timeout', undefined],
+    [new Error('broken'), 'cancelled', 'broken'],
+    ['broken', 'cancelled', 'broken'],
+  ] as const) {
+    const clock = createFakeClock();
+    const gone: StreamError[] = [];
+    const writer = createResponseWriter(noted('response', []), {
+      clock,
+      writeStallMs: 1000,
+      keepAlive: {},
+      onGone: (error) => gone.push(error),
+    });
+    writer.destroy(given);
+    writer.destroy(new Error('again'));
+    assert.deepEqual(
+      gone.map((error) => error.reason),
+      [reason],
+    );
+    assert.equal(gone[0] === why, given === why);
+    const told = gone[0]?.cause;
+    assert.equal(told instanceof Error ? told.message : told, cause);
+    assert.equal(clock.pending, 0);
+  }
+});

@@ -49,6 +49,16 @@ test('a failure after the terminal says nothing', async () => {
   assert.deepEqual(stage.calls, ['push']);
 });
 
+test('a stage that has ended is asked nothing more, neither in the same batch nor at the end', () => {
+  const stage = scripted('s', [{ words: 1, next: 'end' }]);
+  const out: string[] = [];
+  sealed(stage, message).push(['a', 'b'], out);
+  assert.deepEqual(stage.calls, ['push']);
+  sealed(stage, message).end(out);
+  assert.deepEqual(stage.calls, ['push']);
+  assert.deepEqual(out, ['s(a)#0', 's.END']);
+});
+
 test('an end and a failure are over at once, whatever the stage says of itself, and nothing is said after them', () => {
   const ways = [
     ['end', (step: Sealed<string, string>, out: string[]) => step.end(out)],
@@ -107,9 +117,12 @@ test('a fail that throws: the last words, then a broken stream, never a good end
       throw new Error('broken');
     },
   };
-  for (const input of [[['a']], [['a', 'b']]]) {
-    const got = await collect(batchSource(input).readable.pipeThrough(seal(broken, message, ['constant error'])));
+  for (const input of [[['a']], [['a', 'b'], ['c']]]) {
+    const source = batchSource(input);
+    const got = await collect(source.readable.pipeThrough(seal(broken, message, ['constant error'])));
     assert.deepEqual(got.values, ['a', 'constant error']);
     assert.equal(message(got.failure), 'broken');
+    await settled();
+    assert.deepEqual(source.cancelled().map(message), input.length > 1 ? ['broken'] : [], 'what is left of the source');
   }
 });

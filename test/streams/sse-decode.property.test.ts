@@ -10,23 +10,21 @@ const MAX_EVENT_BYTES = 40;
 
 interface Result {
   readonly events: readonly SseEvent[];
-  readonly comments: number;
   readonly end: string;
   readonly text: string | undefined;
 }
 
 function decode(pieces: readonly Uint8Array[], maxEventBytes = MAX_EVENT_BYTES): Result {
   const events: SseEvent[] = [];
-  let comments = 0;
-  const stage = sseDecode({ maxEventBytes, onComment: () => comments++ });
+  const stage = sseDecode({ maxEventBytes });
   try {
     for (const piece of pieces) stage.push(piece, events);
     stage.end(events);
   } catch (error) {
     assert.ok(error instanceof StreamError, String(error));
-    return { events, comments, end: error.reason, text: error.text };
+    return { events, end: error.reason, text: error.text };
   }
-  return { events, comments, end: 'well', text: undefined };
+  return { events, end: 'well', text: undefined };
 }
 
 function cut(bytes: Uint8Array, places: readonly number[]): Uint8Array[] {

@@ -48,11 +48,8 @@ test('an event without data is none, and its name does not leak into the next', 
   assert.deepEqual(decode('event: a\n\ndata: 1\n\n').events, [data('1')]);
 });
 
-test('id and retry are ignored; comments are reported and are no data', () => {
-  let comments = 0;
-  const { events } = decode(': OPENROUTER PROCESSING\n\nid: 7\nretry: x\n:\ndata: 1\n\n', { onComment: () => comments++ });
-  assert.deepEqual(events, [data('1')]);
-  assert.equal(comments, 2);
+test('id, retry and comments are no data', () => {
+  assert.deepEqual(decode(': OPENROUTER PROCESSING\n\nid: 7\nretry: x\n:\ndata: 1\n\n').events, [data('1')]);
 });
 
 test('exactly one byte order mark is stripped', () => {
@@ -67,14 +64,10 @@ test('CR ends a line at once: an event is not held back for a line feed that may
   assert.deepEqual(out, [data('1')]);
 });
 
-test('unknown fields in a stream that has events are ignored and can be logged', () => {
-  const ignored: string[] = [];
-  const { events, error } = decode('foo: bar\nnonsense\ndata: 1\n\nDATA: x\n data: y\n\n', {
-    onIgnoredLine: (line) => ignored.push(line),
-  });
+test('unknown fields in a stream that has events are ignored', () => {
+  const { events, error } = decode('foo: bar\nnonsense\ndata: 1\n\nDATA: x\n data: y\n\n');
   assert.equal(error, undefined);
   assert.deepEqual(events, [data('1')]);
-  assert.deepEqual(ignored, ['foo: bar', 'nonsense', 'DATA: x', ' data: y']);
   assert.deepEqual(decode(`data: 1\n\n${'foo: bar\n'.repeat(10_000)}`), { events: [data('1')], error: undefined });
 });
 
@@ -89,6 +82,10 @@ test('a comment at the end, whole or cut, is no event', () => {
   for (const rest of ['', ': ping\n\n', ': ping\n', ': pi', '\n', '\n\n']) {
     assert.deepEqual(decode(`data: 1\n\n${rest}`), { events: [data('1')], error: undefined });
   }
+});
+
+test('a body of a comment alone, whole or cut, is no failure of this step', () => {
+  for (const body of [': ping\n\n', ': ping', ':']) assert.deepEqual(decode(body), { events: [], error: undefined });
 });
 
 test('an empty body has no events and is no failure of this step', () => {
@@ -131,6 +128,37 @@ test('foreign text is bounded', () => {
   assert.equal(error?.text?.length, 64 * 1024);
 });
 
+test('a whole line of foreign text that is longer than an event is said as what it is', () => {
+  for (const before of ['', 'data: 1\n\n']) {
+    const text = `{"error": "${'x'.repeat(2000)}"}`;
+    assert.equal(assertRefused(`${before}${text}\n`, 'not_event_stream', before === '' ? [] : ['1']).text, text);
+  }
+});
+
+test('a whole error object of many lines, and one behind spaces, is thrown at once', () => {
+  const lines = Array.from({ length: 20 }, (_, at) => `  "m${at}": {\n  },\n`).join('');
+  for (const text of [`{\n${lines}  "last": 1\n}`, '  {"error": {}}']) {
+    const stage = sseDecode({ maxEventBytes: 1024 });
+    assert.throws(() => stage.push(encoder.encode(`${text}\n`), []), { reason: 'not_event_stream', text: text.trim() });
+  }
+});
+
+test('an error field is unwrapped where the text begins with it, and nowhere else', () => {
+  const text = '<html>\nerror: {"a": 1}';
+  assert.equal(assertRefused(`${text}\n`, 'not_event_stream').text, text);
+});
+
+test('lines of white space alone are nothing', () => {
+  assert.deepEqual(decode('  \n\t\n \n'), { events: [], error: undefined });
+});
+
+test('foreign text that closes again and again is tried a few times only, and read at the end', () => {
+  const stage = sseDecode({ maxEventBytes: 1024 });
+  const text = `{\n"a": [${'{\n}\n,'.repeat(8)}0]\n}`;
+  stage.push(encoder.encode(`${text}\n`), []);
+  assert.throws(() => stage.end([]), { reason: 'not_event_stream', text });
+});
+
 test('foreign text may be longer than an event, and is refused while it arrives once it is over its own bound', () => {
   const piece = encoder.encode('x'.repeat(1000));
   for (const before of ['', '{\n']) {
@@ -155,6 +183,8 @@ test('foreign text may be longer than an event, and is refused while it arrives 
 
 test('a body that is half a character is no event stream', () => {
   assertRefused(Uint8Array.of(0xe4, 0xb8), 'not_event_stream');
+  assertRefused(Uint8Array.of(0xef, 0xbb), 'not_event_stream');
+  assertRefused('{', 'not_event_stream');
 });
 
 test('X6: a compressed body is named as such', () => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
+import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { type Clock, systemClock } from '../../src/streams/clock.ts';
 import { createDeadline } from '../../src/streams/deadline.ts';
 import { createIdleTimers } from '../../src/streams/idle-timers.ts';
 import { createKeepAlive } from '../../src/streams/keep-alive.ts';
-import { StallWatch } from '../../src/streams/stall-watch.ts';
+import { StallWatch, unsentBytes } from '../../src/streams/stall-watch.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
 test('the system clock fires, cancels, and never goes back', async () => {
@@ -110,12 +111,39 @@ test('the silence of an upstream that nobody reads does not count', () => {
   assert.deepEqual(expired, ['idle_timeout']);
 });
 
-test('stopped timers let go', () => {
+test('a pause does not stop the first-data limit, and its end does not begin the idle limit', () => {
   const { clock, expired, timers } = idle();
-  timers.stop();
-  assert.equal(clock.pending, 0);
-  clock.advance(5000);
-  assert.deepEqual(expired, []);
+  timers.pause();
+  timers.resume();
+  clock.advance(999);
+  assert.deepEqual(expired, [], 'no data yet: the idle limit does not count');
+  timers.pause();
+  clock.advance(1);
+  assert.deepEqual(expired, ['first_data_timeout']);
+});
+
+test('an upstream that is read already has no new limit from being read again', () => {
+  const { clock, expired, timers } = idle();
+  timers.data();
+  clock.advance(60);
+  timers.resume();
+  clock.advance(40);
+  assert.deepEqual(expired, ['idle_timeout']);
+});
+
+test('stopped timers let go, whatever is said after that', () => {
+  for (const began of [false, true]) {
+    const { clock, expired, timers } = idle();
+    if (began) timers.data();
+    timers.stop();
+    timers.touch();
+    timers.pause();
+    timers.resume();
+    timers.data();
+    assert.equal(clock.pending, 0);
+    clock.advance(5000);
+    assert.deepEqual(expired, []);
+  }
 });
 
 test('keep-alive: after each interval of silence, not while paused, not after stop', () => {
@@ -178,4 +206,16 @@ test('a stalled reader: nothing taken for the whole time; any byte, or a wait th
   watch.start();
   watch.stop();
   assert.equal(clock.pending, 0);
+});
+
+test('what has not left: all that waits above the connection and beneath it; unknown while the connection is not ours', () => {
+  const response = new Writable({ write: () => undefined, highWaterMark: 100 });
+  response.write('12345');
+  response.write('678');
+  assert.equal(unsentBytes(response, undefined), undefined);
+  assert.equal(unsentBytes(response, null), undefined);
+  const beneath = (handle: unknown): Writable => Object.assign(new Writable(), { _handle: handle });
+  assert.equal(unsentBytes(response, beneath({ writeQueueSize: 30 })), 38);
+  for (const handle of [null, undefined, {}, { writeQueueSize: 'x' }]) assert.equal(unsentBytes(response, beneath(handle)), 8);
+  assert.equal(unsentBytes(response, new Writable()), 8, 'no connection of the operating system');
 });

@@ -2,6 +2,7 @@
  * A stream of canonical events folded into the whole answer. A whole answer is a stream that arrived at once, so stream and
  * non-stream cannot differ (law 4).
  */
+import { append } from '../append.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
 import { grown } from './grown.ts';
 import type { Citation, ItemStatus, OutputItem, TokenLogprob } from './item.ts';
@@ -33,10 +34,7 @@ export interface OpenItem {
 }
 
 /** An item is open first and whole afterwards. */
-interface Entry {
-  open: OpenItem | undefined;
-  whole: WholeItem | undefined;
-}
+type Entry = { readonly open: OpenItem; readonly whole: undefined } | { readonly open: undefined; readonly whole: WholeItem };
 
 /** Accumulates events that the order has accepted. */
 export class Fold {
@@ -56,9 +54,6 @@ export class Fold {
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
-  }
-  get itemCount(): number {
-    return this.#items.length;
   }
 
   /** The item at `index` while it is open. */
@@ -109,7 +104,7 @@ function newlyOpen(head: ItemHead): OpenItem {
 
 function closedItem({ open, whole }: Entry): WholeItem[] {
   if (whole !== undefined) return [whole];
-  const item = open === undefined ? undefined : partialItem(open);
+  const item = partialItem(open);
   return item === undefined ? [] : [{ item, status: 'incomplete' }];
 }
 
@@ -120,8 +115,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
       open.text = grown(open.text, delta.text);
       if (delta.logprobs !== undefined) {
         open.logprobs ??= [];
-        // A whole answer is one piece, and may have more tokens than a call takes arguments.
-        for (const token of delta.logprobs) open.logprobs.push(token);
+        append(open.logprobs, delta.logprobs);
       }
       return;
     case 'raw':
@@ -141,7 +135,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
 /** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
 function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
-  const id = 'id' in head && head.id !== undefined ? { id: head.id } : {};
+  const id = head.id === undefined ? {} : { id: head.id };
   switch (head.kind) {
     case 'text':
       return {

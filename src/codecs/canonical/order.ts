@@ -81,6 +81,11 @@ export class Order implements Stage<Step, Step> {
           throw new LifecycleError('response', 'open item', 'end', ['item.end']);
         }
         break;
+      case 'response.start':
+      case 'usage.report':
+      case 'native.event':
+        // The table says all there is to say of them.
+        break;
     }
     this.#response = next;
     this.ended = next === 'ended';
@@ -108,13 +113,13 @@ function verbOf(event: CanonicalEvent): ResponseVerb {
 /** A whole item may add to what its deltas said, never contradict it (summaries excepted: the final one wins). */
 function checkExtends(open: OpenItem, item: OutputItem): void {
   if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
-  const whole = authoritativeText(item);
-  if (whole !== undefined && open.text !== '' && !whole.startsWith(open.text)) {
+  if (!textOf(item).startsWith(open.text)) {
     throw upstreamFault('illegal_lifecycle', `The upstream's final ${item.kind} contradicts what it streamed.`);
   }
 }
 
-function authoritativeText(item: OutputItem): string | undefined {
+/** What the text deltas of an item said in pieces; empty for kinds that take none. */
+function textOf(item: OutputItem): string {
   switch (item.kind) {
     case 'text':
     case 'refusal':
@@ -123,7 +128,8 @@ function authoritativeText(item: OutputItem): string | undefined {
       return item.raw ?? '';
     case 'toolCall':
       return item.input;
-    default:
-      return undefined;
+    case 'media':
+    case 'native':
+      return '';
   }
 }

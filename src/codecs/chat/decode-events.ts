@@ -6,9 +6,11 @@ import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, type JsonShape, JsonRepeats, RepeatedNative, holeValue } from '../json-repeat.ts';
+import { JsonRepeats } from '../json-repeat.ts';
+import { holeAt, holeValue, type JsonShape } from '../json-shape.ts';
+import { RepeatedNative } from '../repeated-native.ts';
 import type { JsonPath } from '../json-text.ts';
 import { laterReport, readTokenUsage } from '../token-usage.ts';
 import { beginsCalls, goesOn } from './tool-pieces.ts';
@@ -229,13 +231,8 @@ function set<K extends string>(key: K, value: string | undefined): { [P in K]?: 
 }
 
 function readChunk(data: string): JsonObject {
-  let chunk: JsonValue;
-  try {
-    chunk = parseJson(data);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw malformed('it is not JSON');
-    throw error;
-  }
+  const chunk = tryJson(data);
+  if (chunk === undefined) throw malformed('it is not JSON');
   return object(chunk, 'it is not an object');
 }
 

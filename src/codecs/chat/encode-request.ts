@@ -5,6 +5,7 @@ import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { noteMembers } from '../member-losses.ts';
 import { shortUser } from '../short-id.ts';
 import { nameAllTools, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
@@ -68,10 +69,7 @@ function reasoning(control: ReasoningControl | undefined, losses: Set<RequestFea
 }
 
 function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject {
-  if (request.serviceTier !== undefined) losses.add('service tier');
-  if (request.store !== undefined) losses.add('store');
-  if (request.include !== undefined) losses.add('include');
-  if (request.cacheControl !== undefined) losses.add('cache breakpoint');
+  noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
     ...given('user', shortUser(request.user)),

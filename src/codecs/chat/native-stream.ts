@@ -7,7 +7,7 @@ import type { CanonicalEvent, Native } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { RepeatedEdits } from '../json-repeat.ts';
+import { RepeatedEdits } from '../repeated-native.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
 import { leaveOutPrices } from '../router-prices.ts';

@@ -1,9 +1,11 @@
 /** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so both use the stream's parts. */
+import { append } from '../append.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
-import type { OutputItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, ToolCallItem } from '../canonical/item.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
+import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { codePointLength } from '../citations.ts';
 import { editJson } from '../json-text.ts';
@@ -83,13 +85,8 @@ function hasText({ message }: JsonObject): boolean {
 }
 
 function readBody(text: string): JsonObject {
-  let body: JsonValue;
-  try {
-    body = parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw undecodable('it is not JSON');
-    throw error;
-  }
+  const body = tryJson(text);
+  if (body === undefined) throw undecodable('it is not JSON');
   if (!isObject(body)) throw undecodable('it is not an object');
   return body;
 }
@@ -159,68 +156,77 @@ class Parts {
 
   add(item: OutputItem): void {
     switch (item.kind) {
-      case 'text': {
-        this.#hasText = true;
-        if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== item.phase)) this.content += TEXT_SEPARATOR;
-        const base = codePointLength(this.content);
-        const start = this.content.length;
-        this.#phase = item.phase;
-        this.content += item.text;
-        for (const entry of logprobsOf(item.text, item.logprobs) ?? []) this.logprobs.push(entry);
-        for (const citation of item.citations) {
-          const said = annotation(citation, base);
-          if (said !== undefined) this.annotations.push(said);
-        }
-        if (item.opaque !== undefined) {
-          const id = textSignatureId({ start, end: this.content.length });
-          this.details.push(sealedEntry(item.opaque, id, this.#index++, this.#context));
-        }
+      case 'text':
+        this.#addText(item);
         break;
-      }
       case 'refusal':
         this.refusal += item.text;
         break;
-      case 'reasoning': {
-        this.raw += item.raw ?? '';
-        const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
-        if (summary === '' && item.opaque === undefined) break;
-        const index = this.#index++;
-        const id = reasoningId(item, this.#context);
-        if (summary !== '') this.details.push(summaryEntry(summary, id, index));
-        if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
-        if (summary !== '') this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;
+      case 'reasoning':
+        this.#addReasoning(item);
         break;
-      }
       case 'toolCall':
         this.toolCalls.push(item);
-        if (item.opaque !== undefined) {
-          this.details.push(sealedEntry(item.opaque, item.callId, this.#index++, this.#context));
-        }
+        this.#addSealed(item.opaque, item.callId);
         break;
-      case 'media': {
-        const member = mediaMember(item, this.#context);
-        if ('images' in member) {
-          const id = imageSignatureId(this.images.length);
-          this.images.push(member.images);
-          if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, this.#index++, this.#context));
-        } else if (this.#audio !== undefined) refuseSeveralAudios();
-        else this.#audio = { ...member.audio, expires_at: 0 };
+      case 'media':
+        this.#addMedia(item);
         break;
-      }
       case 'native':
         break;
     }
     this.#last = item;
   }
 
+  #addText({ text, phase, citations, logprobs, opaque }: TextItem): void {
+    this.#hasText = true;
+    if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== phase)) this.content += TEXT_SEPARATOR;
+    const base = codePointLength(this.content);
+    const start = this.content.length;
+    this.#phase = phase;
+    this.content += text;
+    append(this.logprobs, logprobsOf(text, logprobs) ?? []);
+    for (const citation of citations) {
+      const said = annotation(citation, base);
+      if (said !== undefined) this.annotations.push(said);
+    }
+    this.#addSealed(opaque, textSignatureId({ start, end: this.content.length }));
+  }
+
+  #addReasoning(item: ReasoningItem): void {
+    this.raw += item.raw ?? '';
+    const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
+    if (summary === '' && item.opaque === undefined) return;
+    // The two faces of one thought share their number.
+    const index = this.#index++;
+    const id = reasoningId(item, this.#context);
+    if (summary !== '') {
+      this.details.push(summaryEntry(summary, id, index));
+      this.reasoning += this.reasoning === '' ? summary : SUMMARY_SEPARATOR + summary;
+    }
+    if (item.opaque !== undefined) this.details.push(sealedEntry(item.opaque, id, index, this.#context));
+  }
+
+  #addMedia(item: MediaItem): void {
+    const member = mediaMember(item, this.#context);
+    if ('images' in member) {
+      const id = imageSignatureId(this.images.length);
+      this.images.push(member.images);
+      this.#addSealed(item.opaque, id);
+    } else if (this.#audio !== undefined) refuseSeveralAudios();
+    else this.#audio = { ...member.audio, expires_at: 0 };
+  }
+
+  /** What is opaque of an item goes beside it, under the item's id. */
+  #addSealed(opaque: Opaque | undefined, id: string): void {
+    if (opaque !== undefined) this.details.push(sealedEntry(opaque, id, this.#index++, this.#context));
+  }
+
   message(legacy: boolean): JsonObject {
-    const first = this.toolCalls[0];
-    const calls = this.toolCalls.map((call) => toolCallHead(call, call.input));
-    if (legacy && calls.length > 1) refuseSeveralLegacyCalls();
-    const alone = first !== undefined || this.refusal !== '' || this.#audio !== undefined;
+    const isBeside = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
     return {
       role: 'assistant',
-      content: this.#hasText || !alone ? this.content : null,
+      content: this.#hasText || !isBeside ? this.content : null,
       refusal: this.refusal === '' ? null : this.refusal,
       ...(this.raw === '' ? {} : { reasoning_content: this.raw }),
       ...(this.reasoning === '' ? {} : { reasoning: this.reasoning }),
@@ -228,11 +234,15 @@ class Parts {
       ...(this.images.length === 0 ? {} : { images: this.images }),
       ...(this.#audio === undefined ? {} : { audio: this.#audio }),
       ...(this.annotations.length === 0 ? {} : { annotations: this.annotations }),
-      ...(first === undefined
-        ? {}
-        : legacy
-          ? { function_call: { name: first.tool.name, arguments: first.input } }
-          : { tool_calls: calls }),
+      ...this.#callMembers(legacy),
     };
+  }
+
+  #callMembers(legacy: boolean): JsonObject {
+    const [first, ...others] = this.toolCalls;
+    if (first === undefined) return {};
+    if (!legacy) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
+    if (others.length > 0) refuseSeveralLegacyCalls();
+    return { function_call: { name: first.tool.name, arguments: first.input } };
   }
 }

@@ -4,7 +4,7 @@ import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { Logprobs } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
 import { compactJson, type JsonPath, jsonSlicer } from '../json-text.ts';
@@ -245,11 +245,9 @@ const MODIFIERS = new Set([
 ]);
 
 function parseFrame(data: string): JsonValue {
-  try {
-    return parseJson(data);
-  } catch {
-    throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: data });
-  }
+  const json = tryJson(data);
+  if (json === undefined) throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: data });
+  return json;
 }
 
 /** The visible text of these parts when it is all in one of them. */

@@ -2,6 +2,7 @@
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../member-losses.ts';
 import { nameAllTools } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeConversation } from './contents.ts';
@@ -28,15 +29,19 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
 }
 
 /** Members that the protocol has no place for. */
+const LEFT_OUT: readonly FeatureMember[] = [
+  'user',
+  'metadata',
+  'serviceTier',
+  'promptCacheKey',
+  'safetyIdentifier',
+  'store',
+  'include',
+  'cacheControl',
+];
+
 function meetUnsaid(request: CanonicalRequest, log: LossLog): void {
-  if (request.user !== undefined) log.meet('user');
-  if (request.metadata !== undefined) log.meet('metadata');
-  if (request.serviceTier !== undefined) log.meet('service tier');
-  if (request.promptCacheKey !== undefined) log.meet('prompt cache key');
-  if (request.safetyIdentifier !== undefined) log.meet('safety identifier');
-  if (request.store !== undefined) log.meet('store');
-  if (request.include !== undefined && request.include.length > 0) log.meet('include');
-  if (request.cacheControl !== undefined) log.meet('cache breakpoint');
+  noteMembers(request, LEFT_OUT, (feature) => log.meet(feature));
   if (hasUnreadMembers(request)) log.meet('unknown members');
 }
 

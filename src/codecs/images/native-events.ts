@@ -5,7 +5,7 @@
  */
 import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { checkedData, type ImageAnswer, type ImageUsage, type MadeImage } from './answer.ts';
 import { saidError } from './upstream.ts';
@@ -61,12 +61,9 @@ function cutOff(): GatewayError {
 
 /** One event as an object. Throws an upstream fault for anything else. */
 export function readEvent(frame: Frame): JsonObject {
-  let json: JsonValue;
-  try {
-    json = parseJson(frame.data);
-  } catch {
+  const json = tryJson(frame.data);
+  if (json === undefined)
     throw upstreamFault('malformed_event', 'The upstream sent an event that is not JSON.', { text: frame.data.slice(0, 4096) });
-  }
   if (!isObject(json)) throw upstreamFault('malformed_event', 'The upstream sent an event that is no object.');
   return json;
 }

@@ -3,7 +3,7 @@ import type { Stage } from '../../streams/stage.ts';
 import type { BodyPiece } from '../body-pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
 import { type GatewayError, notConvertible } from '../canonical/error.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
 import type { ImageAnswer } from './answer.ts';
@@ -73,12 +73,8 @@ const REFUSING =
   /\b(unsupported|unknown|unrecogni[sz]ed|unexpected|invalid|disabled|unavailable|cannot|disallowed|forbidden|false)\b|\bextra (inputs|fields)\b|(\bnot|n't|\bno|\bnever)\b.{0,40}\b(support\w*|allow\w*|available|enabled|accept\w*|permit\w*|implement\w*|possible|stream\w*)/i;
 
 function messageOf(text: string): string {
-  try {
-    return readErrorMembers(parseJson(text)).message ?? text;
-  } catch {
-    // No JSON: the text is the message.
-    return text;
-  }
+  const json = tryJson(text);
+  return json === undefined ? text : (readErrorMembers(json).message ?? text);
 }
 
 /** An error that an upstream wrote into a 200: as an event, or as a body. */

@@ -5,9 +5,11 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, holeValue, type JsonShape, JsonRepeats, RepeatedNative } from '../json-repeat.ts';
+import { JsonRepeats } from '../json-repeat.ts';
+import { holeAt, holeValue, type JsonShape } from '../json-shape.ts';
+import { RepeatedNative } from '../repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../json-text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -109,10 +111,8 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   /** Undefined for unreadable data of an event that we do not know, since unknown events never fail, and for one that only keeps a connection. */
   #parse(frame: Frame): JsonObject | undefined {
-    let json: JsonValue;
-    try {
-      json = parseJson(frame.data);
-    } catch {
+    const json = tryJson(frame.data);
+    if (json === undefined) {
       const name = frame.event ?? 'message';
       if (name !== 'message' && !KNOWN.has(name)) return undefined;
       if (frame.data === '' && (name === 'message' || name === 'ping')) return undefined;

@@ -5,6 +5,7 @@ import { isObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../member-losses.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
@@ -93,25 +94,30 @@ function withFirstTurn(conversation: Conversation, { items }: CanonicalRequest):
   return { system: [], turns: [turn] };
 }
 
+/** Members that have no place in a messages request. */
+const LEFT_OUT: readonly FeatureMember[] = [
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'logitBias',
+  'logprobs',
+  'verbosity',
+  'metadata',
+  'serviceTier',
+  'promptCacheKey',
+  'safetyIdentifier',
+  'store',
+  'include',
+];
+
 function noteDropped(request: CanonicalRequest, losses: Losses): void {
-  if (request.seed !== undefined) losses.add('seed');
-  if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
-    losses.add('presence and frequency penalty');
-  if (request.logitBias !== undefined) losses.add('logit bias');
-  if (request.logprobs !== undefined) losses.add('logprobs');
-  if (request.verbosity !== undefined) losses.add('verbosity');
-  if (request.metadata !== undefined) losses.add('metadata');
-  if (request.serviceTier !== undefined) losses.add('service tier');
-  if (request.promptCacheKey !== undefined) losses.add('prompt cache key');
-  if (request.safetyIdentifier !== undefined) losses.add('safety identifier');
-  if (request.store !== undefined) losses.add('store');
-  if (request.include !== undefined) losses.add('include');
+  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
 }
 
 /** What is said here in another form, whatever holds it. */
 function noteCoerced(request: CanonicalRequest, losses: Losses): void {
-  const { items, tools, reasoning, format, user } = request;
+  const { items, tools, reasoning, format } = request;
   for (const item of items) {
     if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');
     else if (item.kind === 'refusal') losses.add('refusal in history');
@@ -126,7 +132,7 @@ function noteCoerced(request: CanonicalRequest, losses: Losses): void {
   if (reasoning?.effort !== undefined) losses.add(reasoning.effort === 'none' ? 'reasoning effort: none' : 'reasoning effort');
   if (reasoning?.budget !== undefined) losses.add('reasoning budget');
   if (reasoning?.summary !== undefined) losses.add('reasoning summary asked');
-  if (user !== undefined) losses.add('user');
+  noteMembers(request, ['user'], (feature) => losses.add(feature));
 }
 
 function headersFor(files: boolean): Record<string, string> {

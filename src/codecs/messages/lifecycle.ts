@@ -121,36 +121,70 @@ export const CLIENT = {
  * no empty signature, exactly one ending. Throws LifecycleError (or SyntaxError for data that is no JSON).
  */
 export function checkClientStream(frames: Iterable<Frame>): void {
-  let state: ClientState = 'idle';
-  let blocks = 0;
-  let kind: BlockKind = 'fixed';
-  let stopReason: JsonValue | undefined;
-  for (const frame of frames) {
+  const stream = new ClientStream();
+  for (const frame of frames) stream.accept(frame);
+  stream.end();
+}
+
+class ClientStream {
+  #state: ClientState = 'idle';
+  /** Blocks that have begun. */
+  #blocks = 0;
+  /** Of the latest of them. */
+  #kind: BlockKind = 'fixed';
+  /** As message_start says it. */
+  #stopReason: JsonValue | undefined;
+
+  accept(frame: Frame): void {
     const json: JsonValue = JSON.parse(frame.data);
-    if (!isObject(json)) throw new LifecycleError('message', state, `${frame.event}: ${frame.data}`, []);
+    if (!isObject(json)) throw this.#illegal(`${frame.event}: ${frame.data}`);
     const { verb, delta } = clientVerb(json);
-    if (verb !== 'other' && json['type'] !== frame.event)
-      throw new LifecycleError('message', state, `event ${frame.event}: ${frame.data}`, []);
-    if (verb === 'end' && state === 'between' && typeof stopReason !== 'string')
-      throw new LifecycleError('message', state, 'message_stop', []);
-    state = advance('message', CLIENT, state, verb);
-    const wanted = verb === 'open' ? blocks : blocks - 1;
-    if ((verb === 'open' || verb === 'delta' || verb === 'sign' || verb === 'close') && json['index'] !== wanted) {
-      throw new LifecycleError('content block', `index ${wanted}`, `${frame.event} of ${JSON.stringify(json['index'])}`, []);
+    if (verb !== 'other' && json['type'] !== frame.event) throw this.#illegal(`event ${frame.event}: ${frame.data}`);
+    if (verb === 'end' && this.#state === 'between' && typeof this.#stopReason !== 'string') throw this.#illegal('message_stop');
+    this.#state = advance('message', CLIENT, this.#state, verb);
+    switch (verb) {
+      case 'start':
+        this.#start(isObject(json['message']) ? json['message'] : {});
+        break;
+      case 'open':
+        checkIndex(this.#blocks, json);
+        this.#blocks += 1;
+        this.#kind = blockKind(isObject(json['content_block']) ? String(json['content_block']['type']) : '');
+        break;
+      case 'delta':
+      case 'sign':
+        checkIndex(this.#blocks - 1, json);
+        checkFits(this.#kind, deltaKind(String(delta?.['type'])));
+        if (delta?.['signature'] === '') throw new LifecycleError('content block', this.#kind, 'empty signature', []);
+        break;
+      case 'close':
+        checkIndex(this.#blocks - 1, json);
+        break;
+      case 'stop':
+      case 'end':
+      case 'error':
+      case 'other':
+        break;
     }
-    if (verb === 'start') {
-      const message = isObject(json['message']) ? json['message'] : {};
-      stopReason = message['stop_reason'];
-      blocks = Array.isArray(message['content']) ? message['content'].length : 0;
-    }
-    if (verb === 'open') {
-      blocks += 1;
-      kind = blockKind(isObject(json['content_block']) ? String(json['content_block']['type']) : '');
-    }
-    if (delta !== undefined) checkFits(kind, deltaKind(String(delta['type'])));
-    if (verb === 'sign' && delta?.['signature'] === '') throw new LifecycleError('content block', kind, 'empty signature', []);
   }
-  if (state !== 'ended') throw new LifecycleError('message', state, 'end of stream', ['message_stop', 'error']);
+
+  end(): void {
+    if (this.#state !== 'ended') throw new LifecycleError('message', this.#state, 'end of stream', ['message_stop', 'error']);
+  }
+
+  #start({ stop_reason: stopReason, content }: JsonObject): void {
+    this.#stopReason = stopReason;
+    this.#blocks = Array.isArray(content) ? content.length : 0;
+  }
+
+  #illegal(event: string): LifecycleError {
+    return new LifecycleError('message', this.#state, event, []);
+  }
+}
+
+function checkIndex(wanted: number, { type, index }: JsonObject): void {
+  if (index === wanted) return;
+  throw new LifecycleError('content block', `index ${wanted}`, `${String(type)} of ${JSON.stringify(index)}`, []);
 }
 
 function clientVerb(json: JsonObject): { verb: ClientVerb; delta?: JsonObject } {

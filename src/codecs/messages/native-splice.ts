@@ -6,7 +6,7 @@ import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { RepeatedEdits } from '../json-repeat.ts';
+import { RepeatedEdits } from '../repeated-native.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { completeBlock, completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';

@@ -98,16 +98,9 @@ export class ConversationReader {
     const type = requiredString(block, 'type', at);
     if (role === 'system' && place.turn === 0 && type !== 'text') throw wrongType(`${at}.type`, 'text');
     switch (type) {
-      case 'text': {
-        const text = requiredString(block, 'text', at);
-        const citations = citationsOf(optionalArray(block, 'citations', at));
-        if (text === '') return;
-        // A summary ends in a paragraph of its own: other protocols may join the texts of a message as one.
-        if (this.#summary !== undefined && items.at(-1) === this.#summary)
-          items[items.length - 1] = { ...this.#summary, text: `${this.#summary.text}\n\n` };
-        items.push({ kind: 'text', role, text, citations, ...facts });
+      case 'text':
+        this.#text(block, place, facts, items);
         return;
-      }
       case 'image':
         items.push({ kind: 'media', role, media: imageOf(block, at), ...facts });
         return;
@@ -121,40 +114,19 @@ export class ConversationReader {
         items.push(this.#toolUse(block, place, facts));
         return;
       case 'tool_result':
-        if (role === 'assistant') throw invalid(`${at}.type`, 'A tool_result belongs in a user message.');
-        items.push({
-          kind: 'toolResult',
-          flavour: 'function',
-          callId: requiredName(block, 'tool_use_id', at),
-          content: resultParts(block['content'], `${at}.content`),
-          isError: optionalBoolean(block, 'is_error', at) ?? false,
-          ...facts,
-        });
+        items.push(toolResult(block, place, facts));
         return;
-      case 'thinking': {
-        const thinking = optionalString(block, 'thinking', at) ?? '';
-        const signature = optionalString(block, 'signature', at) ?? '';
-        const opaque = this.#opaque(signature, undefined);
-        // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
-        if (opaque === undefined && (thinking === '' || signature !== '')) return;
-        const summary = thinking === '' ? {} : { summary: [thinking] };
-        items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
+      case 'thinking':
+        this.#thinking(block, at, facts, items);
         return;
-      }
       case 'redacted_thinking': {
         const opaque = this.#opaque(requiredString(block, 'data', at), REDACTED);
         if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
         return;
       }
-      case 'compaction': {
-        // A readable summary of what was said before: as good as said. Without one the pass failed, or only its own vendor can read it.
-        const summary = block['content'];
-        if (typeof summary === 'string' && summary !== '') {
-          this.#summary = { kind: 'text', role, text: summary, citations: [], ...facts };
-          items.push(this.#summary);
-        } else items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
+      case 'compaction':
+        items.push(this.#compaction(block, role, facts));
         return;
-      }
       case 'container_upload':
         items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
         return;
@@ -162,6 +134,35 @@ export class ConversationReader {
         if (role === 'system' && toolChange(block) !== undefined) return;
         items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
     }
+  }
+
+  #text(block: JsonObject, { role, at }: Place, facts: ItemFacts, items: Item[]): void {
+    const text = requiredString(block, 'text', at);
+    const citations = citationsOf(optionalArray(block, 'citations', at));
+    if (text === '') return;
+    // A summary ends in a paragraph of its own: other protocols may join the texts of a message as one.
+    if (this.#summary !== undefined && items.at(-1) === this.#summary)
+      items[items.length - 1] = { ...this.#summary, text: `${this.#summary.text}\n\n` };
+    items.push({ kind: 'text', role, text, citations, ...facts });
+  }
+
+  #thinking(block: JsonObject, at: string, facts: ItemFacts, items: Item[]): void {
+    const thinking = optionalString(block, 'thinking', at) ?? '';
+    const signature = optionalString(block, 'signature', at) ?? '';
+    const opaque = this.#opaque(signature, undefined);
+    // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+    if (opaque === undefined && (thinking === '' || signature !== '')) return;
+    const summary = thinking === '' ? {} : { summary: [thinking] };
+    items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
+  }
+
+  /** A readable summary of what was said before is as good as said. Without one the pass failed, or only its own vendor can read it. */
+  #compaction(block: JsonObject, role: Role, facts: ItemFacts): Item {
+    const summary = block['content'];
+    if (typeof summary !== 'string' || summary === '')
+      return { kind: 'native', dialect: 'messages', body: block, role, ...facts };
+    this.#summary = { kind: 'text', role, text: summary, citations: [], ...facts };
+    return this.#summary;
   }
 
   #toolUse(block: JsonObject, place: Place, facts: ItemFacts): Item {
@@ -191,6 +192,18 @@ function isRole(role: string): role is Role {
 
 function citationsOf(list: readonly JsonValue[] | undefined): Citation[] {
   return (list ?? []).filter(isObject).map((body) => ({ kind: 'native', dialect: 'messages', body }));
+}
+
+function toolResult(block: JsonObject, { role, at }: Place, facts: ItemFacts): Item {
+  if (role === 'assistant') throw invalid(`${at}.type`, 'A tool_result belongs in a user message.');
+  return {
+    kind: 'toolResult',
+    flavour: 'function',
+    callId: requiredName(block, 'tool_use_id', at),
+    content: resultParts(block['content'], `${at}.content`),
+    isError: optionalBoolean(block, 'is_error', at) ?? false,
+    ...facts,
+  };
 }
 
 function itemOf(part: Part, role: Role, facts: ItemFacts): Item {

@@ -3,7 +3,7 @@ import { append } from '../append.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
-import { isObject, isObjectText, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit, jsonSlicer } from '../json-text.ts';
 import type { BlockHost } from './block.ts';
@@ -35,12 +35,8 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
 }
 
 function parseBody(text: string): JsonObject {
-  let json: JsonValue;
-  try {
-    json = parseJson(text);
-  } catch {
-    throw upstreamFault('undecodable', 'The upstream sent a body that is not JSON.');
-  }
+  const json = tryJson(text);
+  if (json === undefined) throw upstreamFault('undecodable', 'The upstream sent a body that is not JSON.');
   if (!isObject(json)) throw upstreamFault('undecodable', 'The upstream sent a body that is not an object.');
   return json;
 }

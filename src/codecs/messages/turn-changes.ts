@@ -16,26 +16,30 @@ export function withToolChanges(
 ): readonly Tool[] {
   const tools = [...declared];
   const removed = new Set<string>();
-  const added = new Map<string, Tool>();
-  systemMessages(messages).forEach(({ message, at }) => {
-    const { content } = message;
-    if (!Array.isArray(content)) return;
-    content.forEach((block: JsonValue, index) => {
-      const change = isObject(block) ? toolChange(block) : undefined;
-      if (change === undefined) return;
-      const tool = change.defines ? read(change.tool['definition'], `${at}.content[${index}].tool.definition`) : undefined;
-      const name = tool === undefined ? change.tool['name'] : nameOf(tool);
-      if (tool !== undefined) tools.push(tool);
-      if (typeof name !== 'string') return;
-      if (tool !== undefined) added.set(name, tool);
-      if (change.adds) removed.delete(name);
-      else removed.add(name);
-    });
-  });
+  const latest = new Map<string, Tool>();
+  for (const { change, at } of toolChanges(messages)) {
+    const tool = change.defines ? read(change.tool['definition'], `${at}.tool.definition`) : undefined;
+    const name = tool === undefined ? change.tool['name'] : nameOf(tool);
+    if (tool !== undefined) tools.push(tool);
+    if (typeof name !== 'string') continue;
+    if (tool !== undefined) latest.set(name, tool);
+    if (change.adds) removed.delete(name);
+    else removed.add(name);
+  }
   return tools.filter((tool) => {
     const name = nameOf(tool) ?? '';
-    return !removed.has(name) && (added.get(name) ?? tool) === tool;
+    return !removed.has(name) && (latest.get(name) ?? tool) === tool;
   });
+}
+
+/** In the order of the conversation, each with the path of its block. */
+function toolChanges(messages: JsonValue | undefined): { readonly change: ToolChange; readonly at: string }[] {
+  return systemMessages(messages).flatMap(({ message: { content }, at }) =>
+    (Array.isArray(content) ? content : []).flatMap((block: JsonValue, index: number) => {
+      const change = isObject(block) ? toolChange(block) : undefined;
+      return change === undefined ? [] : [{ change, at: `${at}.content[${index}]` }];
+    }),
+  );
 }
 
 interface ToolChange {

@@ -1,6 +1,6 @@
 /** The answer of `/responses/compact`: passed on as it came; only whether it is one, and what it used, is read here. */
 import { upstreamFault } from '../canonical/error.ts';
-import { isObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
 import { errorOf, readUsage } from './read-outcome.ts';
 
@@ -13,13 +13,7 @@ export interface Compaction {
 
 /** Throws GatewayError blaming the upstream for anything but an object with an `output` array (spec rule 15). */
 export function readCompaction(text: string): Compaction {
-  let json: JsonValue;
-  try {
-    json = parseJson(text);
-  } catch (cause) {
-    if (!(cause instanceof SyntaxError)) throw cause;
-    json = null;
-  }
+  const json = tryJson(text);
   if (!isObject(json)) throw undecodable();
   if (json['error'] !== undefined && json['error'] !== null) throw errorOf(json['error'], text);
   if (!Array.isArray(json['output'])) throw undecodable();

@@ -7,9 +7,11 @@ import { LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
-import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { holeAt, holeValue, type JsonShape, JsonRepeats, type Repeat, RepeatedNative } from '../json-repeat.ts';
+import { JsonRepeats } from '../json-repeat.ts';
+import { holeAt, holeValue, type JsonShape, type Repeat } from '../json-shape.ts';
+import { RepeatedNative } from '../repeated-native.ts';
 import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
 import { keptEdits } from './kept.ts';
@@ -301,13 +303,7 @@ function parseFrame(frame: Frame): JsonObject | undefined {
 }
 
 function parseJsonObject(text: string): JsonObject {
-  let json: JsonValue;
-  try {
-    json = parseJson(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw malformed('event');
-    throw error;
-  }
+  const json = tryJson(text);
   if (!isObject(json)) throw malformed('event');
   return json;
 }

@@ -9,6 +9,7 @@ import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/re
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../member-losses.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
 import { shortUser } from '../short-id.ts';
@@ -162,19 +163,24 @@ function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
   return { ...given('effort', level), ...given('summary', summary) };
 }
 
+/** Members that have no place in a responses request of another protocol's client. */
+const LEFT_OUT: readonly FeatureMember[] = [
+  'topK',
+  'seed',
+  'presencePenalty',
+  'frequencyPenalty',
+  'logitBias',
+  'stop',
+  'logprobs',
+  'serviceTier',
+  'store',
+  'include',
+  'cacheControl',
+];
+
 function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
-  if (request.topK !== undefined) losses.add('top_k');
-  if (request.seed !== undefined) losses.add('seed');
-  if (request.presencePenalty !== undefined || request.frequencyPenalty !== undefined)
-    losses.add('presence and frequency penalty');
-  if (request.logitBias !== undefined) losses.add('logit bias');
-  if (request.stop !== undefined && request.stop.length > 0) losses.add('stop sequences');
-  if (request.serviceTier !== undefined) losses.add('service tier');
-  if (request.store !== undefined) losses.add('store');
-  if (request.include !== undefined) losses.add('include');
-  if (request.cacheControl !== undefined) losses.add('cache breakpoint');
+  noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');
-  if (request.logprobs !== undefined) losses.add('logprobs');
   if (request.reasoning?.effort === undefined && request.reasoning?.budget !== undefined) losses.add('reasoning budget');
 }

@@ -7,7 +7,7 @@
  * item closed or repeated in its output; a contradiction in text is the decoder's to find.
  */
 import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
-import { isObject, type JsonObject } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { indexOf, malformed, objectOf, stringOf } from './wire.ts';
 
 const no = illegal;
@@ -252,22 +252,26 @@ export function checkResponsesStream(
     if (!isObject(body)) throw malformed('event');
     const name = stringOf(body, 'type', 'event');
     if (frame.event !== undefined && frame.event !== name) throw new LifecycleError('frame', frame.event, name, []);
-    const number = indexOf(body, 'sequence_number', name);
-    if (number !== sequence) throw new LifecycleError('sequence', String(sequence), String(number), []);
-    sequence += 1;
+    checkNumber('sequence', sequence++, indexOf(body, 'sequence_number', name));
     const track = order.accept(name, body);
-    if (name === 'response.output_item.added' && track?.outputIndex !== announced++)
-      throw new LifecycleError('output index', String(announced - 1), String(track?.outputIndex), []);
+    if (name === 'response.output_item.added') checkNumber('output index', announced++, track?.outputIndex);
     if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = objectOf(body, 'item', name);
-    if (order.state !== 'ended') continue;
-    if (isNative) continue;
+    if (order.state !== 'ended' || isNative) continue;
     if (order.open().length > 0) throw new LifecycleError('response', 'open item', name, ['response.output_item.done']);
-    const output = objectOf(body, 'response', name)['output'];
-    if (!Array.isArray(output) || output.length !== done.length)
-      throw new LifecycleError('response', `${done.length} items`, name, []);
-    for (const [index, item] of output.entries()) {
-      if (JSON.stringify(item) !== JSON.stringify(done[index])) throw new LifecycleError('response', `item ${index}`, name, []);
-    }
+    checkRepeats(done, objectOf(body, 'response', name)['output'], name);
   }
   if (order.state !== 'ended') throw new LifecycleError('response', order.state, 'end of stream', ['response.completed']);
+}
+
+function checkNumber(subject: string, wanted: number, found: number | undefined): void {
+  if (found !== wanted) throw new LifecycleError(subject, String(wanted), String(found), []);
+}
+
+/** A terminal repeats the items as they ended. */
+function checkRepeats(done: readonly JsonObject[], output: JsonValue | undefined, name: string): void {
+  if (!Array.isArray(output) || output.length !== done.length)
+    throw new LifecycleError('response', `${done.length} items`, name, []);
+  for (const [index, item] of output.entries()) {
+    if (JSON.stringify(item) !== JSON.stringify(done[index])) throw new LifecycleError('response', `item ${index}`, name, []);
+  }
 }

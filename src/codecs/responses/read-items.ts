@@ -86,6 +86,7 @@ function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
   });
 }
 
+/** Parts of raw reasoning as one text, with an empty line between two. */
 export function joinRaw(texts: readonly string[]): string {
   return texts.filter((text) => text !== '').join(PARAGRAPH);
 }

@@ -150,9 +150,7 @@ function readMeters(response: JsonObject, output: readonly JsonValue[]): Readonl
   const meters = new Map<string, number>();
   const toolUsage = isObject(response['tool_usage']) ? response['tool_usage'] : {};
   const search = isObject(toolUsage['web_search']) ? countOf(toolUsage['web_search']['num_requests']) : undefined;
-  if (search !== undefined) {
-    if (search > 0) meters.set('web_search', search);
-  }
+  if (search !== undefined && search > 0) meters.set('web_search', search);
   const usage = isObject(response['usage']) ? response['usage'] : {};
   const ran = usage['server_side_tool_usage_details'] ?? usage['server_side_tool_usage'] ?? response['server_side_tool_usage'];
   if (isObject(ran)) {

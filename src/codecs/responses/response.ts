@@ -2,7 +2,7 @@
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
-import { isObject, type JsonObject, parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson } from '../json-text.ts';
 import { Assembler } from './assemble.ts';
@@ -49,13 +49,9 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
 }
 
 function parseBody(text: string): JsonObject {
-  try {
-    const json = parseJson(text);
-    if (isObject(json)) return json;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw undecodable();
+  const json = tryJson(text);
+  if (!isObject(json)) throw undecodable();
+  return json;
 }
 
 function undecodable() {

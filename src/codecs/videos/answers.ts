@@ -1,6 +1,5 @@
 /** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status says of a submission. */
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { parseJson } from '../canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { sliceJson } from '../json-text.ts';
 import { sanitise } from '../sanitise.ts';
@@ -9,12 +8,8 @@ import type { Progress, Submission, VideoFailure } from './upstream.ts';
 
 /** The body as an object; undefined where it is none. */
 export function bodyOf(answer: UpstreamAnswer): JsonObject | undefined {
-  try {
-    const value = parseJson(answer.text);
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined; // no JSON: the caller treats the answer as unclear
-  }
+  const value = tryJson(answer.text);
+  return isObject(value) ? value : undefined;
 }
 
 /** An id as text. It may come as a number above 2^53, so it is cut from the text and never read as a number. */

@@ -40,34 +40,54 @@ export function hasShape(value: unknown, problems: ConfigProblem[]): value is Co
 /** What only repeats another problem of the same place. */
 const ECHOES = new Set(['boolean', 'anyOf', 'const']);
 
+type ShapeError = ReturnType<Checked['Errors']>[number];
+
+/** Appends what `value`, which stands at the pointer `at` of the file, has against the schema. */
 function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
   if (schema.Check(value)) return;
   const all = schema.Errors(value);
   // Where one of some words must stand, what is no text at all is told the words, too.
-  const worded = new Set(all.filter(({ keyword }) => keyword === 'const').map(({ instancePath }) => instancePath));
+  const worded = placesOf(all.filter(({ keyword }) => keyword === 'const'));
   const errors = all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath));
-  const known = new Set(errors.filter(({ keyword }) => !ECHOES.has(keyword)).map(({ instancePath }) => instancePath));
+  const known = placesOf(errors.filter(({ keyword }) => !ECHOES.has(keyword)));
   const words = new Map<string, string[]>();
   const before = problems.length;
-  for (const { keyword, instancePath, message, params } of errors) {
-    if (keyword === 'additionalProperties' && 'additionalProperties' in params && Array.isArray(params.additionalProperties)) {
-      for (const key of params.additionalProperties) {
-        const meant = meantKey(schema.schema, partsOf(instancePath), String(key));
-        const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
-        const hint = where === undefined ? '' : `; did you mean ${where}?`;
-        problems.push({ path: pathOfPointer(`${at}${instancePath}/${String(key)}`), message: `is not a known key${hint}` });
-      }
-    } else if (keyword === 'const' && 'allowedValue' in params && !known.has(instancePath)) {
-      words.set(instancePath, [...(words.get(instancePath) ?? []), JSON.stringify(params.allowedValue)]);
-    } else if (!ECHOES.has(keyword)) {
-      problems.push({ path: pathOfPointer(at + instancePath), message });
+  for (const error of errors) {
+    const unknownKeys = unknownKeysOf(error);
+    const word = wordOf(error);
+    if (unknownKeys !== undefined) {
+      for (const key of unknownKeys) problems.push(unknownKey(schema, at, error.instancePath, key));
+    } else if (word !== undefined && !known.has(error.instancePath)) {
+      words.set(error.instancePath, [...(words.get(error.instancePath) ?? []), word]);
+    } else if (!ECHOES.has(error.keyword)) {
+      problems.push({ path: pathOfPointer(at + error.instancePath), message: error.message });
     }
   }
   for (const [place, allowed] of words) {
-    problems.push({
-      path: pathOfPointer(at + place),
-      message: `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`,
-    });
+    const message = `must be ${allowed.length > 1 ? 'one of ' : ''}${allowed.join(', ')}`;
+    problems.push({ path: pathOfPointer(at + place), message });
   }
   if (problems.length === before) problems.push({ path: pathOfPointer(at), message: 'does not fit the schema' });
+}
+
+function placesOf(errors: readonly ShapeError[]): ReadonlySet<string> {
+  return new Set(errors.map(({ instancePath }) => instancePath));
+}
+
+/** Undefined for any other error. */
+function unknownKeysOf({ keyword, params }: ShapeError): readonly string[] | undefined {
+  if (keyword !== 'additionalProperties' || !('additionalProperties' in params)) return undefined;
+  return Array.isArray(params.additionalProperties) ? params.additionalProperties.map(String) : undefined;
+}
+
+/** The one word that would have been right, as the file has it; undefined for any other error. */
+function wordOf({ keyword, params }: ShapeError): string | undefined {
+  return keyword === 'const' && 'allowedValue' in params ? JSON.stringify(params.allowedValue) : undefined;
+}
+
+function unknownKey(schema: Checked, at: string, place: string, key: string): ConfigProblem {
+  const meant = meantKey(schema.schema, partsOf(place), key);
+  const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
+  const hint = where === undefined ? '' : `; did you mean ${where}?`;
+  return { path: pathOfPointer(`${at}${place}/${key}`), message: `is not a known key${hint}` };
 }

@@ -21,6 +21,7 @@ export function pathOfPointer(pointer: string): string {
   return joinPath(partsOf(pointer));
 }
 
+/** The parts of a JSON pointer, unescaped. */
 export function partsOf(pointer: string): string[] {
   return pointer
     .split('/')
@@ -28,6 +29,7 @@ export function partsOf(pointer: string): string[] {
     .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
+/** `['channels', 0, 'base_url']` as `channels[0].base_url`; what is no plain name stands quoted in brackets. */
 export function joinPath(parts: readonly (string | number)[]): string {
   let path = '';
   for (const part of parts) {

@@ -6,7 +6,6 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
-import type { KeyLimits } from '../key-slots.ts';
 
 /** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
 export const COMPACT_SUFFIX = '-openai-compact';
@@ -85,6 +84,12 @@ export interface Model {
   readonly maxOutputTokens?: number;
 }
 
+/** What one API key may hold of one process at once. */
+export interface KeyLimits {
+  readonly exchanges: number;
+  readonly bodyBytes: number;
+}
+
 export interface Limits {
   readonly jsonBytes: number;
   readonly multipartBytes: number;
@@ -92,7 +97,6 @@ export interface Limits {
   readonly answerBytes: number;
   readonly bodyMs: number;
   readonly connections: number;
-  /** What one API key may hold at once. */
   readonly key: KeyLimits;
 }
 

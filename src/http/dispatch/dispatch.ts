@@ -38,8 +38,6 @@ export interface AttemptNote {
   usage?: Usage;
 }
 
-const NOTHING: ReadonlySet<Reasoning> = new Set();
-
 /** Sends one request and resolves once its answer is one that may be shown. Rejecting means that nothing was shown. */
 export type Attempt<Answer> = (target: Target) => Promise<Answer>;
 
@@ -78,6 +76,10 @@ interface Failure {
 }
 
 const BACKOFF_MS = 250;
+/** No longer than this many doublings of it. */
+const MOST_DOUBLINGS = 4;
+
+const NOTHING: ReadonlySet<Reasoning> = new Set();
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -94,19 +96,21 @@ class AttemptLoop<Answer> {
   readonly #attempt: Attempt<Answer>;
   readonly #dispatcher: Dispatcher;
   readonly #attempts: AttemptEntry[];
+  /** What the circuits of this exchange are kept under. */
+  readonly #circuit: string;
   readonly #errors: GatewayError[] = [];
   /** How often each Channel was asked again without having invited it. */
   readonly #repeats = new Map<string, number>();
   #unsuitable: GatewayError | undefined;
   #crowded = false;
-  /** The Channels that refused an opaque value: they are sent none any more. */
-  /** What of the reasoning each Channel refused. */
+  /** What of the reasoning each Channel refused: it is sent none of that any more. */
   readonly #refused = new Map<string, ReadonlySet<Reasoning>>();
   /** The last attempt failed before the upstream had said anything. */
   #nothingRead = false;
 
   constructor(plan: Plan, attempt: Attempt<Answer>, dispatcher: Dispatcher, attempts: AttemptEntry[]) {
     this.#plan = plan;
+    this.#circuit = plan.circuit ?? plan.model;
     this.#attempt = attempt;
     this.#dispatcher = dispatcher;
     this.#attempts = attempts;
@@ -134,7 +138,7 @@ class AttemptLoop<Answer> {
       waiting.push(...failed.filter(({ invited, channel }) => invited || this.#mayRepeat(channel)));
       const [soonest] = waiting.sort((a, b) => a.readyAt - b.readyAt);
       if (soonest === undefined) throw this.#final();
-      const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, 4);
+      const jitter = this.#dispatcher.random() * BACKOFF_MS * 2 ** Math.min(rounds, MOST_DOUBLINGS);
       const { clock } = this.#dispatcher;
       await this.#sleep(Math.max(0, soonest.readyAt - clock.monotonic()) + jitter);
       // Each keeps the time that it named; whoever named a later one is asked in a later round.
@@ -149,15 +153,15 @@ class AttemptLoop<Answer> {
     channel: Channel,
     preferred: string | undefined,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
-    const { model, circuit = model } = this.#plan;
+    const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
-    if (!this.#dispatcher.health.isFit(channel.id, circuit)) return { failure: undefined };
+    if (!health.isFit(channel.id, this.#circuit)) return { failure: undefined };
     const release = await this.#slot(channel);
     if (release === undefined) {
       this.#crowded = true;
       return { failure: undefined };
     }
-    const permit = this.#dispatcher.health.enter(channel.id, circuit);
+    const permit = health.enter(channel.id, this.#circuit);
     if (permit === undefined) {
       release();
       return { failure: undefined };
@@ -246,9 +250,8 @@ class AttemptLoop<Answer> {
     // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
-    const { model, circuit = model } = this.#plan;
     // Nobody waits for a Channel whose circuit will not let the repeat through.
-    if (this.#dispatcher.health.closedForMs(channel.id, circuit) > (waitMs ?? 0)) return undefined;
+    if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
     const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
@@ -303,15 +306,10 @@ class AttemptLoop<Answer> {
   }
 
   #final(): GatewayError {
-    if (this.#errors.length === 0 && this.#unsuitable !== undefined) return this.#unsuitable;
-    if (this.#errors.length === 0 && this.#crowded) {
-      return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
-    }
-    if (this.#errors.length === 0) {
-      const { channels, model, circuit = model } = this.#plan;
-      return noneFit(channels, circuit, this.#dispatcher.health);
-    }
-    return finalError(this.#errors);
+    if (this.#errors.length > 0) return finalError(this.#errors);
+    if (this.#unsuitable !== undefined) return this.#unsuitable;
+    if (this.#crowded) return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
+    return noneFit(this.#plan.channels, this.#circuit, this.#dispatcher.health);
   }
 }
 

@@ -193,7 +193,7 @@ export class Health {
     const alreadyOut = (this.#circuits.get(channelId)?.state ?? 'closed') !== 'closed' && !this.#outByProbe.has(channelId);
     if (failures < PROBE_FAILURES || alreadyOut) return;
     this.#outByProbe.add(channelId);
-    this.#open(this.#circuit(channelId, undefined), this.#clock.monotonic() + this.#settings().cooldownMs, []);
+    this.#open(this.#circuit(channelId, undefined), this.#clock.monotonic() + this.#settings().cooldownMs);
   }
 
   /** Every circuit that something was learnt of, for operators. */
@@ -232,12 +232,11 @@ export class Health {
     const { cooldownMs, rateLimitCooldownMs, refusedCooldownMs } = this.#settings();
     if (finding === 'succeeded') {
       for (const circuit of trials) if (circuit.state !== 'closed' && this.#passesOrTries(circuit, now)) this.#close(circuit);
-      const circuit = this.#circuit(channelId, model);
-      if (circuit.state === 'closed') note(circuit, now, true);
+      note(this.#circuit(channelId, model), now, true);
       return;
     }
     this.#release(trials);
-    const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms, trials);
+    const open = (of: string | undefined, ms: number): void => this.#open(this.#circuit(channelId, of), now + ms);
     const count = (ms: number): void => this.#count(this.#circuit(channelId, model), now, ms, trials);
     switch (finding) {
       case 'failed':
@@ -271,7 +270,7 @@ export class Health {
   /** Opens the circuit when failures are many and no exception; a failed trial opens it again at once. */
   #count(circuit: Circuit, now: number, cooldownMs: number, trials: readonly Circuit[]): void {
     if (trials.includes(circuit)) {
-      this.#open(circuit, now + cooldownMs, trials);
+      this.#open(circuit, now + cooldownMs);
       return;
     }
     if (circuit.state !== 'closed') return;
@@ -279,13 +278,13 @@ export class Health {
     note(circuit, now, false);
     circuit.results = circuit.results.filter(({ at }) => at > now - windowMs);
     const failures = circuit.results.filter(({ good }) => !good).length;
-    if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + cooldownMs, trials);
+    if (failures >= most && failures * 2 >= circuit.results.length) this.#open(circuit, now + cooldownMs);
   }
 
-  /** Another attempt's trial decides for itself; a circuit that is open already is never opened for less long. */
-  #open(circuit: Circuit, until: number, trials: readonly Circuit[]): void {
-    if (circuit.state === 'trying' && !trials.includes(circuit)) return;
-    circuit.openUntil = circuit.state === 'open' ? Math.max(circuit.openUntil, until) : until;
+  /** A trial under way decides for itself (who asks has ended its own); a circuit that is open already is never opened for less long. */
+  #open(circuit: Circuit, until: number): void {
+    if (circuit.state === 'trying') return;
+    circuit.openUntil = Math.max(circuit.openUntil, until);
     this.#move(circuit, CIRCUIT[circuit.state].open);
   }
 

@@ -30,6 +30,7 @@ export interface ListVerdict {
   readonly note: string;
 }
 
+/** By status and content type; the body is not read. */
 export function judgeModelList(head: UpstreamHead): ListVerdict {
   const { status } = head;
   if (status === 401 || status === 403) return { result: 'bad', note: 'the key was refused' };

@@ -55,7 +55,7 @@ export class ReceivedBody implements BodyReader {
 
   /** Told to the reader once it has taken what came before. */
   fail(failure: Error): void {
-    if (!this.#ended) this.#failure ??= failure;
+    this.#failure ??= failure;
     this.#drain?.cancel();
     this.#rouse();
   }

@@ -15,6 +15,7 @@ export type Verdict =
   /** The request itself is wrong, says this upstream. If all say the same, the client is told. */
   | 'deterministic';
 
+/** By our code first, else by the upstream's status. */
 export function verdictOf(error: GatewayError): Verdict {
   if (error.code === 'unsupported_conversion') return 'unsuitable';
   if (!isUpstreamFault(error)) return 'stop';
@@ -104,12 +105,11 @@ function noHealthyUpstream(retryAfterMs: number): GatewayError {
 export function finalError(errors: readonly GatewayError[]): GatewayError {
   const last = errors.at(-1);
   if (last === undefined) return noHealthyUpstream(1000);
-  const status = last.details.upstream?.status;
-  const agreed =
-    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
   if (last.code !== 'upstream_error') return last;
+  const status = last.details.upstream?.status;
+  const isAgreed =
+    status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
+  if (isAgreed) return new GatewayError('upstream_error', last.message, { ...last.details, status });
   const { shownCode: _code, param: _param, ...details } = last.details;
-  return agreed
-    ? new GatewayError('upstream_error', last.message, { ...last.details, status })
-    : new GatewayError('upstream_error', last.message, { ...details, cause: last });
+  return new GatewayError('upstream_error', last.message, { ...details, cause: last });
 }

@@ -31,6 +31,7 @@ export const TURN_BYTES = 512;
 
 export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
 
+/** The texts of JSON items as one buffer of their own. */
 export function itemTexts(items: readonly string[]): ItemTexts {
   if (items.length === 0) return NO_ITEMS;
   const text = items.join(',');
@@ -63,6 +64,7 @@ export function pastTurn({ parent, input, output, storedItems, itemIds }: TurnPa
   };
 }
 
+/** What the turn adds to the memory that its conversation takes, without those before it. */
 export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
   return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
 }

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../../code
 import { wrongType } from '../../codecs/request-members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Asked } from '../text/serve-text.ts';
+import type { Asked } from '../text/asked.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { ownerOf } from './owner-of.ts';

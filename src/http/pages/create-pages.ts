@@ -20,8 +20,6 @@ export interface PagesOptions {
   readonly publicBaseUrl?: string;
   /** The current price list; asked at each request. Return the same object while nothing has changed: that is the fast path. */
   readonly prices: () => PriceList;
-  /** The folder of templates and assets, with a trailing slash. Default: `static/` of this package. */
-  readonly staticDirectory?: URL;
 }
 
 export interface Pages {
@@ -48,7 +46,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** Throws an Error where `publicBaseUrl` is unfit or a file of `static/` is missing. */
 export function createPages(options: PagesOptions): Pages {
-  const directory = options.staticDirectory ?? new URL('../../../static/', import.meta.url);
+  const directory = new URL('../../../static/', import.meta.url);
   const exampleDirectory = new URL('examples/', directory);
   const baseUrl = options.publicBaseUrl === undefined ? undefined : checkedBaseUrl(options.publicBaseUrl);
   const assets = loadAssets(directory);

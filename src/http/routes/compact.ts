@@ -22,7 +22,7 @@ import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../receive-json.ts';
 import { carriesOpaque, carriesRaw, needOf } from '../text/need.ts';
-import type { Asked } from '../text/serve-text.ts';
+import type { Asked } from '../text/asked.ts';
 
 export const compact: Handler = async (call) => {
   const asked = await receive(call);

@@ -112,40 +112,48 @@ function writeDeltas(reply: Reply, turn: Turn, say: Say): void {
   const calls = reply.pieces.filter((piece) => piece.type === 'tool');
   const first = reply.pieces[0];
   if (first?.type === 'tool' && calls.length === 1 && turn.chat.wholeCalls !== true) {
+    // A single call that comes first begins with the role.
     say({ role: 'assistant', content: null, tool_calls: [callStart(first, 0, turn)], refusal: null });
-    for (const part of morselsOf(first.arguments)) say({ tool_calls: [callDelta(first, 0, part)] });
+    writeArguments(first, 0, say);
     return;
   }
-  if (first?.type === 'tool') say({ role: 'assistant', content: null });
-  else if (first?.type === 'refusal') say({ role: 'assistant', content: null, refusal: '' });
-  else if (first?.type === 'reasoning' && isPlain(first)) say({ role: 'assistant', content: null, reasoning_content: '' });
-  else say({ role: 'assistant', content: '', refusal: null });
-
+  say({ role: 'assistant', ...opening(first) });
   const hasReasoning = reply.pieces.some((piece) => piece.type === 'reasoning' && isPlain(piece));
-  for (const piece of reply.pieces) {
-    switch (piece.type) {
-      case 'text':
-        writeText(piece.text, piece.logprobs, hasReasoning, say);
-        if (piece.citations !== undefined) say({ annotations: piece.citations.map((citation) => annotation(citation)) });
-        break;
-      case 'refusal':
-        for (const word of wordsOf(piece.text)) say({ refusal: word });
-        break;
-      case 'reasoning':
-        if (isPlain(piece)) for (const word of wordsOf(piece.raw)) say({ content: null, reasoning_content: word });
-        else for (const entry of detailDeltas(piece, turn)) say(entry);
-        break;
-      case 'image':
-        say({ content: '', images: [imageEntry(piece.data, piece.mimeType)] });
-        break;
-      case 'native':
-        say(piece.value);
-        break;
-      case 'tool':
-        break;
-    }
-  }
+  for (const piece of reply.pieces) writePiece(piece, hasReasoning, turn, say);
   writeCalls(calls, reply.interleave === true, turn, say);
+}
+
+/** What stands beside the role in the first chunk. */
+function opening(first: Reply['pieces'][number] | undefined): JsonObject {
+  if (first?.type === 'tool') return { content: null };
+  if (first?.type === 'refusal') return { content: null, refusal: '' };
+  if (first?.type === 'reasoning' && isPlain(first)) return { content: null, reasoning_content: '' };
+  return { content: '', refusal: null };
+}
+
+/** Calls come at the end, together. */
+function writePiece(piece: Reply['pieces'][number], hasReasoning: boolean, turn: Turn, say: Say): void {
+  switch (piece.type) {
+    case 'text':
+      writeText(piece.text, piece.logprobs, hasReasoning, say);
+      if (piece.citations !== undefined) say({ annotations: piece.citations.map((citation) => annotation(citation)) });
+      break;
+    case 'refusal':
+      for (const word of wordsOf(piece.text)) say({ refusal: word });
+      break;
+    case 'reasoning':
+      if (isPlain(piece)) for (const word of wordsOf(piece.raw)) say({ content: null, reasoning_content: word });
+      else for (const entry of detailDeltas(piece, turn)) say(entry);
+      break;
+    case 'image':
+      say({ content: '', images: [imageEntry(piece.data, piece.mimeType)] });
+      break;
+    case 'native':
+      say(piece.value);
+      break;
+    case 'tool':
+      break;
+  }
 }
 
 function writeText(
@@ -166,15 +174,15 @@ function writeText(
 function writeCalls(calls: readonly ToolPiece[], interleave: boolean, turn: Turn, say: Say): void {
   if (turn.chat.wholeCalls === true) {
     for (const call of calls) {
-      const { id, [call.custom === true ? 'custom' : 'function']: inner } = callEntry(call, turn);
-      say({ tool_calls: [{ id, [call.custom === true ? 'custom' : 'function']: inner }] });
+      const { type: _type, ...entry } = callEntry(call, turn);
+      say({ tool_calls: [entry] });
     }
     return;
   }
   if (!interleave) {
     calls.forEach((call, index) => {
       say({ tool_calls: [callStart(call, index, turn)] });
-      for (const part of morselsOf(call.arguments)) say({ tool_calls: [callDelta(call, index, part)] });
+      writeArguments(call, index, say);
     });
     return;
   }
@@ -188,6 +196,10 @@ function writeCalls(calls: readonly ToolPiece[], interleave: boolean, turn: Turn
       if (part !== undefined) say({ tool_calls: [callDelta(call, index, part)] });
     });
   }
+}
+
+function writeArguments(call: ToolPiece, index: number, say: Say): void {
+  for (const part of morselsOf(call.arguments)) say({ tool_calls: [callDelta(call, index, part)] });
 }
 
 function callStart(call: ToolPiece, index: number, turn: Turn): JsonObject {

@@ -5,6 +5,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Answer } from './answer.ts';
 import { DONE, type Frame } from './frame.ts';
+import type { JsonValue } from './json.ts';
 import type { Fault } from './script.ts';
 
 export type Action =
@@ -51,14 +52,6 @@ export function planAnswer(answer: Answer, faults: readonly Fault[]): Plan {
         headers = { 'content-type': 'text/html' };
         frames = [{ part: 'terminal', text: HTML }];
         break;
-      case 'error-event': {
-        const failure = answer.failureFrame?.(fault.at, fault.error) ?? {
-          part: 'content' as const,
-          text: `data: ${JSON.stringify(fault.error ?? { error: { message: 'The upstream failed.', type: 'server_error', param: null, code: null } })}\n\n`,
-        };
-        frames = [...frames.slice(0, fault.at), failure, ...(fault.thenEnd === false ? frames.slice(fault.at) : [])];
-        break;
-      }
       case 'cut':
       case 'end':
         if (fault.atByte !== undefined) limit = { bytes: fault.atByte, action: fault.type };
@@ -67,15 +60,6 @@ export function planAnswer(answer: Answer, faults: readonly Fault[]): Plan {
       case 'stall':
         marks.push({ before: fault.at, action: fault.ms === undefined ? { do: 'stall' } : { do: 'wait', ms: fault.ms } });
         break;
-      case 'garbage':
-        frames = insert(frames, fault.at, garbage(fault));
-        break;
-      case 'drop':
-        frames = [...frames.slice(0, fault.at), ...frames.slice(fault.at + (fault.count ?? 1))];
-        break;
-      case 'repeat':
-        frames = [...frames.slice(0, fault.at + (fault.count ?? 1)), ...frames.slice(fault.at)];
-        break;
       case 'content-type':
         headers['content-type'] = fault.value;
         break;
@@ -83,37 +67,63 @@ export function planAnswer(answer: Answer, faults: readonly Fault[]): Plan {
         gzip = true;
         headers['content-encoding'] = 'gzip';
         break;
-      case 'no-terminal':
-        frames = frames.filter(({ part }) => part !== 'terminal' && part !== 'usage' && part !== 'done');
-        break;
-      case 'done-only':
-        frames = [...frames.filter(({ part }) => part !== 'terminal' && part !== 'usage' && part !== 'done'), DONE];
-        break;
-      case 'double-terminal':
-        frames = frames.flatMap((frame) => (frame.part === 'terminal' ? [frame, frame] : [frame]));
-        break;
-      case 'after-terminal':
-        frames = [
-          ...frames,
-          { part: 'content', text: fault.text ?? frames.find(({ part }) => part === 'content')?.text ?? 'data: {}\n\n' },
-        ];
-        break;
-      case 'comments-only':
-        frames = Array.from({ length: fault.count ?? 3 }, () => ({ part: 'comment', text: ': PROCESSING\n\n' }));
-        break;
       case 'slow-headers':
         beforeHeadersMs += fault.ms;
         break;
       case 'silent':
         silent = true;
         break;
-      case 'huge-event':
-        frames = insert(frames, fault.at, { part: 'content', text: `data: {"padding":"${'x'.repeat(fault.bytes)}"}\n\n` });
-        break;
+      default:
+        frames = withFault(frames, fault, answer);
     }
   }
   const actions = gzip ? zipped(frames) : placed(frames, marks);
   return { status, headers, beforeHeadersMs, silent, actions: limit === undefined ? actions : truncated(actions, limit) };
+}
+
+type FrameFault = Exclude<
+  Fault,
+  { type: 'status' | 'html' | 'cut' | 'end' | 'stall' | 'content-type' | 'gzip' | 'slow-headers' | 'silent' }
+>;
+
+/** The frames after a fault of what is said; all others are of how it is sent. */
+function withFault(frames: readonly Frame[], fault: FrameFault, answer: Answer): readonly Frame[] {
+  switch (fault.type) {
+    case 'error-event': {
+      const failure = answer.failureFrame?.(fault.at, fault.error) ?? defaultFailure(fault.error);
+      return [...frames.slice(0, fault.at), failure, ...(fault.thenEnd === false ? frames.slice(fault.at) : [])];
+    }
+    case 'garbage':
+      return insert(frames, fault.at, garbage(fault));
+    case 'drop':
+      return [...frames.slice(0, fault.at), ...frames.slice(fault.at + (fault.count ?? 1))];
+    case 'repeat':
+      return [...frames.slice(0, fault.at + (fault.count ?? 1)), ...frames.slice(fault.at)];
+    case 'no-terminal':
+      return frames.filter(isBeforeEnding);
+    case 'done-only':
+      return [...frames.filter(isBeforeEnding), DONE];
+    case 'double-terminal':
+      return frames.flatMap((frame) => (frame.part === 'terminal' ? [frame, frame] : [frame]));
+    case 'after-terminal': {
+      const text = fault.text ?? frames.find(({ part }) => part === 'content')?.text ?? 'data: {}\n\n';
+      return [...frames, { part: 'content', text }];
+    }
+    case 'comments-only':
+      return Array.from({ length: fault.count ?? 3 }, () => ({ part: 'comment', text: ': PROCESSING\n\n' }));
+    case 'huge-event':
+      return insert(frames, fault.at, { part: 'content', text: `data: {"padding":"${'x'.repeat(fault.bytes)}"}\n\n` });
+  }
+}
+
+function isBeforeEnding({ part }: Frame): boolean {
+  return part !== 'terminal' && part !== 'usage' && part !== 'done';
+}
+
+function defaultFailure(
+  error: JsonValue = { error: { message: 'The upstream failed.', type: 'server_error', param: null, code: null } },
+): Frame {
+  return { part: 'content', text: `data: ${JSON.stringify(error)}\n\n` };
 }
 
 function insert(frames: readonly Frame[], at: number, frame: Frame): readonly Frame[] {

@@ -153,42 +153,45 @@ function checkBlock(block: JsonObject, at: string, role: string, turn: Turn): vo
 
 /** All results of an assistant turn stand first in the next user message, and no result without its call. */
 function checkToolPairs(said: readonly Said[]): void {
-  said.forEach(({ role, index, blocks }, place) => {
-    if (role === 'assistant') {
-      const calls = blocks.filter(({ type }) => type === 'tool_use').map(({ id }) => stringOf(id));
-      if (new Set(calls).size !== calls.length) refuse('messages: `tool_use` ids must be unique');
-      const next = said[place + 1];
-      if (next === undefined && calls.length === 0) return;
-      const answered = new Set(
-        (next?.blocks ?? []).filter(({ type }) => type === 'tool_result').map(({ tool_use_id }) => stringOf(tool_use_id)),
-      );
-      const missing = calls.filter((id) => !answered.has(id));
-      if (missing.length > 0) {
-        refuse(
-          `messages.${index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. ` +
-            'Each `tool_use` block must have a corresponding `tool_result` block in the next message.',
-        );
-      }
+  said.forEach((message, place) => {
+    if (message.role === 'assistant') checkAnswered(message, said[place + 1]);
+    else checkResults(message, said[place - 1]);
+  });
+}
+
+function callIdsOf(message: Said | undefined): string[] {
+  return (message?.blocks ?? []).filter(({ type }) => type === 'tool_use').map(({ id }) => stringOf(id));
+}
+
+function checkAnswered(message: Said, next: Said | undefined): void {
+  const calls = callIdsOf(message);
+  if (new Set(calls).size !== calls.length) refuse('messages: `tool_use` ids must be unique');
+  const results = (next?.blocks ?? []).filter(({ type }) => type === 'tool_result');
+  const answered = new Set(results.map(({ tool_use_id }) => stringOf(tool_use_id)));
+  const missing = calls.filter((id) => !answered.has(id));
+  if (missing.length === 0) return;
+  refuse(
+    `messages.${message.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. ` +
+      'Each `tool_use` block must have a corresponding `tool_result` block in the next message.',
+  );
+}
+
+function checkResults({ index, blocks }: Said, before: Said | undefined): void {
+  const calls = new Set(callIdsOf(before));
+  let other = false;
+  blocks.forEach((block, at) => {
+    if (block.type !== 'tool_result') {
+      other = true;
       return;
     }
-    const calls = new Set(
-      (said[place - 1]?.blocks ?? []).filter(({ type }) => type === 'tool_use').map(({ id }) => stringOf(id)),
-    );
-    let other = false;
-    blocks.forEach((block, at) => {
-      if (block.type !== 'tool_result') {
-        other = true;
-        return;
-      }
-      const id = stringOf(block.tool_use_id);
-      if (!calls.delete(id)) {
-        refuse(
-          `messages.${index}.content.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
-            'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
-        );
-      }
-      if (other) refuse(`messages.${index}.content.${at}: \`tool_result\` blocks must come before other content in the message`);
-    });
+    const id = stringOf(block.tool_use_id);
+    if (!calls.delete(id)) {
+      refuse(
+        `messages.${index}.content.${at}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. ` +
+          'Each `tool_result` block must have a corresponding `tool_use` block in the previous message.',
+      );
+    }
+    if (other) refuse(`messages.${index}.content.${at}: \`tool_result\` blocks must come before other content in the message`);
   });
 }
 

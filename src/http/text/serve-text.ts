@@ -14,32 +14,12 @@ import type { Plan } from '../dispatch/dispatch.ts';
 import { estimateInput, estimateOutput } from '../estimate.ts';
 import { type Reply, Waiting } from '../exchange.ts';
 import type { Asking, Call } from '../gateway.ts';
-import { atClientPath, type OwnInput } from '../history/client-path.ts';
-import type { Remember } from '../history/remembering.ts';
+import { atClientPath } from '../history/client-path.ts';
 import { receiveJson } from '../receive-json.ts';
+import type { Asked } from './asked.ts';
 import { carriesOpaque, carriesRaw, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextExchange } from './text-exchange.ts';
-
-/** A request in hand: who asks, and what exactly. */
-export interface Asked {
-  readonly principal: Principal;
-  /** The body, with the history that it named in it. */
-  readonly text: string;
-  readonly json: JsonObject;
-  /** The response that it continues: shown in the answer. */
-  readonly previousResponseId?: string;
-  readonly responseId?: string;
-  /** What an item said that the input only names. */
-  readonly item?: RequestContext['item'];
-  /** The transport implies a stream, whatever the body says. */
-  readonly stream?: true;
-  /** Which items a Channel stored itself. */
-  readonly stored?: (channelId: string) => (itemId: string) => boolean;
-  readonly remember?: Remember;
-  /** Where the client's own input stands in `text`, when it is not all of it. */
-  readonly own?: OwnInput;
-}
 
 /** What an endpoint does with a body that was read, before anything else looks at it. */
 export type Prepare = (call: Asking, principal: Principal, text: string, json: JsonObject) => Asked | Promise<Asked>;

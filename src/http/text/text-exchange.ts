@@ -20,10 +20,10 @@ import type { Committed, Reply } from '../exchange.ts';
 import type { Asking } from '../gateway.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { type Ending, Meter } from '../meter.ts';
+import type { Asked } from './asked.ts';
 import { noteAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { failureFrames, relay } from './relay.ts';
-import type { Asked } from './serve-text.ts';
 
 /** What it takes to find an upstream that answers. */
 interface Search {

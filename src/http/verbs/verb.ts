@@ -56,6 +56,7 @@ export function takes(
   }
 }
 
+/** Throws {@link UsageError} where the argument is missing or empty. */
 export function argument(context: VerbContext, index: number, name: string): string {
   const value = context.args[index];
   if (value === undefined || value === '') throw new UsageError(`${name} is missing`);

@@ -29,6 +29,7 @@ export interface Passed {
   readonly retryAfterMs?: number;
 }
 
+/** `pass` where another Channel may be asked; everything else changes the task. */
 export function afterSubmission(
   result: CallResult,
   request: VideoRequest,

@@ -20,6 +20,7 @@ export interface VideoRoute {
   readonly upstreamModel: string;
 }
 
+/** Undefined for a Channel whose type makes no videos. */
 export function routeOf(channel: Channel, model: string): VideoRoute | undefined {
   const codec = videoUpstream(channel.type, channel.video.apiVersion);
   return codec === undefined ? undefined : { channel, codec, upstreamModel: channel.models.get(model) ?? model };
@@ -58,6 +59,7 @@ export interface CallOptions {
   readonly signal: AbortSignal;
 }
 
+/** Never rejects: what became of a call that has no answer is in the result. An answer over 1 MiB counts as none. */
 export async function callVideoUpstream(route: VideoRoute, call: VideoCall, options: CallOptions): Promise<CallResult> {
   const abort = new AbortController();
   const onAbort = (): void => abort.abort(options.signal.reason);

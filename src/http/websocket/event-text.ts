@@ -12,6 +12,7 @@ export interface Spelling {
   readonly streamId: string | undefined;
 }
 
+/** One event of a turn, as the client of this version reads it. */
 export function eventText({ event, data }: Frame, { isV1, streamId }: Spelling): string {
   const edits: JsonEdit[] = [];
   if (isV1 && event === 'response.completed') edits.push({ path: ['type'], value: '"response.done"' });

@@ -7,7 +7,7 @@ import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json-text.ts';
 import { checkModel } from '../admit.ts';
 import type { Asking } from '../gateway.ts';
-import type { Asked } from '../text/serve-text.ts';
+import type { Asked } from '../text/asked.ts';
 
 const EMPTY_ANSWER: Step = {
   events: [

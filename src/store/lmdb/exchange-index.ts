@@ -5,7 +5,7 @@
 import type { JournalRow } from '../ledger.ts';
 import type { RequestLogRow } from '../request-log.ts';
 import { storable } from '../storable.ts';
-import type { Tables } from './tables.ts';
+import type { StoredEntry, Tables } from './tables.ts';
 import type { Work } from './work.ts';
 
 export interface ExchangeEntry {
@@ -13,9 +13,6 @@ export interface ExchangeEntry {
   readonly logSeq: number | undefined;
   readonly journalSeqs: readonly number[];
 }
-
-/** As stored: the seq in the log, 0 when it was pruned, then those in the journal. */
-export type StoredEntry = readonly number[];
 
 /**
  * Enters an exchange that goes to the next place of the log, and if `journaled` to the next of the journal. False, and nothing is entered,

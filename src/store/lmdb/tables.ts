@@ -10,7 +10,6 @@ import type { OpenExchange } from '../settlement.ts';
 import type { SpendRow } from '../spend-windows.ts';
 import type { VideoTask } from '../videos.ts';
 import type { Listed } from './listed.ts';
-import type { StoredEntry } from './exchange-index.ts';
 import { JOURNAL_ROW, LOG_ROW, SPEND_ROW } from './row-shapes.ts';
 import { type Encoder, listText, textEncoder } from './text-encoder.ts';
 
@@ -39,6 +38,9 @@ export interface IdempotencyRow {
   readonly taskId: string;
   readonly bodyHash: string;
 }
+
+/** An exchange: the seq of its row in the log, 0 when that was pruned, then those of its rows in the journal. */
+export type StoredEntry = readonly number[];
 
 export interface JournalHead {
   readonly seq: number;

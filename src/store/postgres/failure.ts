@@ -1,5 +1,5 @@
 /** What an error of the driver or the server means to the store. Knows SQLSTATE classes and socket errors; no message text is trusted. */
-import { StoreError } from '../store-error.ts';
+import { StoreError, type StoreErrorCode } from '../store-error.ts';
 
 /**
  * - `again`: the server undid the transaction because of another one; the same transaction may be tried at once
@@ -20,6 +20,7 @@ const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', '40003']);
 /** admin_shutdown, crash_shutdown, cannot_connect_now, idle timeouts: the backend has ended this connection. */
 const LOST: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300']);
 
+/** By the SQL state; without one by what the connection said. What nobody foresaw concerns the row alone. */
 export function failureKind(error: unknown): FailureKind {
   const state = sqlStateOf(error);
   if (state === undefined) return connectionFailure(error) ?? 'row';
@@ -60,18 +61,25 @@ function connectionFailure(error: unknown): 'lost' | 'away' | undefined {
   return ENDED.test(message) ? 'lost' : undefined;
 }
 
+/** The states that say more than that the store cannot be used now. */
+const CODES: ReadonlyMap<string, StoreErrorCode> = new Map([
+  ['28P01', 'access_denied'],
+  ['28000', 'access_denied'],
+  ['42501', 'access_denied'],
+  ['3D000', 'bad_url'],
+  ['25006', 'read_only'],
+  ['53100', 'disk_full'],
+  ['22003', 'amount_out_of_range'],
+]);
+
 /** The error that a caller of the store sees. `what` is said when the code alone says too little. */
 export function storeErrorOf(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
   const state = sqlStateOf(error);
   const message = `${what}: ${messageOf(error)}`;
   if (isUntrusted(error)) return new StoreError('untrusted', message, error);
-  if (state === '28P01' || state === '28000') return new StoreError('access_denied', message, error);
-  if (state === '3D000') return new StoreError('bad_url', message, error);
-  if (state === '42501') return new StoreError('access_denied', message, error);
-  if (state === '25006') return new StoreError('read_only', message, error);
-  if (state === '53100') return new StoreError('disk_full', message, error);
-  if (state === '22003') return new StoreError('amount_out_of_range', message, error);
+  const code = state === undefined ? undefined : CODES.get(state);
+  if (code !== undefined) return new StoreError(code, message, error);
   if (failureKind(error) === 'row' && state?.startsWith('23') === true) return new StoreError('corrupt', message, error);
   return new StoreError('unavailable', message, error);
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { CanonicalEvent } from '../../../src/codecs/canonical/event.ts';
-import { Fold } from '../../../src/codecs/canonical/fold.ts';
+import type { CanonicalEvent, ItemHead } from '../../../src/codecs/canonical/event.ts';
+import { Fold, fold } from '../../../src/codecs/canonical/fold.ts';
 
 const START: CanonicalEvent = { type: 'response.start' };
 const ITEM: CanonicalEvent = { type: 'item.start', index: 0, head: { kind: 'text', role: 'assistant' } };
@@ -9,9 +9,9 @@ const word = (text: string): CanonicalEvent => ({ type: 'item.delta', index: 0, 
 const report = (input: number, output: number): CanonicalEvent => ({ type: 'usage.report', usage: { input, output } });
 
 function folded(...events: readonly CanonicalEvent[]): Fold {
-  const fold = new Fold();
-  for (const event of events) fold.push(event);
-  return fold;
+  const one = new Fold();
+  for (const event of events) one.push(event);
+  return one;
 }
 
 test('what was reported before the first item alone is early: later figures, or an answer without items, are final', () => {
@@ -39,6 +39,30 @@ test('an answer that is cut has what was said of its open items, and the ending 
 
 test('a piece with more logprobs than a call takes arguments', () => {
   const logprobs = Array.from({ length: 200_000 }, () => ({ token: 'a', logprob: -1 }));
-  const fold = folded(START, ITEM, { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'a', logprobs } });
-  assert.equal(fold.open(0)?.logprobs?.length, 200_000);
+  const said = folded(START, ITEM, { type: 'item.delta', index: 0, delta: { kind: 'text', text: 'a', logprobs } });
+  assert.equal(said.open(0)?.logprobs?.length, 200_000);
+});
+
+test('an item that was cut keeps the id that it began with', () => {
+  const heads: readonly ItemHead[] = [
+    { kind: 'text', role: 'assistant' },
+    { kind: 'refusal' },
+    { kind: 'reasoning' },
+    { kind: 'toolCall', flavour: 'function', callId: 'c', tool: { name: 'f' } },
+  ];
+  for (const head of heads) {
+    const idOf = (given: ItemHead): string | undefined => {
+      const [open] = folded(START, { type: 'item.start', index: 0, head: given }).whole({
+        status: 'completed',
+        stop: 'end',
+      }).items;
+      return open?.item.id;
+    };
+    assert.equal(idOf({ ...head, id: 'x_1' }), 'x_1', head.kind);
+    assert.equal(idOf(head), undefined, head.kind);
+  }
+});
+
+test('a list of events without an end is no answer', () => {
+  assert.throws(() => fold([START, ITEM]), /response\.end/);
 });

@@ -108,6 +108,15 @@ const ILLEGAL: readonly (readonly [string, readonly CanonicalEvent[]])[] = [
   ['a delta of another item that never started, behind one that goes on', [start, textStart, textDelta('a'), inputDelta(1)]],
   ['an end as another kind', [start, textStart, { ...textEnd('a'), item: { kind: 'refusal', text: 'a' } } as CanonicalEvent]],
   ['a final text that contradicts its deltas', [start, textStart, textDelta('ab'), textEnd('ac')]],
+  [
+    'reasoning that ends without the raw text that it said',
+    [
+      start,
+      { type: 'item.start', index: 0, head: { kind: 'reasoning' } },
+      { type: 'item.delta', index: 0, delta: { kind: 'raw', text: 'a' } },
+      { type: 'item.end', index: 0, item: { kind: 'reasoning', summary: ['a'] }, status: 'completed' },
+    ],
+  ],
 ];
 
 for (const [what, events] of ILLEGAL) {

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { countOf, isPlaceholder } from '../../../src/codecs/canonical/usage.ts';
+import {
+  countOf,
+  isPlaceholder,
+  isPrice,
+  mergeUsage,
+  outputWith,
+  totalCacheWrite,
+  totalInput,
+} from '../../../src/codecs/canonical/usage.ts';
 import { billableUsage } from '../../../src/http/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
@@ -59,6 +67,9 @@ test('reasoning is a part of the output: a total says where it was counted, a gr
     [0, 196, undefined, { output: 196, reasoning: 196 }],
     [0, 196, 291, { output: 196, reasoning: 196 }],
     [26, 20, 317, { output: 26, reasoning: 20 }],
+    [26, 20, 337, { output: 46, reasoning: 20 }],
+    [26, 26, undefined, { output: 26, reasoning: 26 }],
+    [1, 5, 292, { output: 1, reasoning: 1 }],
     // Estimated beside a count that is exact (Doubleword, some routers).
     [16, 19, 307, { output: 16, reasoning: 16 }],
     [16, 19, undefined, { output: 35, reasoning: 19 }],
@@ -73,6 +84,44 @@ test('reasoning is a part of the output: a total says where it was counted, a gr
     assert.deepEqual(readTokenUsage({ ...chat, ...sum }), { input: 291, ...output });
     assert.deepEqual(readUsage({ usage: { ...responses, ...sum } }), { input: 291, ...output });
   }
+});
+
+test('half a report of the output is what it says; a total without its prompt decides nothing', () => {
+  const counted = { prompt: 10, completion: undefined, total: undefined };
+  assert.deepEqual(outputWith(undefined, counted), {});
+  assert.deepEqual(outputWith(5, counted), { reasoning: 5 });
+  assert.deepEqual(outputWith(undefined, { ...counted, completion: 20 }), { output: 20 });
+  assert.deepEqual(outputWith(0, { ...counted, completion: 20 }), { output: 20, reasoning: 0 });
+  assert.deepEqual(outputWith(5, { prompt: undefined, completion: 20, total: 25 }), { output: 20, reasoning: 5 });
+});
+
+test('a later report wins field by field, and takes nothing back', () => {
+  assert.deepEqual(mergeUsage(undefined, { input: 1 }), { input: 1 });
+  assert.deepEqual(mergeUsage({ input: 1, cacheRead: 2 }, { input: 3, output: 4 }), { input: 3, cacheRead: 2, output: 4 });
+});
+
+test('the whole prompt is what was not cached, what was read and what was written, whatever of them is known', () => {
+  const usage = { input: 1, cacheRead: 20, cacheWrite: 300, cacheWrite5m: 4_000, cacheWrite1h: 50_000 };
+  assert.equal(totalInput(usage), 54_321);
+  assert.equal(totalCacheWrite(usage), 54_300);
+  assert.equal(totalInput({}), 0);
+  for (const [name, count] of Object.entries(usage)) assert.equal(totalInput({ [name]: count }), count, name);
+});
+
+test('any figure that is no zero is a report', () => {
+  const pass = { type: 'compaction', input: 0, cacheRead: 0, cacheWrite: 0, output: 0 };
+  for (const usage of [{ input: 1 }, { output: 1 }, { reasoning: 1 }, { images: 1 }, { extra: [pass] }])
+    assert.equal(isPlaceholder(usage), false, JSON.stringify(usage));
+  assert.equal(isPlaceholder({}), true);
+  assert.equal(isPlaceholder({ meters: new Map(), extra: [], images: 0 }), true);
+});
+
+test('prices of routers are members named cost', () => {
+  assert.deepEqual(['cost', 'cost_details', 'cost_in_usd_ticks', 'costs', 'total_cost', 'accost', 'a_cost_'].filter(isPrice), [
+    'cost',
+    'cost_details',
+    'cost_in_usd_ticks',
+  ]);
 });
 
 test('tokens of orchestration stand beside the totals (Sakana): billed in addition, and no pass that messages clients know', () => {

@@ -306,3 +306,15 @@ test('a cache breakpoint of a whole chat request is one of the four that a messa
     if (upstream.dialect === 'messages') assert.match(body, /"cache_control":\{"type":"ephemeral","ttl":"1h"\}[,}](?!.*\])/);
   }
 });
+
+test('a list without entries asks for nothing, so nothing of it is lost', () => {
+  for (const upstream of UPSTREAMS) {
+    const lossesOf = (members: Partial<CanonicalRequest>) => {
+      const request = requestOf(upstream.dialect === 'responses' ? 'messages' : 'responses', { items: [user], ...members });
+      return upstream.encodeRequest(request, targetOf(ownerOf(upstream))).losses;
+    };
+    for (const name of ['include', 'stop'])
+      assert.deepEqual(lossesOf({ [name]: [] }), lossesOf({}), `${upstream.dialect}: ${name}`);
+    assert.ok(lossesOf({ include: ['reasoning.encrypted_content'] }).includes('include'), upstream.dialect);
+  }
+});

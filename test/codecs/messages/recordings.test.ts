@@ -119,10 +119,10 @@ test('the same answers without their own text are legal client streams, too', { 
   }
 });
 
-test('every prefix of a stream without its end is an error', { skip }, () => {
-  for (const { name, frames } of streams.slice(0, 12)) {
+test('a stream that is cut before its end is an error, wherever it is cut', { skip }, () => {
+  for (const { name, frames } of streams) {
     const end = frames.findIndex(({ data }) => data.includes('"message_stop"'));
-    for (let cut = 0; cut < end; cut += 7) {
+    for (let cut = 0; cut < end; cut += 1 + Math.floor(end / 12)) {
       const { steps, error } = decodeFrames(frames.slice(0, cut));
       assert.ok(error instanceof GatewayError, `${name} cut at ${cut}`);
       const out = encodeSteps(steps, error);

@@ -9,7 +9,8 @@ const QUEUE = { maxQueue: 10, queueMs: 5_000 };
 function setUp() {
   const clock = createFakeClock();
   const concurrency = new Concurrency(clock);
-  const take = (max: number, signal = new AbortController().signal) => concurrency.take('one', { max, ...QUEUE }, signal);
+  const take = (max: number, signal = new AbortController().signal, queue = QUEUE) =>
+    concurrency.take('one', { max, ...queue }, signal);
   return { clock, concurrency, take };
 }
 
@@ -43,4 +44,49 @@ test('a limit that was lowered counts for those that wait already, one that was 
   waiting.push(take(4));
   assert.equal(await settled(waiting), 4, 'in the order in which they came');
   assert.equal(concurrency.running('one'), 4);
+});
+
+test('a place is given back once, whoever says so how often', async () => {
+  const { concurrency, take } = setUp();
+  const [first, second] = await Promise.all([take(2), take(2)]);
+  first?.();
+  first?.();
+  assert.equal(concurrency.running('one'), 1);
+  second?.();
+  assert.equal(concurrency.running('one'), 0);
+});
+
+test('a full queue is not waited in', async () => {
+  const { clock, take } = setUp();
+  const short = { ...QUEUE, maxQueue: 1 };
+  await take(1);
+  const waiting = take(1, undefined, short);
+  assert.equal(await take(1, undefined, short), undefined);
+  assert.equal(clock.pending, 1, 'one waits');
+  assert.equal(await settled([waiting]), 0);
+});
+
+test('who has waited too long gets no place, and none is kept for them', async () => {
+  const { clock, concurrency, take } = setUp();
+  const running = await take(1);
+  const waiting = take(1);
+  clock.advance(QUEUE.queueMs);
+  assert.equal(await waiting, undefined);
+  running?.();
+  assert.equal(concurrency.running('one'), 0);
+});
+
+test('a client that leaves while it waits is told so, and its place in the queue is free', async () => {
+  const { clock, concurrency, take } = setUp();
+  const running = await take(1);
+  const client = new AbortController();
+  const waiting = take(1, client.signal);
+  const next = take(1);
+  client.abort();
+  await assert.rejects(waiting, { code: 'client_closed_request' });
+  assert.equal(clock.pending, 1);
+  running?.();
+  assert.equal(typeof (await next), 'function');
+  assert.equal(clock.pending, 0, 'nobody waits');
+  assert.equal(concurrency.running('one'), 1);
 });

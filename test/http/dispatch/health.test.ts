@@ -5,15 +5,21 @@ import type { Clock } from '../../../src/streams/clock.ts';
 
 const settings = { failures: 3, windowMs: 1000, cooldownMs: 500, rateLimitCooldownMs: 200, refusedCooldownMs: 800 };
 
-function setUp(): { health: Health; at(ms: number): void } {
+function setUp(): { health: Health; moves: string[]; at(ms: number): void } {
   let now = 0;
+  const moves: string[] = [];
   const clock: Clock = {
     now: () => now,
     monotonic: () => now,
     setTimeout: () => ({ cancel: () => undefined }),
   };
   return {
-    health: new Health(clock, () => settings),
+    health: new Health(
+      clock,
+      () => settings,
+      (channelId, model, state) => moves.push(`${channelId} ${model ?? 'all'} ${state}`),
+    ),
+    moves,
     at: (ms) => {
       now = ms;
     },
@@ -218,6 +224,8 @@ test('operators are told of each circuit: its state, for how long, and how many 
   health.enter('b', 'm');
   assert.equal(health.report()[1]?.state, 'trying');
   assert.equal(health.closedForMs('b', 'm'), 0, 'that is up to the trial');
+  health.enter('c', 'm')?.succeeded();
+  assert.deepEqual(health.report()[2], { channelId: 'c', model: 'm', state: 'closed', openForMs: 0, recentFailures: 0 });
 });
 
 test('a trial that is under way decides for itself, whatever older attempts find', () => {
@@ -229,4 +237,98 @@ test('a trial that is under way decides for itself, whatever older attempts find
   old?.rateLimited(9000);
   trial?.succeeded();
   assert.ok(health.isFit('a', 'm'));
+});
+
+test('who watches hears each change of a circuit once', () => {
+  const { health, moves, at } = setUp();
+  fail(health, 3);
+  at(500);
+  health.enter('a', 'm')?.failed();
+  health.enter('a', 'other')?.refused();
+  health.enter('a', 'other')?.refused();
+  at(1300);
+  health.enter('a', 'm')?.succeeded();
+  health.enter('a', 'm')?.succeeded();
+  assert.deepEqual(moves, [
+    ...['a m open', 'a m trying', 'a m open', 'a all open'],
+    ...['a all trying', 'a m trying', 'a all closed', 'a m closed'],
+  ]);
+});
+
+test('what older attempts find of a circuit that is open makes it no longer so', () => {
+  const { health, at } = setUp();
+  const early = Array.from({ length: 3 }, () => health.enter('a', 'm'));
+  fail(health, 3);
+  at(400);
+  for (const permit of early) permit?.failed();
+  assert.equal(health.closedForMs('a', 'm'), 100);
+});
+
+test('the first words of a trial that failed already take nothing from the next one', () => {
+  const { health, at } = setUp();
+  fail(health, 3);
+  at(500);
+  const first = health.enter('a', 'm');
+  first?.failed();
+  at(1000);
+  assert.ok(health.enter('a', 'm'));
+  first?.answering();
+  assert.equal(health.enter('a', 'm'), undefined, 'that trial is still under way');
+});
+
+test('two probes that fail in a row take a Channel out, and a good one brings it back', () => {
+  const { health, at } = setUp();
+  health.probed('a', false);
+  health.probed('a', true);
+  health.probed('a', false);
+  assert.ok(health.isFit('a', 'm'), 'never two in a row');
+  health.probed('a', false);
+  assert.equal(health.closedForMs('a', 'm'), settings.cooldownMs);
+  assert.ok(health.isFit('b', 'm'));
+  at(400);
+  health.probed('a', false);
+  assert.equal(health.closedForMs('a', 'm'), settings.cooldownMs, 'a third makes it longer');
+  health.probed('a', true);
+  assert.ok(health.isFit('a', 'm'));
+  health.probed('a', false);
+  assert.ok(health.isFit('a', 'm'), 'counted anew');
+});
+
+test('probes neither heal nor prolong what a request found out, and forget with the Channel', () => {
+  const { health, moves } = setUp();
+  health.enter('a', 'm')?.refused();
+  health.probed('a', true);
+  for (let count = 0; count < 3; count++) health.probed('a', false);
+  assert.equal(health.closedForMs('a', 'm'), settings.refusedCooldownMs);
+  health.probed('a', true);
+  assert.ok(!health.isFit('a', 'm'), 'the credential is still the one that was refused');
+  for (let count = 0; count < 2; count++) health.probed('b', false);
+  health.probed('c', false);
+  health.keepOnly(new Set(['a']));
+  health.probed('c', false);
+  assert.ok(health.isFit('c', 'm'), 'the failure before was another Channel');
+  moves.length = 0;
+  health.enter('b', 'm')?.refused();
+  health.probed('b', true);
+  assert.deepEqual(moves, ['b all open'], 'no probe took it out');
+});
+
+test('a trial whose circuit a probe has closed meanwhile moves nothing', () => {
+  const { health, moves, at } = setUp();
+  for (let count = 0; count < 2; count++) health.probed('a', false);
+  at(500);
+  const trial = health.enter('a', 'm');
+  health.probed('a', true);
+  trial?.nothing();
+  assert.deepEqual(moves, ['a all open', 'a all trying', 'a all closed']);
+  assert.ok(health.isFit('a', 'm'));
+});
+
+test('a busy Channel is judged by its latest two hundred results', () => {
+  const { health } = setUp();
+  for (let count = 0; count < 500; count++) health.enter('a', 'm')?.succeeded();
+  fail(health, 99);
+  assert.ok(health.isFit('a', 'm'));
+  fail(health, 1);
+  assert.ok(!health.isFit('a', 'm'), 'a hundred of two hundred');
 });

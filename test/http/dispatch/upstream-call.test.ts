@@ -4,9 +4,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { Pool } from 'undici';
+import { type Dispatcher, Pool } from 'undici';
 import type { ReceivedBody } from '../../../src/http/dispatch/received-body.ts';
-import { UpstreamCall } from '../../../src/http/dispatch/upstream-call.ts';
+import { headerOf, UpstreamCall } from '../../../src/http/dispatch/upstream-call.ts';
 import { readErrorText, readWhole } from '../../../src/http/dispatch/upstream-body.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { StreamError } from '../../../src/streams/stream-error.ts';
@@ -220,4 +220,70 @@ test('words of an error: decompressed as they say, nothing of what is not what i
   clock.advance(10_000);
   assert.equal(await text, 'the first half');
   await until(() => closed, 'the connection is let go');
+});
+
+/** A connection that was told what its call wants of it. */
+function connection() {
+  const aborts: unknown[] = [];
+  const controller: Dispatcher.DispatchController = {
+    aborted: false,
+    paused: false,
+    reason: null,
+    rawHeaders: ['packet'],
+    rawTrailers: null,
+    pause: () => undefined,
+    resume: () => undefined,
+    abort: (reason) => void aborts.push(reason),
+  };
+  return { aborts, controller };
+}
+
+test('a call that was given up before it had a connection lets the connection go when it comes', async () => {
+  const client = new AbortController();
+  const call = new UpstreamCall(systemClock, client.signal);
+  const left = new Error('left');
+  const rejected = assert.rejects(call.head, left);
+  client.abort(left);
+  await rejected;
+  const { aborts, controller } = connection();
+  call.onRequestStart(controller);
+  assert.deepEqual(aborts, [left]);
+  call.onResponseError(controller, new Error('UND_ERR_ABORTED'));
+  assert.equal(call.abortedFor, left);
+});
+
+test('the first failure is told, and a reason that is no error is one', async () => {
+  const call = new UpstreamCall(systemClock, new AbortController().signal);
+  const { aborts, controller } = connection();
+  call.onRequestStart(controller);
+  call.onResponseStart(controller, 200, {});
+  const { body } = await call.head;
+  call.abort('enough');
+  call.onResponseError(controller, new Error('later'));
+  assert.deepEqual(
+    aborts.map((reason) => reason instanceof Error && [reason.message, reason.cause]),
+    [['the call was cancelled', 'enough']],
+  );
+  assert.throws(() => body.take(), { message: 'the call was cancelled' });
+});
+
+test('a client that leaves after the end of an answer cuts no connection, and the head keeps no packet', async () => {
+  const client = new AbortController();
+  const call = new UpstreamCall(systemClock, client.signal);
+  const { aborts, controller } = connection();
+  call.onRequestStart(controller);
+  call.onResponseStart(controller, 200, {});
+  assert.equal(controller.rawHeaders, null);
+  call.onResponseEnd();
+  client.abort();
+  assert.deepEqual(aborts, []);
+  assert.equal(call.abortedFor, undefined);
+  assert.equal((await call.head).body.take(), null);
+});
+
+test('of a header that was sent twice the first value counts; one that was not sent is empty', () => {
+  assert.equal(headerOf({ 'x-a': ['1', '2'] }, 'x-a'), '1');
+  assert.equal(headerOf({ 'x-a': '3' }, 'x-a'), '3');
+  assert.equal(headerOf({ 'x-a': [] }, 'x-a'), '');
+  assert.equal(headerOf({}, 'x-a'), '');
 });

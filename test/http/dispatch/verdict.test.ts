@@ -2,7 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type ErrorDetails, GatewayError, notConvertible, notRepresentable } from '../../../src/codecs/canonical/error.ts';
-import { finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from '../../../src/http/dispatch/verdict.ts';
+import {
+  failureOf,
+  finalError,
+  isTransient,
+  noneFit,
+  refusedReasoning,
+  reportTo,
+  verdictOf,
+} from '../../../src/http/dispatch/verdict.ts';
 import { Health, type Permit } from '../../../src/http/dispatch/health.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { channelsOf } from './channels.ts';
@@ -64,7 +72,8 @@ const TABLE: readonly (readonly [name: string, error: GatewayError, verdict: str
   ['429', said(429), 'next', true, 'rateLimited undefined'],
   ['499', said(499), 'next', false, 'nothing'],
   ['500', said(500), 'next', true, 'failed'],
-  ['500 that names a file', said(500, 'file_1 could not be read'), 'next', true, 'failed'],
+  ['500 that names a file', said(500, 'The file could not be read'), 'next', true, 'failed'],
+  ['401 that names a file', said(401, 'The file is not yours'), 'next', false, 'refused'],
   ['529', said(529), 'next', true, 'failed'],
   ['a status below 400 with the wrong body', said(302), 'next', false, 'failed'],
   ['a broken connection', fault({ reason: 'network' }), 'next', true, 'failed'],
@@ -80,6 +89,13 @@ for (const [name, error, verdict, transient, finding] of TABLE) {
     assert.equal(findingOf(error), finding);
   });
 }
+
+test('the log names a failure by the upstream’s code, else by our reason, else by our code, in the upstream’s words where it had some', () => {
+  const upstream = { status: 400, code: 'bad_thing', text: '{"error":"bad"}' };
+  assert.deepEqual(failureOf(fault({ reason: 'http_status', upstream })), { errorCode: 'bad_thing', errorText: upstream.text });
+  assert.deepEqual(failureOf(fault({ reason: 'truncated' })), { errorCode: 'truncated', errorText: 'It failed.' });
+  assert.deepEqual(failureOf(fault({})), { errorCode: 'upstream_error', errorText: 'It failed.' });
+});
 
 test('a 429 hands its wait to the circuit; our own figure goes before the upstream’s', () => {
   const upstream = { status: 429, retryAfterMs: 700 };

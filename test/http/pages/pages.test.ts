@@ -58,7 +58,9 @@ test('what the pages name exists, is ours, and needs no inline script or style',
   for (const path of ['/', '/apidocs']) {
     const html = text(sample, path);
     assert.doesNotMatch(html, /<script(?![^>]*\bsrc=)|<style|\sstyle=|\son[a-z]+=/i);
-    for (const [, target] of html.matchAll(/<(?:link|script|img)\b[^>]*\b(?:href|src)="([^"]+)"/g)) {
+    const targets = [...html.matchAll(/<(?:link|script|img)\b[^>]*\b(?:href|src)="([^"]+)"/g)];
+    assert.ok(targets.length >= 2, `${path} names a style and a script`);
+    for (const [, target] of targets) {
       assert.match(target ?? '', /^assets\/[\w-]+\.[0-9a-f]{16}\.(?:js|css|svg)$/);
       get(sample, `/${target}`);
     }
@@ -67,11 +69,16 @@ test('what the pages name exists, is ours, and needs no inline script or style',
 });
 
 test('hashed assets are kept for ever, and name each other by hash', () => {
+  const others: string[] = [];
   for (const path of assetsOf(text(sample, '/'))) {
     const { headers, body } = get(sample, path);
     assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable');
-    for (const [, other] of body.toString('utf8').matchAll(/['"(]\.\/([\w.-]+\.(?:js|css|svg))/g))
-      get(sample, `/assets/${other}`);
+    for (const [, other = ''] of body.toString('utf8').matchAll(/['"(]\.\/([\w.-]+\.(?:js|css|svg))/g)) others.push(other);
+  }
+  assert.ok(others.length > 0, 'some name another');
+  for (const other of others) {
+    assert.match(other, /\.[0-9a-f]{16}\./);
+    get(sample, `/assets/${other}`);
   }
 });
 

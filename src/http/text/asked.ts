@@ -1,0 +1,26 @@
+/** What a text endpoint is asked, once its body was read and its history found: the same whatever carries it. */
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import type { RequestContext } from '../../codecs/codec.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { OwnInput } from '../history/client-path.ts';
+import type { Remember } from '../history/remembering.ts';
+
+/** A request in hand: who asks, and what exactly. */
+export interface Asked {
+  readonly principal: Principal;
+  /** The body, with the history that it named in it. */
+  readonly text: string;
+  readonly json: JsonObject;
+  /** The response that it continues: shown in the answer. */
+  readonly previousResponseId?: string;
+  readonly responseId?: string;
+  /** What an item said that the input only names. */
+  readonly item?: RequestContext['item'];
+  /** The transport implies a stream, whatever the body says. */
+  readonly stream?: true;
+  /** Which items a Channel stored itself. */
+  readonly stored?: (channelId: string) => (itemId: string) => boolean;
+  readonly remember?: Remember;
+  /** Where the client's own input stands in `text`, when it is not all of it. */
+  readonly own?: OwnInput;
+}

@@ -1,0 +1,47 @@
+/** What one process has let in and not yet settled. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Reservations } from '../../src/store/reservations.ts';
+
+const PAYER = 'wallet:a';
+
+function sums(reservations: Reservations): readonly bigint[] {
+  return [reservations.ofPayer(PAYER), reservations.ofKey('k1'), reservations.ofKey('k2')];
+}
+
+test('estimates add up for who pays and for the key, and are given back once', () => {
+  const reservations = new Reservations();
+  assert.deepEqual(sums(reservations), [0n, 0n, 0n]);
+  const first = reservations.reserve(PAYER, 'k1', 5n);
+  const second = reservations.reserve(PAYER, 'k2', 7n);
+  assert.deepEqual(sums(reservations), [12n, 5n, 7n]);
+  first.release();
+  first.release();
+  assert.deepEqual(sums(reservations), [7n, 0n, 7n]);
+  second.release();
+  assert.deepEqual(sums(reservations), [0n, 0n, 0n]);
+});
+
+test('the charge takes the place of the estimate, and only the store gives it back', () => {
+  for (const charge of [0n, 3n, 9n]) {
+    const reservations = new Reservations();
+    const reservation = reservations.reserve(PAYER, 'k1', 5n);
+    const onDisk = reservation.handOver(charge);
+    assert.deepEqual(sums(reservations), [charge, charge, 0n]);
+    reservation.release();
+    assert.deepEqual(sums(reservations), [charge, charge, 0n], 'it is not the exchange’s any more');
+    onDisk();
+    onDisk();
+    assert.deepEqual(sums(reservations), [0n, 0n, 0n]);
+  }
+});
+
+test('what was released is not taken up again by a late settlement', () => {
+  const reservations = new Reservations();
+  const reservation = reservations.reserve(PAYER, 'k1', 5n);
+  reservation.release();
+  const onDisk = reservation.handOver(9n);
+  assert.deepEqual(sums(reservations), [0n, 0n, 0n]);
+  onDisk();
+  assert.deepEqual(sums(reservations), [0n, 0n, 0n]);
+});
