@@ -168,6 +168,45 @@ describe('chat streams of other dialects', () => {
     );
   });
 
+  it('let texts and thoughts that a responses upstream says side by side speak one after the other', () => {
+    const thought = (summary: string): OutputItem => ({ kind: 'reasoning', summary: [summary] });
+    const items = [thought('one'), text('12.5 and'), call, thought('two'), text(' more')];
+    const serial = stepsOf(items).flatMap(({ events }) => events);
+    const starts = serial.filter(({ type }) => type === 'item.start');
+    const says = (index: number, value: string): CanonicalEvent => {
+      const isText = items[index]?.kind === 'text';
+      return {
+        type: 'item.delta',
+        index,
+        delta: isText ? { kind: 'text', text: value } : { kind: 'summary', part: 0, text: value },
+      };
+    };
+    const pieces = [says(3, 't'), says(4, ' mo'), says(1, '12.'), says(0, 'on'), says(1, '5 '), says(3, 'w'), says(0, 'e')];
+    const ends = [4, 3, 1, 2, 0].flatMap((at) => serial.filter((event) => event.type === 'item.end' && event.index === at));
+    const steps = [{ type: 'response.start' } as const, ...starts, ...pieces, ...ends, end].map((event) => ({ events: [event] }));
+    const context = responseContext({ owner: { ...owner, channelType: 'responses' } });
+    const said = deltas(encode(steps, context));
+    const joined = (name: string) => said.map((delta) => delta[name] ?? '').join('');
+    assert.equal(joined('content'), '12.5 and\n\n more');
+    assert.equal(joined('reasoning'), 'one\n\ntwo');
+    const whole = deltas(encode(stepsOf(items)));
+    assert.equal(whole.map((delta) => delta['content'] ?? '').join(''), '12.5 and\n\n more');
+    const entries = said.flatMap((delta) => delta['reasoning_details'] ?? []) as JsonObject[];
+    assert.deepEqual([...new Set(entries.map(({ index }) => index))], [0, 1]);
+  });
+
+  it('hold no text up behind one that stays open for its citations', () => {
+    const head = { kind: 'text', role: 'assistant' } as const;
+    const begun = ['a', 'b'].flatMap((said, index): CanonicalEvent[] => [
+      { type: 'item.start', index, head },
+      { type: 'item.delta', index, delta: { kind: 'text', text: said } },
+    ]);
+    const steps = [{ type: 'response.start' } as const, ...begun].map((event) => ({ events: [event] }));
+    const frames = encode(steps);
+    assert.match(frames.pop() ?? '', /"error"/);
+    assert.deepEqual(deltas(frames), [{ content: '' }, { content: 'a' }, { content: 'b' }]);
+  });
+
   it('end a failure with an error frame and nothing after it', () => {
     const error = new GatewayError('upstream_error', 'It failed.');
     const frames = encode(stepsOf([text('Hi')], { status: 'failed', error }));
@@ -237,7 +276,7 @@ describe('chat streams of a chat upstream', () => {
     const frames = encode(steps, responseContext({ request: asking }));
     assert.deepEqual(
       frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
-      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1},"model":"m"}', '[DONE]'],
+      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"model":"m"}', '[DONE]'],
     );
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
@@ -298,6 +337,21 @@ describe('chat streams of a chat upstream', () => {
     assert.deepEqual([JSON.parse(first ?? ''), JSON.parse(second ?? '')], [own, own]);
   });
 
+  it('give every choice the delta that official clients read (Azure’s late filter results have none)', () => {
+    const choice = (more: JsonObject) => frame({ choices: [{ index: 0, finish_reason: null, ...more }] });
+    const { steps } = decode([
+      chunk({ content: 'a' }),
+      choice({ content_filter_offsets: { end_offset: 1 } }),
+      choice({ delta: null }),
+      choice({ finish_reason: 'stop' }),
+    ]);
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, {}, {}, { finish_reason: 'stop' }]);
+    assert.deepEqual(
+      encode(steps).flatMap((data) => (data === '[DONE]' ? [] : JSON.parse(data).choices[0].delta)),
+      [{ role: 'assistant', content: 'a' }, {}, {}, {}],
+    );
+  });
+
   it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
     const usage = { prompt_tokens: 2, completion_tokens: 1, total_tokens: 3, cached_tokens: 1 };
     const last = { created: 1, choices: [{ index: 0, delta: {}, finish_reason: 'stop', usage }] };
@@ -305,6 +359,19 @@ describe('chat streams of a chat upstream', () => {
     const [, , counted, done] = encode(steps, responseContext({ request: asking }));
     const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' };
     assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
+  });
+
+  it('count usage in the numbers that typed clients read, whatever names or types the upstream gives them', () => {
+    const given = { input_tokens: '7', output_tokens: 2, prompt_tokens_details: { cached_tokens: 3 } };
+    const counted = { ...given, prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
+    const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame({ choices: [], usage: given })]);
+    const streamed = encode(steps, responseContext({ request: asking })).at(-2) ?? '';
+    assert.deepEqual(JSON.parse(streamed).usage, counted);
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }];
+    const body = JSON.stringify({ choices, usage: { prompt_tokens: '7', completion_tokens: 2 } });
+    const step = chatUpstream.decodeResponse(body, decodeContext());
+    const whole = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext()));
+    assert.deepEqual(whole.usage, { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
   });
 
   it('keep what a filter says after the end, which outweighs a good one (Azure)', () => {
