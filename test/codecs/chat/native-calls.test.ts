@@ -72,6 +72,24 @@ describe('calls of a chat stream, for the official client', () => {
       ],
     ],
     [
+      'the first without its name until the second has begun (M6)',
+      [
+        calls({ index: 0, ...whole('a', '', '') }),
+        calls({ index: 1, ...whole('b', 'g', '') }),
+        calls(piece({ index: 1 }, '{"y":2}')),
+        calls(begun({ index: 0 }, 'f', '{"x"')),
+        calls(piece({ index: 0 }, ':1}')),
+      ],
+    ],
+    [
+      'in one chunk, of which one has no name yet',
+      [
+        calls({ index: 0, ...whole('a', '', '') }, { index: 1, ...whole('b', 'g', '{"y"') }),
+        calls(piece({ index: 1 }, ':2}')),
+        calls(begun({ index: 0 }, 'f', '{"x":1}')),
+      ],
+    ],
+    [
       'interleaved, in one chunk',
       [
         calls({ index: 3, ...whole('a', 'f', '') }, { index: 5, ...whole('b', 'g', '') }),
