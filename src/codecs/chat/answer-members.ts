@@ -3,7 +3,9 @@
  * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict), or spell it otherwise.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { countOf } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import { spelled } from './content-blocks.ts';
 import { word } from './wire.ts';
 
@@ -26,4 +28,20 @@ export function completeMessage(message: JsonValue | undefined, path: JsonPath, 
   if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
   const content = spelled(message['content']);
   if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
+}
+
+/** For usage that counts anything: its three counters under their own names, as numbers. Prices of routers stay with the gateway. */
+export function completeUsage(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  leaveOutPrices(usage, path, edits);
+  const prompt = countOf(usage['prompt_tokens']) ?? countOf(usage['input_tokens']);
+  const completion = countOf(usage['completion_tokens']) ?? countOf(usage['output_tokens']);
+  if (prompt === undefined && completion === undefined) return;
+  for (const [key, otherwise] of [
+    ['prompt_tokens', prompt ?? 0],
+    ['completion_tokens', completion ?? 0],
+    ['total_tokens', (prompt ?? 0) + (completion ?? 0)],
+  ] as const) {
+    const given = usage[key];
+    if (typeof given !== 'number') edits.push({ path: [...path, key], value: String(countOf(given) ?? otherwise) });
+  }
 }

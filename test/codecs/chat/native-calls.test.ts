@@ -151,11 +151,11 @@ describe('other members that the official client needs', () => {
         created: 1,
         model: 'up',
         choices: [choice],
-        usage: { prompt_tokens: 1, cost: 0.1 },
+        usage: { prompt_tokens: 1, completion_tokens: '2', cost: 0.1 },
       });
       const { events, native } = chatUpstream.decodeResponse(text, decodeContext());
       const body = JSON.parse(chatClient.encodeResponse(fold(events), native, responseContext()));
-      assert.deepEqual(body.usage, { prompt_tokens: 1 });
+      assert.deepEqual(body.usage, { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
       return body.choices[0];
     };
     assert.deepEqual(answer({ finish_reason: 'content_filter', content_filter_results: {} }), {
