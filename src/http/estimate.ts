@@ -6,7 +6,7 @@ import type { Whole } from '../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../codecs/canonical/item.ts';
 import { isObject, type JsonValue } from '../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../codecs/canonical/request.ts';
-import type { Usage } from '../codecs/canonical/usage.ts';
+import { isPlaceholder, type Usage } from '../codecs/canonical/usage.ts';
 import type { Model } from './config/config.ts';
 
 const BYTES_A_TOKEN = 4;
@@ -126,9 +126,15 @@ async function countTokens(text: string): Promise<number> {
 /** A report with what it leaves out counted and flagged (known failure U3: fill only the missing parts). */
 export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(request, whole());
+  if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
   const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
   const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
   return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
+}
+
+/** Calls of tools were counted, perhaps by us, beside zeros in the place of every token. */
+function isCallsOnly({ meters, ...tokens }: Usage): boolean {
+  return meters !== undefined && meters.size > 0 && isPlaceholder(tokens);
 }
 
 async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {

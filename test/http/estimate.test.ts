@@ -136,6 +136,16 @@ test('U3: what a report leaves out is counted and flagged, what it says stays', 
   assert.deepEqual(await complete({ output: 0, reasoning: 0 }), { input: 2, output: 0, reasoning: 0, estimated: true });
   assert.deepEqual(await complete(undefined), { input: 2, output: 2, estimated: true });
   assert.deepEqual(await complete({ input: 7 }, wholeOf()), { input: 7 }, 'nothing was said');
+  const meters = new Map([['web_search', 1]]);
+  const counted = { input: 2, output: 2, meters, serviceTier: 'flex', estimated: true };
+  assert.deepEqual(
+    await complete({ input: 0, output: 0, meters, serviceTier: 'flex' }),
+    counted,
+    'zeros beside calls are no report',
+  );
+  assert.deepEqual(await complete({ meters, serviceTier: 'flex' }), counted);
+  const priced = { input: 1, output: 0, meters };
+  assert.equal(complete(priced), priced);
 });
 
 test('I8: pictures are counted where the report does not', () => {

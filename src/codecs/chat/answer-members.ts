@@ -31,16 +31,18 @@ export function completeMessage(message: JsonValue | undefined, path: JsonPath, 
   if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
 }
 
-/** The three counters are there, as numbers, whatever names the upstream reports them under. */
+/** For usage that counts anything: its three counters under their own names, as numbers. Prices of routers stay with the gateway. */
 export function completeUsage(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
   leaveOutPrices(usage, path, edits);
-  const prompt = countOf(usage['prompt_tokens']) ?? countOf(usage['input_tokens']) ?? 0;
-  const completion = countOf(usage['completion_tokens']) ?? countOf(usage['output_tokens']) ?? 0;
-  const total = countOf(usage['total_tokens']) ?? prompt + completion;
-  for (const [key, count] of [
-    ['prompt_tokens', prompt],
-    ['completion_tokens', completion],
-    ['total_tokens', total],
-  ] as const)
-    if (typeof usage[key] !== 'number') edits.push({ path: [...path, key], value: String(count) });
+  const prompt = countOf(usage['prompt_tokens']) ?? countOf(usage['input_tokens']);
+  const completion = countOf(usage['completion_tokens']) ?? countOf(usage['output_tokens']);
+  if (prompt === undefined && completion === undefined) return;
+  for (const [key, otherwise] of [
+    ['prompt_tokens', prompt ?? 0],
+    ['completion_tokens', completion ?? 0],
+    ['total_tokens', (prompt ?? 0) + (completion ?? 0)],
+  ] as const) {
+    const given = usage[key];
+    if (typeof given !== 'number') edits.push({ path: [...path, key], value: String(countOf(given) ?? otherwise) });
+  }
 }

@@ -9,13 +9,15 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { JsonEdit, JsonPath } from '../json-text.ts';
 import { word } from './wire.ts';
 
+/** A call of which a chunk said something. */
 interface Called {
-  /** The place of the call among the calls of the answer. */
-  readonly number: number;
+  /** Its canonical item. */
+  readonly item: number;
+  /** Where the chunk began it. */
   readonly callId: string | undefined;
 }
 
-/** The calls of one stream. */
+/** The calls of one stream. A call has a number, its place among them, from its first entry on; its item begins when its name is whole. */
 export class NativeCalls {
   /** An index of the upstream does not mean the call that it means to the client. */
   areRenumbered = false;
@@ -23,11 +25,15 @@ export class NativeCalls {
   readonly #byIndex = new Map<number, number>();
   /** Calls of which the client has the first piece. */
   readonly #known = new Set<number>();
+  /** Calls whose item has begun. */
+  readonly #begun = new Set<number>();
+  /** Calls whose id the client has. */
+  readonly #identified = new Set<number>();
   #latest = 0;
 
   /** Edits for the `tool_calls` of a delta at `path`. `events`: what was read in its chunk. */
   complete(value: JsonValue | undefined, path: JsonPath, events: readonly CanonicalEvent[], edits: JsonEdit[]): void {
-    const called = this.#calledIn(events);
+    const called = calledIn(events);
     if (isObject(value)) {
       // TGI streams the one call without its list.
       edits.push({ path, value: JSON.stringify([{ ...value, ...this.#needed(value, called.at(-1)) }]) });
@@ -36,38 +42,55 @@ export class NativeCalls {
     if (!Array.isArray(value)) return;
     const entries = value.filter(isObject);
     for (const [place, entry] of entries.entries()) {
-      const call = called.length === entries.length ? called[place] : entries.length === 1 ? called.at(-1) : undefined;
+      const call =
+        called.length === entries.length ? called[place] : entries.length === 1 ? called.at(-1) : calledBy(entry, called);
       addMembers(this.#needed(entry, call), [...path, value.indexOf(entry)], edits);
       completeArguments(entry, [...path, value.indexOf(entry)], edits);
     }
   }
 
-  #calledIn(events: readonly CanonicalEvent[]): readonly Called[] {
-    const called: Called[] = [];
-    for (const event of events) {
-      if (event.type === 'item.start' && event.head.kind === 'toolCall') {
-        const number = this.#byItem.size;
-        this.#byItem.set(event.index, number);
-        called.push({ number, callId: event.head.callId });
-      } else if (event.type === 'item.delta' && event.delta.kind === 'input') {
-        const number = this.#byItem.get(event.index);
-        if (number !== undefined && called.at(-1)?.number !== number) called.push({ number, callId: undefined });
-      }
-    }
-    return called;
-  }
-
   /** `call` is undefined for an entry of which nothing was said (yet). */
   #needed(entry: JsonObject, call: Called | undefined): Members {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined;
-    const number = call?.number ?? (index === undefined ? this.#latest : (this.#byIndex.get(index) ?? this.#known.size));
+    const number = this.#numberOf(index, call);
     this.#latest = number;
     if (index !== undefined) this.#byIndex.set(index, number);
     this.areRenumbered ||= index !== undefined && index !== number;
-    const isFirst = !this.#known.has(number);
+    const id = this.#identified.has(number) ? undefined : call?.callId;
+    const members = { ...(index === number ? {} : { index: number }), ...identity(entry, id, !this.#known.has(number)) };
     this.#known.add(number);
-    return { ...(index === number ? {} : { index: number }), ...(isFirst ? identity(entry, call?.callId) : {}) };
+    if (id !== undefined || word(entry['id']) !== undefined) this.#identified.add(number);
+    return members;
   }
+
+  #numberOf(index: number | undefined, call: Called | undefined): number {
+    const begun = call === undefined ? undefined : this.#byItem.get(call.item);
+    if (begun !== undefined) return begun;
+    const told = index === undefined ? this.#latest : this.#byIndex.get(index);
+    if (call === undefined) return told ?? this.#known.size;
+    // An index that is told of another call, which has begun, is that of two.
+    const number = told === undefined || !this.#known.has(told) || this.#begun.has(told) ? this.#known.size : told;
+    this.#byItem.set(call.item, number);
+    this.#begun.add(number);
+    return number;
+  }
+}
+
+function calledIn(events: readonly CanonicalEvent[]): readonly Called[] {
+  const called: Called[] = [];
+  for (const event of events) {
+    if (event.type === 'item.start' && event.head.kind === 'toolCall')
+      called.push({ item: event.index, callId: event.head.callId });
+    else if (event.type === 'item.delta' && event.delta.kind === 'input' && called.at(-1)?.item !== event.index)
+      called.push({ item: event.index, callId: undefined });
+  }
+  return called;
+}
+
+/** Where a chunk says more entries than it says calls: one may still wait for its name. */
+function calledBy(entry: JsonObject, called: readonly Called[]): Called | undefined {
+  const id = word(entry['id']);
+  return id === undefined ? undefined : called.find(({ callId }) => callId === id);
 }
 
 /** Edits for the `tool_calls` of a whole message at `path`, which were read as `items`. */
@@ -82,17 +105,17 @@ export function completeCalls(
   const entries = value.filter(isObject);
   for (const [place, entry] of entries.entries()) {
     const callId = calls.length === entries.length ? calls[place]?.callId : undefined;
-    addMembers(identity(entry, callId), [...path, value.indexOf(entry)], edits);
+    addMembers(identity(entry, callId, true), [...path, value.indexOf(entry)], edits);
     completeArguments(entry, [...path, value.indexOf(entry)], edits);
   }
 }
 
 type Members = Readonly<Record<string, string | number>>;
 
-function identity(entry: JsonObject, callId: string | undefined): Members {
+function identity(entry: JsonObject, callId: string | undefined, isFirst: boolean): Members {
   return {
     ...(word(entry['id']) === undefined && callId !== undefined ? { id: callId } : {}),
-    ...(word(entry['type']) === undefined ? { type: isObject(entry['custom']) ? 'custom' : 'function' } : {}),
+    ...(isFirst && word(entry['type']) === undefined ? { type: isObject(entry['custom']) ? 'custom' : 'function' } : {}),
   };
 }
 

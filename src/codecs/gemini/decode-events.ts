@@ -223,7 +223,8 @@ interface Place {
 
 /** A member of the part's call, exactly as it was sent. */
 function slice(at: Place, ...path: readonly (string | number)[]): string | undefined {
-  return at.slice(['candidates', at.candidate, 'content', 'parts', at.part, 'functionCall', ...path]);
+  const part: JsonPath = ['candidates', at.candidate, 'content', 'parts', at.part];
+  return at.slice([...part, 'functionCall', ...path]) ?? at.slice([...part, 'function_call', ...path]);
 }
 
 /** The arguments as they are spelled, without white space between tokens. */

@@ -1,6 +1,7 @@
 /** Checks one `GenerateContentResponse` and takes out what is meant. A known member of a wrong type is an error. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { inCamelCase } from './spelling.ts';
 
 /** One response object of a stream, or the only one. */
 export interface Chunk {
@@ -23,8 +24,9 @@ export interface Candidate {
 }
 
 /** `wanted` is the index of the candidate of earlier chunks; undefined: index 0, or else the first. */
-export function readChunk(json: JsonValue, wanted: number | undefined): Chunk {
-  if (!isObject(json)) throw malformed('chunk');
+export function readChunk(said: JsonValue, wanted: number | undefined): Chunk {
+  if (!isObject(said)) throw malformed('chunk');
+  const json = inCamelCase(said);
   return {
     json,
     candidate: pick(json['candidates'], wanted),

@@ -28,4 +28,6 @@ export interface BlockHost {
   readonly context: DecodeContext;
   /** The next canonical item index; called when an item begins. */
   nextIndex(): number;
+  /** The upstream calls a tool of its own. */
+  serverToolCalled(name: string): void;
 }

@@ -241,7 +241,8 @@ class NativeBlock implements Block {
 
   start(out: CanonicalEvent[]): void {
     this.#index = this.#host.nextIndex();
-    const id = this.#block['id'];
+    const { id, type, name } = this.#block;
+    if (type === 'server_tool_use' && typeof name === 'string') this.#host.serverToolCalled(name);
     const head = { kind: 'native', dialect: 'messages', ...(typeof id === 'string' ? { id } : {}) } as const;
     out.push({ type: 'item.start', index: this.#index, head });
   }

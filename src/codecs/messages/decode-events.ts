@@ -75,6 +75,10 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     return this.#items++;
   }
 
+  serverToolCalled(name: string): void {
+    this.#usage.called(name);
+  }
+
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
     if (frame.data.trim() === '[DONE]') throw truncated();

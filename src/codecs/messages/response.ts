@@ -51,7 +51,8 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
     { type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) },
   ];
   let items = 0;
-  const host: BlockHost = { context, nextIndex: () => items++ };
+  const reader = new UsageReader();
+  const host: BlockHost = { context, nextIndex: () => items++, serverToolCalled: (name) => reader.called(name) };
   let calledTool = false;
   const slice = jsonSlicer(text);
   content.forEach((block: JsonValue, at) => {
@@ -61,7 +62,7 @@ function readMessage(json: JsonObject, text: string, context: DecodeContext): Ca
   });
   const report = json['usage'];
   if (report !== undefined && report !== null && !isObject(report)) throw malformed('usage is not an object');
-  const usage = isObject(report) ? new UsageReader().read(report) : undefined;
+  const usage = reader.read(isObject(report) ? report : {});
   if (usage !== undefined) events.push({ type: 'usage.report', usage });
   events.push({ type: 'response.end', outcome: decodeStop(stop, calledTool) });
   return events;

@@ -9,6 +9,9 @@ import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteratio
 /** Iterations that the top level does not hold: they are billed in addition (spec rule 9; verified in recordings). */
 const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_message']);
 
+/** Server tools that are paid by the call. */
+const METERED: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
+
 /** What a report says of the input. */
 const INPUT_COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
 const INPUT_MEMBERS: ReadonlySet<string> = new Set([...INPUT_COUNTS, 'cache_creation']);
@@ -18,6 +21,8 @@ export class UsageReader {
   readonly #known = new Map<string, JsonValue>();
   /** The latest report that named a total said no lifetimes beside it. */
   #isSplitOlder = false;
+  /** Calls of metered server tools since a report counted them. */
+  readonly #calls = new Map<string, number>();
 
   /** The canonical reading after `report`, or undefined while nothing but placeholders was said. */
   read(report: JsonObject): Usage | undefined {
@@ -30,6 +35,14 @@ export class UsageReader {
     if (isObject(report['cache_creation'])) this.#isSplitOlder = false;
     else if (countOf(report['cache_creation_input_tokens']) !== undefined) this.#isSplitOlder = true;
     return this.#read();
+  }
+
+  /** A call of a server tool: counted here until a report counts it, since compatible servers have no `server_tool_use`. */
+  called(name: string): void {
+    if (!METERED.has(name)) return;
+    for (const [tool, calls] of metersOf(this.#known.get('server_tool_use'))) this.#calls.set(tool, calls);
+    this.#known.delete('server_tool_use');
+    this.#calls.set(name, (this.#calls.get(name) ?? 0) + 1);
   }
 
   #hasInput(): boolean {
@@ -63,7 +76,8 @@ export class UsageReader {
       const extra = iterations.filter(isObject).filter((one) => EXTRA_ITERATIONS.has(String(one['type'])));
       if (extra.length > 0) usage.extra = extra.map(iteration);
     }
-    const meters = metersOf(known.get('server_tool_use'));
+    const reported = known.get('server_tool_use');
+    const meters = isObject(reported) ? metersOf(reported) : new Map(this.#calls);
     if (meters.size > 0) usage.meters = meters;
     const tier = known.get('service_tier');
     if (typeof tier === 'string') usage.serviceTier = tier;

@@ -250,7 +250,7 @@ describe('chat streams of other dialects', () => {
 
 describe('chat streams of a chat upstream', () => {
   const finish =
-    '{"id":"u","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":{"prompt_tokens":1,"completion_tokens":1,"cost":0.10}}';
+    '{"id":"u","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2,"cost":0.10}}';
 
   it('keep every byte but id, model and usage', () => {
     const data =
@@ -261,6 +261,24 @@ describe('chat streams of a chat upstream', () => {
       '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":null,"model":"m"}',
       '[DONE]',
     ]);
+  });
+
+  it('have the counters of usage under their own names, as numbers, and the others as they came', () => {
+    const end = {
+      id: 'u',
+      created: 1,
+      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+      usage: { prompt_tokens: '3', output_tokens: 2, output_tokens_details: { reasoning_tokens: '1' } },
+    };
+    const { steps } = decode([chunk({ content: 'hi' }), frame(end), frame('[DONE]')]);
+    const usage = JSON.parse(encode(steps, responseContext({ request: asking })).at(-2) ?? '').usage;
+    assert.deepEqual(usage, {
+      prompt_tokens: 3,
+      output_tokens: 2,
+      output_tokens_details: { reasoning_tokens: '1' },
+      completion_tokens: 2,
+      total_tokens: 5,
+    });
   });
 
   it('keep the upstream’s own word for the end, also behind calls: only conversions say tool_calls for it', () => {

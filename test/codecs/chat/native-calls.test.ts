@@ -72,6 +72,24 @@ describe('calls of a chat stream, for the official client', () => {
       ],
     ],
     [
+      'the first without its name until the second has begun (M6)',
+      [
+        calls({ index: 0, ...whole('a', '', '') }),
+        calls({ index: 1, ...whole('b', 'g', '') }),
+        calls(piece({ index: 1 }, '{"y":2}')),
+        calls(begun({ index: 0 }, 'f', '{"x"')),
+        calls(piece({ index: 0 }, ':1}')),
+      ],
+    ],
+    [
+      'in one chunk, of which one has no name yet',
+      [
+        calls({ index: 0, ...whole('a', '', '') }, { index: 1, ...whole('b', 'g', '{"y"') }),
+        calls(piece({ index: 1 }, ':2}')),
+        calls(begun({ index: 0 }, 'f', '{"x":1}')),
+      ],
+    ],
+    [
       'interleaved, in one chunk',
       [
         calls({ index: 3, ...whole('a', 'f', '') }, { index: 5, ...whole('b', 'g', '') }),
@@ -133,11 +151,11 @@ describe('other members that the official client needs', () => {
         created: 1,
         model: 'up',
         choices: [choice],
-        usage: { prompt_tokens: 1, cost: 0.1 },
+        usage: { prompt_tokens: 1, completion_tokens: '2', cost: 0.1 },
       });
       const { events, native } = chatUpstream.decodeResponse(text, decodeContext());
       const body = JSON.parse(chatClient.encodeResponse(fold(events), native, responseContext()));
-      assert.deepEqual(body.usage, { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 });
+      assert.deepEqual(body.usage, { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 });
       return body.choices[0];
     };
     assert.deepEqual(answer({ finish_reason: 'content_filter', content_filter_results: {} }), {

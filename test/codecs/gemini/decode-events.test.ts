@@ -496,3 +496,46 @@ test('the stream is finished once a finish reason came, and ended once it closed
   decoder.push(frameOf('garbage'), ignored);
   assert.deepEqual(ignored, []);
 });
+
+test('G14: answers with the field names of the definition are read as those with the names of the wire', () => {
+  const snake = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(snake);
+    if (typeof value !== 'object' || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => [
+        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+        name === 'args' ? member : snake(member),
+      ]),
+    );
+  };
+  const usageMetadata = {
+    promptTokenCount: 10,
+    cachedContentTokenCount: 4,
+    candidatesTokenCount: 5,
+    thoughtsTokenCount: 2,
+    totalTokenCount: 17,
+    promptTokensDetails: [{ modality: 'IMAGE', tokenCount: 3 }],
+  };
+  const chunks = [
+    { ...(chunkOf([{ text: 'hm', thought: true, thoughtSignature: 'S1' }]) as object), responseId: 'r1', modelVersion: 'm1' },
+    chunkOf([
+      { functionCall: { name: 'f', id: 'c', args: { snake_case: 1.0, camelCase: { inner_name: [] } } }, thoughtSignature: 'S2' },
+    ]),
+    chunkOf([{ inlineData: { mimeType: 'image/png', data: 'AAAA' } }]),
+    { ...(chunkOf([{ text: 'done' }], 'MAX_TOKENS') as object), usageMetadata },
+  ];
+  const read = decodeStream(chunks);
+  assert.equal(read.findLast(({ type }) => type === 'usage.report') !== undefined, true);
+  assert.deepEqual(decodeStream(chunks.map(snake)), read);
+  const alone = [chunkOf([{ text: 'done' }], 'STOP'), { usage_metadata: snake(usageMetadata) }];
+  assert.deepEqual(decodeStream(alone), decodeStream([chunkOf([{ text: 'done' }], 'STOP'), { usageMetadata }]));
+  const counters = chunkOf([{ text: 'done' }], 'STOP') as object;
+  assert.deepEqual(
+    decodeStream([{ ...counters, usageMetadata: snake(usageMetadata) }]),
+    decodeStream([{ ...counters, usageMetadata }]),
+  );
+  assert.deepEqual(
+    decodeStream([snake({ promptFeedback: { blockReason: 'SAFETY' } })]),
+    decodeStream([{ promptFeedback: { blockReason: 'SAFETY' } }]),
+  );
+});
