@@ -214,11 +214,33 @@ function readArguments(body: JsonObject, at: string, slice: () => string | undef
 
 interface Group {
   readonly identity: DetailIdentity;
-  raw: string;
-  summary: string;
+  readonly raw: Telling;
+  readonly summary: Telling;
   opaque: Opaque | undefined;
   /** It came with an envelope that cannot be opened: the whole item is left out of the replay. */
   isLost: boolean;
+}
+
+/**
+ * A text in fragments whose item ends with a payload. Some clients (OpenRouter's provider for AI SDK 5) send the entries of a message
+ * once for each part of it: what is told again up to its payload is that text once more.
+ */
+class Telling {
+  #told = '';
+  #now = '';
+
+  say(fragment: string): void {
+    this.#now += fragment;
+  }
+
+  seal(): void {
+    if (this.#now !== this.#told) this.#told += this.#now;
+    this.#now = '';
+  }
+
+  get text(): string {
+    return this.#told + this.#now;
+  }
 }
 
 /** Fragments of one item stand near each other: looking through all of them would be quadratic in a list that a client makes. */
@@ -263,8 +285,8 @@ class HistoryReasoning {
     const kept = this.#groups.filter((group) => !group.isLost);
     const items: ReasoningItem[] = kept.map((group) => ({
       kind: 'reasoning',
-      ...(group.raw === '' ? {} : { raw: group.raw }),
-      ...(group.summary === '' ? {} : { summary: [group.summary] }),
+      ...(group.raw.text === '' ? {} : { raw: group.raw.text }),
+      ...(group.summary.text === '' ? {} : { summary: [group.summary.text] }),
       ...(group.opaque === undefined ? {} : { opaque: group.opaque }),
       ...(group.opaque?.itemId === undefined ? {} : { id: group.opaque.itemId }),
       ...this.#facts,
@@ -306,9 +328,12 @@ class HistoryReasoning {
       return;
     }
     const group = this.#groupOf(detail);
-    if (detail.kind === 'text') group.raw += detail.text;
-    else group.summary += detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text;
-    if (detail.payload !== undefined && opaque === undefined) group.isLost = true;
+    const telling = detail.kind === 'text' ? group.raw : group.summary;
+    telling.say(detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text);
+    if (detail.payload !== undefined) {
+      telling.seal();
+      if (opaque === undefined) group.isLost = true;
+    }
     group.opaque ??= opaque;
   }
 
@@ -323,7 +348,8 @@ class HistoryReasoning {
       absorb(known.identity, detail);
       return known;
     }
-    const group: Group = { identity: identityOf(detail), raw: '', summary: '', opaque: undefined, isLost: false };
+    const identity = identityOf(detail);
+    const group: Group = { identity, raw: new Telling(), summary: new Telling(), opaque: undefined, isLost: false };
     this.#groups.push(group);
     return group;
   }

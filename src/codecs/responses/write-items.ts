@@ -10,13 +10,14 @@
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
-import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
+import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../logprobs.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
+import { CallsInTurn, type ItemEvent } from './calls-in-turn.ts';
 import { endingInOrder } from './ending-order.ts';
 import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
 import { PieceWriter } from './pieces.ts';
@@ -56,6 +57,7 @@ export class ItemWriter {
   /** As `#emit`, for what ends an item. */
   readonly #ending: Emit;
   readonly #pieces: PieceWriter;
+  readonly #calls = new CallsInTurn((event) => this.#write(event));
   readonly #handles = new Map<number, Handle>();
   /** The message that neighbouring texts still join. */
   #run: Run | undefined;
@@ -67,7 +69,11 @@ export class ItemWriter {
     this.#ending = endingInOrder(emit);
   }
 
-  write(event: CanonicalEvent): void {
+  write(event: ItemEvent): void {
+    this.#calls.push(event);
+  }
+
+  #write(event: ItemEvent): void {
     switch (event.type) {
       case 'item.start': {
         const handle: Handle = { head: event.head, item: undefined, part: undefined };
@@ -91,6 +97,7 @@ export class ItemWriter {
 
   /** Closes everything: what is still open ends as incomplete. */
   finish(): void {
+    this.#calls.finish((index) => this.#cut(index));
     for (const item of this.told) {
       const isRun = this.#run?.item === item;
       const cut = item.content.some((part) => !part.isClosed) || item.summary.some((part) => !part.isClosed);
@@ -99,6 +106,12 @@ export class ItemWriter {
     }
     this.#run = undefined;
     this.#handles.clear();
+  }
+
+  #cut(index: number): void {
+    const item = this.#handles.get(index)?.item;
+    this.#handles.delete(index);
+    if (item !== undefined) closeItem(item, 'incomplete', this.#ending);
   }
 
   #delta(handle: Handle, delta: ItemDelta): void {

@@ -151,7 +151,8 @@ export class Session {
     if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
       // Nothing was done for this turn, so that the client can repeat it on a new connection (known failure W11).
       this.#outlet.say(errorText(limitReached(), streamId));
-      this.#end(CLOSE.normal, 'connection limit reached');
+      // Not 1000, which official clients that reconnect take for the end of all.
+      this.#end(CLOSE.goingAway, 'connection limit reached');
       return;
     }
     if (event.kind === 'append') this.#version = 'v1';

@@ -280,6 +280,26 @@ describe('chat requests', () => {
     assert.deepEqual(requestOf({ model: 'm', messages: [user, holed] }).items[1], item);
   });
 
+  it('read entries that come once for each part of their message as what they say once', () => {
+    const opaque: Opaque = { owner: { ...owner, channelType: 'messages' }, value: 'SIG', itemId: 'rs_1' };
+    const place = { id: 'rs_1', format: 'unknown', index: 0 };
+    const said = (summary: string) => ({ type: 'reasoning.summary', summary, ...place });
+    const sealed = { type: 'reasoning.encrypted', data: seal(opaque), ...place };
+    const told = [said('ha'), said('ha'), sealed];
+    // OpenRouter's provider for AI SDK 5: a whole answer, and a streamed one, whose first part kept its last entry alone.
+    const reasoningOf = (...details: JsonObject[]) => {
+      const message = { role: 'assistant', content: 'a', reasoning_details: details };
+      const [, item] = requestOf({ model: 'm', messages: [user, message] }).items;
+      assert.ok(item?.kind === 'reasoning');
+      return [item.raw, item.summary, item.opaque?.value];
+    };
+    assert.deepEqual(reasoningOf(...told), [undefined, ['haha'], 'SIG']);
+    assert.deepEqual(reasoningOf(...told, ...told, ...told), [undefined, ['haha'], 'SIG']);
+    assert.deepEqual(reasoningOf(sealed, ...told, ...told), [undefined, ['haha'], 'SIG']);
+    const signed = { type: 'reasoning.text', text: 'why', signature: 'vendor', format: 'anthropic-claude-v1', index: 0 };
+    assert.deepEqual(reasoningOf(signed, signed), ['why', undefined, 'vendor']);
+  });
+
   it('rejoin a signature with its text, which is a text of its own again', () => {
     const entry = (value: string, id: string): JsonObject => {
       const opaque: Opaque = { owner: { ...owner, channelType: 'gemini' }, value };

@@ -441,6 +441,68 @@ test('encodeEvents: what is said in pieces is done after every item before it, h
   }
 });
 
+test('encodeEvents: a call begins when the call before it is done, and what begins behind it follows it', () => {
+  const call = (index: number, callId: string): CanonicalEvent => ({
+    type: 'item.start',
+    index,
+    head: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' } },
+  });
+  const piece = (index: number, text: string): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'input', text } });
+  const end = (index: number, callId: string, input: string): CanonicalEvent => ({
+    type: 'item.end',
+    index,
+    item: { kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input },
+    status: 'completed',
+  });
+  const shown = (frames: readonly Frame[]) =>
+    bodiesOf(frames).flatMap(({ type, output_index: index, delta }) =>
+      typeof index === 'number'
+        ? [[String(type).replace(/^response\.(output_item\.)?/, ''), index, ...(delta === undefined ? [] : [delta])]]
+        : [],
+    );
+  const events = [
+    call(0, 'c0'),
+    call(1, 'c1'),
+    piece(1, '{"b"'),
+    piece(0, '{"a"'),
+    piece(1, ':2'),
+    ...whole(2, { kind: 'text', role: 'assistant', text: 'So.', citations: [] }),
+    piece(0, ':1}'),
+    piece(1, '}'),
+  ];
+  assert.deepEqual(shown(encode(...events, end(0, 'c0', '{"a":1}'), end(1, 'c1', '{"b":2}'))), [
+    ['added', 0],
+    ['function_call_arguments.delta', 0, '{"a"'],
+    ['function_call_arguments.delta', 0, ':1}'],
+    ['function_call_arguments.done', 0],
+    ['done', 0],
+    ['added', 1],
+    ['function_call_arguments.delta', 1, '{"b":2}'],
+    ['function_call_arguments.done', 1],
+    ['done', 1],
+    ['added', 2],
+    ['content_part.added', 2],
+    ['output_text.delta', 2, 'So.'],
+    ['output_text.done', 2],
+    ['content_part.done', 2],
+    ['done', 2],
+  ]);
+  // What never ended follows, too, as far as it came.
+  const encoder = responsesClient.encodeEvents(responseContext());
+  const cut: Frame[] = [];
+  encoder.push({ events: [START, ...events] }, cut);
+  encoder.fail(new GatewayError('upstream_error', 'It broke.'), cut);
+  checkResponsesStream(cut);
+  assert.deepEqual(
+    outputOf(cut).map(({ type, status, arguments: input }) => [type, status, input]),
+    [
+      ['function_call', 'incomplete', '{"a":1}'],
+      ['function_call', 'incomplete', '{"b":2}'],
+      ['message', 'completed', undefined],
+    ],
+  );
+});
+
 test('encodeEvents: a picture or a sealed value behind an open text is done at once, and holds up nothing behind it', () => {
   const image = { type: 'image', source: { from: 'inline', mime: 'image/png', data: 'AAAA' } } as const;
   const frames = encode(

@@ -56,3 +56,34 @@ for (const type of ['chat_completion', 'responses', 'messages', 'gemini'] as con
     socket.close();
   });
 }
+
+test('ResponsesWS that reconnects: a client that meets the turn limit goes on over a new connection', async () => {
+  await using gateway = await testGateway({
+    channels: [{ id: 'one', type: 'messages', base_url: simulator.url, api_key: 'k', models: ['m'] }],
+    models: { m: { price: { input: '1', output: '2' } } },
+    websocket: { turns: 1 },
+  });
+  simulator.enqueue({ times: 2, reply: { pieces: [{ type: 'text', text: 'Yes.' }] } });
+  const client = new OpenAI({ apiKey: KEY, baseURL: `${gateway.url}/v1` });
+  const socket = new ResponsesWS(client, { reconnect: { initialDelay: 1, onReconnecting: () => undefined } });
+  const ask = (): void => socket.send({ type: 'response.create', model: 'm', input: 'Are you there?' });
+  let answered = 0;
+  let refusals = 0;
+  await new Promise<void>((resolve, reject) => {
+    socket.on('error', (error) => {
+      if (/connection limit reached/.test(error.message)) refusals += 1;
+      else reject(error);
+    });
+    // Its last word; a close that it takes for an interruption is followed by a new connection.
+    socket.on('close', (code) => reject(new Error(`closed with ${code}`)));
+    socket.on('reconnected', ask);
+    socket.on('response.completed', () => {
+      answered += 1;
+      if (answered === 2) resolve();
+      else ask();
+    });
+    ask();
+  });
+  socket.close();
+  assert.equal(refusals, 1);
+});
