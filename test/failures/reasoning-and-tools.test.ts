@@ -157,6 +157,27 @@ describe('reasoning, signatures and opaque values', () => {
     );
   });
 
+  test('S3 G3 S10: raw vendor values of a client stay in its own protocol, whatever else of the turn goes on', () => {
+    const said = { type: 'text', text: 'x' };
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'RAW-SIG' };
+    const redacted = { type: 'redacted_thinking', data: 'RAW-DATA' };
+    const detail = { type: 'reasoning.text', text: 'hm', signature: 'RAW-SIG', index: 0, format: 'anthropic-claude-v1' };
+    const sealedDetail = { type: 'reasoning.encrypted', data: 'RAW-DATA', index: 1, format: 'openai-responses-v1' };
+    const item = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] };
+    const bodies = {
+      chat: { messages: [hi, { ...assistant, reasoning_details: [detail, sealedDetail], reasoning_opaque: 'RAW-OP' }, hi] },
+      messages: { max_tokens: 9, messages: [hi, { role: 'assistant', content: [thinking, redacted, said] }, hi] },
+      responses: { input: [hi, rs('RAW-ENC', 'rs_1'), item, hi] },
+    };
+    for (const client of ['chat', 'messages', 'responses'] as const) {
+      for (const upstream of ['chat', 'messages', 'responses', 'gemini'] as const) {
+        const { body } = sent(client, upstream, bodies[client]);
+        assert.equal(body.includes('RAW-'), client === upstream, `${client} to ${upstream}: ${body}`);
+        assert.match(body, /"x"/);
+      }
+    }
+  });
+
   test('S4: a client that keeps thinking and signature alone gives id and value back; an unknown one is dropped', () => {
     const thinking = { type: 'thinking', thinking: 'hm', signature: sealedFor('responses', 'ENC', { itemId: 'rs_vendor' }) };
     const ask = (signature: string) =>

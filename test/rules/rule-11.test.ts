@@ -54,6 +54,10 @@ test('rule 11: a malformed known event is an error, an unknown one is none', () 
     ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
     ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
     ['chat', delta({ images: [{ type: 'image_url', image_url: {} }] })],
+    ['chat', delta({ content: 'x', annotations: ['x'] })],
+    ['chat', delta({ content: 'x', annotations: [{ type: 'url_citation', url_citation: {} }] })],
+    ['chat', delta({ content: 5 })],
+    ['chat', delta({ tool_calls: ['x'] })],
     ['gemini', { candidates: 5 }],
     ['gemini', { candidates: [{ content: { parts: [{ text: 'a thought or not', thought: 'yes' }] } }] }],
   ] as const;
@@ -226,6 +230,8 @@ test('rule 11: a malformed part inside a known event or a whole answer is an err
     const { failure } = through(upstream, 'chat', events, { request: { logprobs: { top: 0 } } });
     assert.equal(failure?.details.reason, 'malformed_event', upstream);
   }
+  for (const body of [{}, { id: 'c', choices: null }])
+    assert.throws(() => wholeThrough('chat', 'chat', body), need({ reason: 'undecodable' }), JSON.stringify(body));
   const message = (content: unknown) => [{ type: 'message', id: 'm', role: 'assistant', content: [content] }];
   for (const [body, reason] of [
     [{ status: 'completed', output: message({ type: 'output_text', text: 'x', annotations: ['y'] }) }, 'malformed_event'],

@@ -377,7 +377,9 @@ describe('chat requests', () => {
         ],
       },
     ],
+    ['messages[0].content', { model: 'm', messages: [{ role: 'user', content: { type: 'text', text: 'x' } }] }],
     ['messages[0].tool_call_id', { model: 'm', messages: [{ role: 'tool', content: 'x' }] }],
+    ['messages[0].tool_call_id', { model: 'm', messages: [{ role: 'tool', tool_call_id: '', content: 'x' }] }],
     [
       'messages[0].tool_calls[0].function.name',
       { model: 'm', messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: {} }] }] },
