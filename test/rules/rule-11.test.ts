@@ -47,6 +47,12 @@ test('rule 11: an illegal lifecycle is an error for every client', () => {
   }
 });
 
+const partial = { functionCall: { name: 'f', partialArgs: [{ jsonPath: '$', stringValue: 'x' }], willContinue: true } };
+const misplaced = {
+  groundingChunks: [{ web: { uri: 'https://a.example' } }],
+  groundingSupports: [{ segment: { startIndex: 'x', endIndex: 2 }, groundingChunkIndices: [0] }],
+};
+
 test('rule 11: a malformed known event is an error, an unknown one is none', () => {
   const bad = [
     ['chat', { id: 'c', choices: 'x' }],
@@ -59,6 +65,10 @@ test('rule 11: a malformed known event is an error, an unknown one is none', () 
     ['chat', delta({ content: 5 })],
     ['chat', delta({ tool_calls: ['x'] })],
     ['gemini', { candidates: 5 }],
+    ['gemini', { candidates: [{ index: 'x', content: { parts: [{ text: 'lost' }] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [partial] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'x' }] }, groundingMetadata: { groundingSupports: ['x'] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'x' }] }, groundingMetadata: misplaced }] }],
     ['gemini', { candidates: [{ content: { parts: [{ text: 'a thought or not', thought: 'yes' }] } }] }],
   ] as const;
   for (const [upstream, event] of bad) {
