@@ -103,6 +103,12 @@ for (const stream of [true, false]) {
     assert.equal(row.errorCode, 'response_not_representable');
     assert.ok((row.charge?.total ?? 0n) > 0n);
     assert.equal(row.charge?.flags.includes('estimated'), stream, 'a stream is refused before its report comes');
+    const uncounted = await ended(gateway, 'messages', 'responses', stream, { reply: { pieces, usage: null } });
+    assert.equal(uncounted.row.errorCode, 'response_not_representable');
+    assert.ok(
+      (uncounted.row.charge?.total ?? 0n) > 0n && uncounted.row.charge?.flags.includes('estimated'),
+      'without a report, too',
+    );
   });
 }
 
