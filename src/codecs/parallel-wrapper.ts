@@ -77,6 +77,8 @@ class Expansion {
   /** What wrapper calls that are still open have said, by the decoder's index. */
   readonly #held = new Map<number, ItemEvent[]>();
   readonly #indices = new Map<number, number>();
+  /** What was reported while a call was held back. */
+  #reported: CanonicalEvent | undefined;
   #next = 0;
   #isActive = false;
 
@@ -100,6 +102,7 @@ class Expansion {
     if (event.type === 'response.end') this.#release(out);
     if (!('index' in event)) {
       out.push(event);
+      if (event.type === 'usage.report' && this.#held.size > 0) this.#reported = event;
     } else if (isWrapper(event)) {
       this.#held.set(event.index, [event]);
     } else {
@@ -114,23 +117,28 @@ class Expansion {
     const index = held[0]?.index ?? 0;
     this.#held.delete(index);
     const calls = item.kind === 'toolCall' ? this.#callsIn(item) : undefined;
-    if (calls === undefined) {
-      for (const event of held) this.#emit(event, out);
-      return;
-    }
-    for (const call of calls) {
+    for (const event of calls === undefined ? held : []) this.#emit(event, out);
+    for (const call of calls ?? []) {
       const { flavour, callId, tool, input } = call;
       const index = this.#next++;
       out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
       out.push({ type: 'item.delta', index, delta: { kind: 'input', text: input } });
       out.push({ type: 'item.end', index, item: call, status });
     }
+    this.#repeatReport(out);
   }
 
   /** The answer is over while a wrapper is open: what it said stays. */
   #release(out: CanonicalEvent[]): void {
     for (const held of this.#held.values()) for (const event of held) this.#emit(event, out);
     this.#held.clear();
+    this.#repeatReport(out);
+  }
+
+  /** Once more behind what it counts: a report before the first item would be read as a placeholder. */
+  #repeatReport(out: CanonicalEvent[]): void {
+    if (this.#reported !== undefined) out.push(this.#reported);
+    this.#reported = undefined;
   }
 
   #emit(event: ItemEvent, out: CanonicalEvent[]): void {

@@ -291,6 +291,9 @@ describe('messages client over a chat upstream', () => {
       ...messageEnd('refusal'),
     ]);
     assert.equal(heard.body.choices[0].finish_reason, 'content_filter');
+    const message = { role: 'assistant', content: null, refusal: 'no' };
+    const refused = { id: 'c', created: 1, model: 'm', choices: [{ index: 0, message, finish_reason: 'stop' }] };
+    assert.equal(wholeThrough('chat', 'messages', refused).stop_reason, 'refusal');
   });
 
   test('M21: text behind a call of one turn stays in one assistant message', () => {
@@ -323,6 +326,9 @@ describe('messages client over a chat upstream', () => {
     assert.equal(convert('chat', 'messages', { messages: [hi], max_completion_tokens: 50 }).max_tokens, 50);
     assert.equal(convert('chat', 'messages', { messages: [hi], max_tokens: 60 }).max_tokens, 60);
     assert.equal(convert('chat', 'messages', { messages: [hi] }).max_tokens, 128_000);
+    const options = { legacyOutputCap: true };
+    const legacy = convert('chat', 'chat', { messages: [hi], max_completion_tokens: 70 }, { options });
+    assert.deepEqual([legacy.max_tokens, legacy.max_completion_tokens], [70, undefined]);
   });
 
   test('M24: disable_parallel_tool_use is read inside tool_choice, and left out with none or without tools', () => {
@@ -370,6 +376,16 @@ describe('messages client over a chat upstream', () => {
       () =>
         sent('messages', 'chat', { max_tokens: 10, messages: [hi], tools, tool_choice: { type: 'tool', name: 'web_search' } }),
       gatewayError({ status: 400, code: 'unsupported_conversion' }),
+    );
+    const only = { max_tokens: 10, messages: [hi], tools: tools.slice(0, 1) };
+    const allowed = { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } };
+    for (const upstream of ['chat', 'responses', 'gemini'] as const) {
+      const refused = gatewayError({ status: 400, code: 'unsupported_conversion', param: /^tool_choice/ });
+      assert.throws(() => sent('messages', upstream, { ...only, tool_choice: { type: 'any' } }), refused, upstream);
+    }
+    assert.throws(
+      () => sent('chat', 'responses', { messages: [hi], tools: TOOLS, tool_choice: allowed }),
+      gatewayError({ status: 400, code: 'unsupported_conversion', param: /^tool_choice/ }),
     );
   });
 

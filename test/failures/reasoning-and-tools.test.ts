@@ -35,6 +35,28 @@ const geminiChunk = (parts: readonly object[], finishReason?: string): object =>
 });
 
 describe('gemini, the rest', () => {
+  test('G10: a document of text in a tool result is said in the result, with its title', () => {
+    const call = { type: 'tool_use', id: 'a', name: 'f', input: {} };
+    const document = { type: 'document', title: 'T', source: { type: 'text', media_type: 'text/plain', data: 'plain' } };
+    const result = { type: 'tool_result', tool_use_id: 'a', content: [document] };
+    const turns = [hi, { role: 'assistant', content: [call] }, { role: 'user', content: [result] }];
+    const { parts } = convert('messages', 'gemini', { max_tokens: 9, messages: turns }).contents.at(-1);
+    assert.deepEqual(parts[0].functionResponse.response, { output: 'T\n\nplain' });
+  });
+
+  test('G11: sources that every chunk repeats are cited once', () => {
+    const groundingMetadata = {
+      groundingChunks: [{ web: { uri: 'https://a.example', title: 'A' } }],
+      groundingSupports: [{ segment: { startIndex: 0, endIndex: 2, text: 'ab' }, groundingChunkIndices: [0] }],
+    };
+    const chunk = (text: string, more: object = {}) => ({
+      candidates: [{ content: { role: 'model', parts: [{ text }] }, groundingMetadata, ...more }],
+    });
+    const { body } = through('gemini', 'responses', [chunk('ab'), chunk('cd', { finishReason: 'STOP' })]);
+    const [{ text, annotations }] = body.output[0].content;
+    assert.deepEqual([text, annotations.map(({ url }: Json) => url)], ['abcd', ['https://a.example']]);
+  });
+
   test('G1: the signature of a call comes back to its call through every client, also over the compatible endpoint', () => {
     const signed = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
     const mark = (thought_signature: string): object => ({ extra_content: { google: { thought_signature } } });
@@ -135,6 +157,27 @@ describe('reasoning, signatures and opaque values', () => {
     );
   });
 
+  test('S3 G3 S10: raw vendor values of a client stay in its own protocol, whatever else of the turn goes on', () => {
+    const said = { type: 'text', text: 'x' };
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'RAW-SIG' };
+    const redacted = { type: 'redacted_thinking', data: 'RAW-DATA' };
+    const detail = { type: 'reasoning.text', text: 'hm', signature: 'RAW-SIG', index: 0, format: 'anthropic-claude-v1' };
+    const sealedDetail = { type: 'reasoning.encrypted', data: 'RAW-DATA', index: 1, format: 'openai-responses-v1' };
+    const item = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'x', annotations: [] }] };
+    const bodies = {
+      chat: { messages: [hi, { ...assistant, reasoning_details: [detail, sealedDetail], reasoning_opaque: 'RAW-OP' }, hi] },
+      messages: { max_tokens: 9, messages: [hi, { role: 'assistant', content: [thinking, redacted, said] }, hi] },
+      responses: { input: [hi, rs('RAW-ENC', 'rs_1'), item, hi] },
+    };
+    for (const client of ['chat', 'messages', 'responses'] as const) {
+      for (const upstream of ['chat', 'messages', 'responses', 'gemini'] as const) {
+        const { body } = sent(client, upstream, bodies[client]);
+        assert.equal(body.includes('RAW-'), client === upstream, `${client} to ${upstream}: ${body}`);
+        assert.match(body, /"x"/);
+      }
+    }
+  });
+
   test('S4: a client that keeps thinking and signature alone gives id and value back; an unknown one is dropped', () => {
     const thinking = { type: 'thinking', thinking: 'hm', signature: sealedFor('responses', 'ENC', { itemId: 'rs_vendor' }) };
     const ask = (signature: string) =>
@@ -175,6 +218,45 @@ describe('reasoning, signatures and opaque values', () => {
       ['ab', 'SIG0'],
       ['c', 'SIG1'],
     ]);
+  });
+
+  test('S9: an opaque scalar that the final message repeats is one value (rule 12)', () => {
+    const message = { role: 'assistant', content: 'x', reasoning_opaque: 'OP' };
+    const { whole } = through('chat', 'responses', [
+      delta({ reasoning_text: 'hm', reasoning_opaque: 'OP' }),
+      { id: 'c', choices: [{ index: 0, delta: {}, message, finish_reason: 'stop' }] },
+      DONE,
+    ]);
+    const values = whole?.items.flatMap(({ item }) => (item.kind === 'reasoning' ? [item.opaque?.value] : []));
+    assert.deepEqual(values, ['OP']);
+  });
+
+  test('S12: a signature that a block begins with, or that stands in message_start, is sealed for messages clients', () => {
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'RAWSIG' };
+    const begun = through('messages', 'messages', [messageStart(), ...block(0, thinking), ...messageEnd('end_turn')]);
+    assert.doesNotMatch(begun.text, /RAWSIG/);
+    assert.equal(begun.events.find(({ type }) => type === 'content_block_start').content_block.signature, '');
+    const deltas = begun.events.flatMap(({ delta: piece }) => (piece?.type === 'signature_delta' ? [piece.signature] : []));
+    assert.deepEqual(deltas, [sealedFor('messages', 'RAWSIG')]);
+
+    const start: Json = messageStart();
+    start.message.content = [thinking, { type: 'text', text: 'x' }];
+    const text = block(0, { type: 'text', text: '' }, say('y'));
+    const { events, text: said } = through('messages', 'messages', [start, ...text, ...messageEnd('end_turn')]);
+    assert.doesNotMatch(said, /RAWSIG/);
+    assert.equal(events[0].message.content[0].signature, sealedFor('messages', 'RAWSIG'));
+    assert.equal(events[1].index, 2, 'what message_start holds is counted');
+  });
+
+  test('S6: unsigned thinking of a messages client goes back as reasoning_content where a Channel asks for it', () => {
+    const content = [
+      { type: 'thinking', thinking: 'hm', signature: '' },
+      { type: 'text', text: 'x' },
+    ];
+    const body = { max_tokens: 9, messages: [hi, { role: 'assistant', content }, hi] };
+    const { messages } = convert('messages', 'chat', body, { options: { replayReasoningContent: true } });
+    assert.deepEqual(messages[1], { role: 'assistant', content: 'x', reasoning_content: 'hm' });
+    assert.deepEqual(convert('messages', 'chat', body).messages[1], assistant);
   });
 
   test('S6: reasoning in incoming chat history is read, details and scalars', () => {

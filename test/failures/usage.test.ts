@@ -65,6 +65,21 @@ describe('usage', () => {
     assert.deepEqual([whole?.usage?.output, whole?.usage?.reasoning], [25, 20]);
   });
 
+  test('U8: a negative, broken or immense count is no usage, and nothing of it reaches a client of another protocol', () => {
+    for (const nonsense of ['-5', '1.5', '1e309', '"-7"', '9007199254740993', '"many"', 'true']) {
+      const nothing = (value: string): object => JSON.parse(value.replaceAll('NONSENSE', nonsense)) as object;
+      const chunk = { ...usageChunk(0, 0), ...nothing('{"usage":{"prompt_tokens":NONSENSE,"completion_tokens":NONSENSE}}') };
+      const chat = through('chat', 'responses', [delta({ content: 'x' }), finish('stop'), chunk, DONE]);
+      const counts = nothing('{"input_tokens":NONSENSE,"cache_read_input_tokens":NONSENSE,"output_tokens":NONSENSE}');
+      const messages = through('messages', 'responses', [messageStart('m', counts), ...text, ...messageEnd('end_turn', counts)]);
+      for (const { whole, body } of [chat, messages]) {
+        const known = [whole?.usage?.input, whole?.usage?.cacheRead, whole?.usage?.output];
+        assert.deepEqual(known, [undefined, undefined, undefined], nonsense);
+        assert.equal(body.usage, null, nonsense);
+      }
+    }
+  });
+
   test('U14: output includes the thinking of a messages upstream that counts it beside', () => {
     const end = messageEnd('end_turn', { output_tokens: 5, output_tokens_details: { thinking_tokens: 30 } });
     const { body, whole } = through('messages', 'chat', [messageStart(), ...text, ...end]);

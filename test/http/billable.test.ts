@@ -43,6 +43,11 @@ const CASES: readonly (readonly [name: string, usage: Usage, billed: object])[] 
     { imageInput: 5, imageOutput: 18, reasoning: 2 },
   ],
   [
+    'nor does it make the rest of it negative',
+    { input: 5, imageInput: 5, output: 10, imageOutput: 12, reasoning: 5 },
+    { imageInput: 5, imageOutput: 10 },
+  ],
+  [
     'pictures of a pass on top',
     {
       output: 1,

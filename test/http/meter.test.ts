@@ -172,6 +172,26 @@ test('an answer that ended well: everything that is known of it, in the row and 
   assert.equal(asking.notes.failure, undefined);
 });
 
+test('an answer that broke after its first words is a failed attempt, where the upstream broke it', () => {
+  assert.ok(theirs);
+  const attempt = { channelId: 'one', channelType: 'messages', upstreamModel: 'm', startedAtMs: 0, durationMs: 1 } as const;
+  for (const [error, code] of [
+    [upstreamFault('truncated', 'Cut.'), 'truncated'],
+    [new GatewayError('client_closed_request', 'Gone.'), undefined],
+    [new GatewayError('response_not_representable', 'Ours.'), undefined],
+  ] as const) {
+    const { meter, row } = setUp();
+    meter.took(theirs, 'their-m', false);
+    meter.attempts.push({ ...attempt, channelId: 'before', errorCode: 'network' }, attempt);
+    meter.settle({ status: 200, error });
+    assert.deepEqual(
+      row().attempts.map(({ errorCode }) => errorCode),
+      ['network', code],
+      error.code,
+    );
+  }
+});
+
 test('an exchange is settled once, and what comes after that is not counted', () => {
   const { meter, settlements, told, lines, row } = setUp();
   meter.settle({ status: 200 });

@@ -28,6 +28,13 @@ test('disabling reasoning 2: in a native reasoning object none is written there,
   }
 });
 
+test('disabling reasoning 2: every other effort stays as it was said, in the native object and beside it', () => {
+  const native = { effort: 'high', max_tokens: 5, exclude: true };
+  assert.deepEqual(convert('chat', 'chat', { messages: [user], reasoning: native }).reasoning, native);
+  const beside = convert('chat', 'chat', { messages: [user], reasoning: { exclude: true }, reasoning_effort: 'high' });
+  assert.deepEqual([beside.reasoning, beside.reasoning_effort], [{ exclude: true }, 'high']);
+});
+
 test('disabling reasoning 3: a messages upstream gets disabled thinking; an explicit control of messages stays', () => {
   for (const [client, body] of [
     ['chat', chat],

@@ -5,14 +5,18 @@ import { need } from './requests.ts';
 import {
   block,
   convert,
+  created,
   delta,
   DONE,
+  doneMessage,
   finish,
   type Json,
   messageEnd,
+  messageItem,
   messageStart,
   say,
   sent,
+  terminal,
   through,
   wholeThrough,
 } from '../failures/through.ts';
@@ -21,12 +25,18 @@ const CLIENTS = ['chat', 'responses', 'messages'] as const;
 const use = { type: 'tool_use', id: 'a', name: 'f', input: {} };
 const cut = { type: 'input_json_delta', partial_json: '{"x":' };
 
+/** Two messages that say the same: the one that a terminal lists is not both. */
+const twice = [...messageItem(0, 'm1', 'hi'), ...messageItem(1, 'm2', 'hi')];
+
 test('rule 11: an illegal lifecycle is an error for every client', () => {
   const streams = [
     ['messages', [...block(0, { type: 'text', text: '' }, say('x')), ...messageEnd('end_turn')]],
     ['messages', [messageStart(), { type: 'content_block_delta', index: 0, delta: say('x') }]],
     ['responses', [{ type: 'response.output_text.delta', item_id: 'x', output_index: 0, content_index: 0, delta: 'x' }]],
     ['chat', [delta({ content: 'x' }), finish('stop'), delta({ content: 'late' }), DONE]],
+    ['messages', [messageStart(), { type: 'message_delta', delta: {}, usage: { output_tokens: 1 } }, { type: 'message_stop' }]],
+    ['responses', [created(), { type: 'response.output_text.delta', item_id: 'nobody', content_index: 0, delta: 'x' }]],
+    ['responses', [created(), ...twice, terminal('completed', [doneMessage('m1', 'hi')])]],
   ] as const;
   for (const [upstream, events] of streams) {
     for (const client of CLIENTS) {
@@ -37,13 +47,28 @@ test('rule 11: an illegal lifecycle is an error for every client', () => {
   }
 });
 
+const partial = { functionCall: { name: 'f', partialArgs: [{ jsonPath: '$', stringValue: 'x' }], willContinue: true } };
+const misplaced = {
+  groundingChunks: [{ web: { uri: 'https://a.example' } }],
+  groundingSupports: [{ segment: { startIndex: 'x', endIndex: 2 }, groundingChunkIndices: [0] }],
+};
+
 test('rule 11: a malformed known event is an error, an unknown one is none', () => {
   const bad = [
     ['chat', { id: 'c', choices: 'x' }],
     ['chat', { id: 'c', choices: [{ index: 'x', delta: { content: 'lost' } }] }],
     ['messages', { type: 'content_block_start', index: 'x', content_block: {} }],
     ['responses', { type: 'response.output_item.added', output_index: 0, item: 5 }],
+    ['chat', delta({ images: [{ type: 'image_url', image_url: {} }] })],
+    ['chat', delta({ content: 'x', annotations: ['x'] })],
+    ['chat', delta({ content: 'x', annotations: [{ type: 'url_citation', url_citation: {} }] })],
+    ['chat', delta({ content: 5 })],
+    ['chat', delta({ tool_calls: ['x'] })],
     ['gemini', { candidates: 5 }],
+    ['gemini', { candidates: [{ index: 'x', content: { parts: [{ text: 'lost' }] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [partial] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'x' }] }, groundingMetadata: { groundingSupports: ['x'] } }] }],
+    ['gemini', { candidates: [{ content: { parts: [{ text: 'x' }] }, groundingMetadata: misplaced }] }],
     ['gemini', { candidates: [{ content: { parts: [{ text: 'a thought or not', thought: 'yes' }] } }] }],
   ] as const;
   for (const [upstream, event] of bad) {
@@ -197,5 +222,33 @@ test('rule 15: an error without a valid status and an empty object are refused; 
         JSON.stringify(body),
       );
     assert.match(JSON.stringify(wholeThrough('responses', client, { id: 'r', object: 'response', output })), /"x"/);
+  }
+});
+
+test('rule 11: a malformed part inside a known event or a whole answer is an error', () => {
+  const text = messageItem(0, 'm', 'x').slice(0, 3);
+  const place = { item_id: 'm', output_index: 0, content_index: 0, annotation_index: 0 };
+  const annotation = { type: 'response.output_text.annotation.added', ...place, annotation: 'x' };
+  const cited = block(0, { type: 'text', text: '' }, { type: 'citations_delta', citation: 'x' });
+  const logprobsResult = { chosenCandidates: [{ token: 5 }] };
+  const scored = { candidates: [{ content: { parts: [{ text: 'a' }] }, logprobsResult, finishReason: 'STOP' }] };
+  for (const [upstream, events] of [
+    ['responses', [created(), ...text, annotation]],
+    ['messages', [messageStart(), ...cited]],
+    ['gemini', [scored]],
+  ] as const) {
+    const { failure } = through(upstream, 'chat', events, { request: { logprobs: { top: 0 } } });
+    assert.equal(failure?.details.reason, 'malformed_event', upstream);
+  }
+  for (const body of [{}, { id: 'c', choices: null }])
+    assert.throws(() => wholeThrough('chat', 'chat', body), need({ reason: 'undecodable' }), JSON.stringify(body));
+  const message = (content: unknown) => [{ type: 'message', id: 'm', role: 'assistant', content: [content] }];
+  for (const [body, reason] of [
+    [{ status: 'completed', output: message({ type: 'output_text', text: 'x', annotations: ['y'] }) }, 'malformed_event'],
+    [{ status: 'completed', output: message('x') }, 'malformed_event'],
+    [{ status: 'completed', output: ['x'] }, 'undecodable'],
+    [{ status: 'incomplete', output: {} }, 'undecodable'],
+  ] as const) {
+    assert.throws(() => wholeThrough('responses', 'chat', { id: 'r', ...body }), need({ reason }), JSON.stringify(body));
   }
 });

@@ -108,6 +108,8 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       if (candidate === undefined) continue;
       this.#advance(verbOf(candidate));
       this.#readCandidate(candidate, source, out);
+      // It was reported before its answer began.
+      this.#usage.again();
     }
   }
 
@@ -194,6 +196,8 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   }
 
   #close(outcome: Outcome, out: CanonicalEvent[]): void {
+    // A failure is paid by what is reported beside it.
+    if (outcome.status === 'failed') this.#usage.again();
     const usage = this.#usage.take();
     if (usage !== undefined) out.push({ type: 'usage.report', usage });
     out.push({ type: 'response.end', outcome });

@@ -51,6 +51,11 @@ export class UsageReports {
     return isPlaceholder(usage) ? undefined : usage;
   }
 
+  /** Has what is known taken once more. */
+  again(): void {
+    this.#isChanged = true;
+  }
+
   #usage(): Usage {
     const count = (name: Counter) => this.#counts.get(name);
     const prompt = count('promptTokenCount');

@@ -17,8 +17,16 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of GATEWAY_MEMBERS) edits.push({ path: [member], value: undefined });
+  append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
   return editJson(request.text, edits);
+}
+
+/** A system prompt of empty texts alone says nothing at all. */
+function systemEdits({ system }: JsonObject): JsonEdit[] {
+  if (!Array.isArray(system) || system.length === 0) return [];
+  if (system.every(isEmptyText)) return [{ path: ['system'], value: undefined }];
+  return emptyTextsOf(system, ['system']);
 }
 
 function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
@@ -86,9 +94,11 @@ function isEmptyText(block: JsonValue): boolean {
 
 function emptyResultTexts(block: JsonValue, path: JsonPath): JsonEdit[] {
   if (!isObject(block) || block['type'] !== 'tool_result' || !Array.isArray(block['content'])) return [];
-  return block['content'].flatMap((part: JsonValue, at) =>
-    isEmptyText(part) ? [{ path: [...path, 'content', at], value: undefined }] : [],
-  );
+  return emptyTextsOf(block['content'], [...path, 'content']);
+}
+
+function emptyTextsOf(list: readonly JsonValue[], path: JsonPath): JsonEdit[] {
+  return list.flatMap((part, at) => (isEmptyText(part) ? [{ path: [...path, at], value: undefined }] : []));
 }
 
 /** No arguments, in a form that the vendor refuses; whatever else is no object was refused when the request was read (M7). */

@@ -397,11 +397,29 @@ describe('chat requests', () => {
         ],
       },
     ],
+    ['messages[0].content', { model: 'm', messages: [{ role: 'user', content: { type: 'text', text: 'x' } }] }],
     ['messages[0].tool_call_id', { model: 'm', messages: [{ role: 'tool', content: 'x' }] }],
+    ['messages[0].tool_call_id', { model: 'm', messages: [{ role: 'tool', tool_call_id: '', content: 'x' }] }],
     [
       'messages[0].tool_calls[0].function.name',
       { model: 'm', messages: [{ role: 'assistant', tool_calls: [{ id: 'a', type: 'function', function: {} }] }] },
     ],
+    [
+      'messages[0].tool_calls[0].id',
+      {
+        model: 'm',
+        messages: [{ role: 'assistant', tool_calls: [{ id: '', type: 'function', function: { name: 'f', arguments: '{}' } }] }],
+      },
+    ],
+    [
+      'messages[0].content[0].file',
+      { model: 'm', messages: [{ role: 'user', content: [{ type: 'file', file: { filename: 'x' } }] }] },
+    ],
+    [
+      'messages[0].reasoning_details',
+      { model: 'm', messages: [{ role: 'assistant', content: 'x', reasoning_details: ['x'] }, user] },
+    ],
+    ['top_logprobs', { model: 'm', messages: [user], top_logprobs: 3 }],
     ['n', { model: 'm', messages: [user], n: 2 }],
     ['n', { model: 'm', messages: [user], n: '1' }],
     ['stream', { model: 'm', messages: [user], stream: 'yes' }],

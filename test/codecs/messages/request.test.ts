@@ -288,6 +288,13 @@ test('M29: same dialect: empty texts, which the vendor refuses, are left out of 
   });
   // What a user did not say is for the vendor to refuse.
   assert.deepEqual(sent({ role: 'user', content: [empty] }), [{ role: 'user', content: [empty] }]);
+
+  const systemOf = (system: unknown) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody({ ...ask, system, messages: [user] }), target()).body).system;
+  const kept = { ...text, cache_control: { type: 'ephemeral' } };
+  assert.deepEqual(systemOf([empty, kept, empty]), [kept]);
+  assert.equal(systemOf([empty]), undefined);
+  assert.deepEqual(systemOf([]), []);
 });
 
 test('M7: same dialect: calls that hold no arguments, as some servers stream them, go back as the empty object', () => {

@@ -293,6 +293,7 @@ test('decodeRequest: refusals name the path', () => {
     [{ tools: [{ type: 'function' }] }, 'tools[0].name'],
     [{ tools: [{ type: 'namespace', name: 'n', tools: [{ type: 'function' }] }] }, 'tools[0].tools[0].name'],
     [{ tool_choice: 'any' }, 'tool_choice'],
+    [{ tool_choice: { type: 'allowed_tools', mode: 'maybe', tools: [] } }, 'tool_choice.mode'],
     [{ top_logprobs: 21 }, 'top_logprobs'],
     [{ max_output_tokens: 0 }, 'max_output_tokens'],
     [{ stream: 'yes' }, 'stream'],

@@ -103,6 +103,12 @@ for (const stream of [true, false]) {
     assert.equal(row.errorCode, 'response_not_representable');
     assert.ok((row.charge?.total ?? 0n) > 0n);
     assert.equal(row.charge?.flags.includes('estimated'), stream, 'a stream is refused before its report comes');
+    const uncounted = await ended(gateway, 'messages', 'responses', stream, { reply: { pieces, usage: null } });
+    assert.equal(uncounted.row.errorCode, 'response_not_representable');
+    assert.ok(
+      (uncounted.row.charge?.total ?? 0n) > 0n && uncounted.row.charge?.flags.includes('estimated'),
+      'without a report, too',
+    );
   });
 }
 
@@ -283,5 +289,65 @@ for (const stream of [true, false]) {
         ['second', undefined],
       ],
     );
+  });
+}
+
+const wrapperChunks = [
+  { delta: { role: 'assistant', content: null } },
+  {
+    delta: {
+      tool_calls: [
+        {
+          index: 0,
+          id: 'c1',
+          type: 'function',
+          function: { name: 'parallel', arguments: '{"tool_uses":[{"recipient_name":"functions.f","parameters":{"q":1}}]}' },
+        },
+      ],
+    },
+  },
+  { delta: {}, finish_reason: 'tool_calls' },
+];
+const chunkOf = (choice: object): object => ({
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
+  choices: [choice],
+});
+
+test('R20: calls out of a wrapper are paid by the report, which came while the wrapper was held back', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  const usage = { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 };
+  const chunks = wrapperChunks.map((choice) => chunkOf({ index: 0, ...choice }));
+  gateway.simulator.enqueue({
+    raw: {
+      headers: { 'content-type': 'text/event-stream' },
+      body: sse(...chunks, { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [], usage }, '[DONE]'),
+    },
+  });
+  const tools = [{ type: 'function', name: 'f', parameters: { type: 'object' } }];
+  const { path, ask } = CLIENTS.responses;
+  const text = await (await gateway.post(owner, path, { ...ask('chat_completion', true), tools })).text();
+  assert.match(text, /response\.completed/);
+  const [row] = await gateway.settled(owner, 1);
+  assert.deepEqual([row?.charge?.total, row?.charge?.flags], [REPORTED, []]);
+});
+
+for (const [name, chunks] of Object.entries({
+  'a finish that is a failure (U6)': [{ index: 0, finishReason: 'MALFORMED_FUNCTION_CALL' }],
+  'a candidate that is not the first': [
+    { index: 1, content: { role: 'model', parts: [{ text: 'one two three four five' }] } },
+    { index: 1, content: { role: 'model', parts: [] }, finishReason: 'STOP' },
+  ],
+})) {
+  test(`a gemini stream is paid by its report where that came before its end: ${name}`, async (t) => {
+    const { gateway, owner } = await gatewayOf(t);
+    const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 3, totalTokenCount: 10 };
+    const body = sse(...chunks.map((candidate) => ({ candidates: [candidate], usageMetadata })));
+    gateway.simulator.enqueue({ raw: { headers: { 'content-type': 'text/event-stream' }, body } });
+    await (await gateway.post(owner, CLIENTS.chat.path, CLIENTS.chat.ask('gemini', true))).text();
+    const [row] = await gateway.settled(owner, 1);
+    assert.deepEqual([row?.charge?.total, row?.charge?.flags], [REPORTED, []]);
   });
 }
