@@ -109,12 +109,16 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
+/** Rejects when rows could not be written; everything is closed then, too, since what stays open keeps the process. */
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
-  await gateway.store.settlements.flush();
-  await operations?.close();
-  await gateway.upstreams.close();
-  gateway.memory.close();
-  await gateway.tracer.close();
+  try {
+    await gateway.store.settlements.flush();
+  } finally {
+    await operations?.close();
+    await gateway.upstreams.close();
+    gateway.memory.close();
+    await gateway.tracer.close();
+  }
 }
 
 interface Signals {
