@@ -35,7 +35,9 @@ export function answerPrimary(facts: WorkerFacts): void {
     const { [ASK]: ask, topic } = message;
     if (topic !== 'channels' && topic !== 'health' && topic !== 'metrics') return;
     // What cannot be said is not answered, and the primary goes on without it.
-    void Promise.resolve(about[topic]()).then((answer) => process.send?.({ [ANSWER]: ask, answer }));
+    void Promise.resolve(about[topic]()).then((answer) => {
+      if (process.connected) process.send?.({ [ANSWER]: ask, answer });
+    });
   });
 }
 
