@@ -6,7 +6,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, cpus } from 'node:os';
 import { dirname } from 'node:path';
-import { parseArgs } from 'node:util';
 import { compare } from './compare.ts';
 import { guard } from './guard.ts';
 import { held, type Row } from './harness/statistics.ts';
@@ -22,8 +21,13 @@ import { scaling } from './suites/scaling.ts';
 import { admission } from './suites/store.ts';
 import { websocket } from './suites/websocket.ts';
 import { workers } from './suites/workers.ts';
+import { misused, numberOption, scriptOptions } from '../test/support/script-options.ts';
 
-const { values, positionals, tokens } = parseArgs({
+const USAGE = `npm run bench -- [SUITE …] [--rounds N] [--streams N] [--out FILE] [--html FILE] [--node-args "…"] [--rival NAME=PATH …] [--upstream-port N]
+       npm run bench -- compare BEFORE [AFTER] [SUITE …] [--turns N]
+       npm run bench -- guard`;
+
+const { values, positionals, tokens } = scriptOptions(USAGE, {
   allowPositionals: true,
   tokens: true,
   options: {
@@ -37,7 +41,10 @@ const { values, positionals, tokens } = parseArgs({
     'node-args': { type: 'string', default: '' },
   },
 });
-const rounds = Number(values.rounds);
+const rounds = numberOption(USAGE, 'rounds', values.rounds);
+const open = numberOption(USAGE, 'streams', values.streams);
+const turns = numberOption(USAGE, 'turns', values.turns);
+const upstreamPort = numberOption(USAGE, 'upstream-port', values['upstream-port'], 0);
 const nodeArgs = values['node-args'].split(' ').filter((word) => word !== '');
 
 const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
@@ -45,12 +52,12 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, nodeArgs),
-  rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort: Number(values['upstream-port']) }),
+  rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort }),
   workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
   websocket: () => websocket(rounds, nodeArgs),
   admission: () => admission(rounds),
-  memory: () => memory(Number(values.streams), nodeArgs),
+  memory: () => memory(open, nodeArgs),
   'event-loop': () => eventLoop(rounds, nodeArgs),
   'start-up': () => startUp(rounds, nodeArgs),
   scaling: () => scaling(rounds, nodeArgs),
@@ -69,8 +76,8 @@ function optionsGiven(): string[] {
 
 if (positionals[0] === 'compare') {
   const [, before, after = 'HEAD', ...suites] = positionals;
-  if (before === undefined) throw new Error('compare needs a commit');
-  compare(before, after, Number(values.turns), [...(suites.length > 0 ? suites : COMPARED), ...optionsGiven()]);
+  if (before === undefined) misused(USAGE, 'compare needs a commit');
+  compare(before, after, turns, [...(suites.length > 0 ? suites : COMPARED), ...optionsGiven()]);
 } else if (positionals[0] === 'guard') {
   process.exitCode = guard() ? 0 : 1;
 } else {
@@ -80,7 +87,7 @@ if (positionals[0] === 'compare') {
 async function run(names: readonly string[]): Promise<void> {
   const suites = names.map((name) => {
     const suite = SUITES[name];
-    if (suite === undefined) throw new Error(`no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
+    if (suite === undefined) misused(USAGE, `there is no suite ${name}; there are ${Object.keys(SUITES).join(', ')}`);
     return { name, suite };
   });
   const rows: Row[] = [];

@@ -7,6 +7,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { openPostgresStore } from '../src/store/postgres/open.ts';
+import { numberOption, scriptOptions } from '../test/support/script-options.ts';
 import { startServer } from '../test/support/postgres.ts';
 import { alive } from '../test/store/support/alive.ts';
 import { entry, funded, ok } from '../test/store/support/store.ts';
@@ -70,7 +71,9 @@ async function child(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  const [processes = 2, perSecond = 1_000, seconds = 10, keys = 1] = process.argv.slice(2).map(Number);
+  const usage = 'node bench/settlements.ts [PROCESSES [OFFERED [SECONDS [KEYS]]]]';
+  const { positionals } = scriptOptions(usage, { allowPositionals: true });
+  const [processes = 2, perSecond = 1_000, seconds = 10, keys = 1] = positionals.map((word) => numberOption(usage, 'each', word));
   // As an operator runs it: every commit waits for the disk.
   const server = await startServer({
     settings: { fsync: 'on', synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'on', shared_buffers: '128MB' },

@@ -3,7 +3,7 @@
  * world (time, randomness, files, signals).
  */
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +27,14 @@ import { videos } from './http/verbs/videos.ts';
 import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers.ts';
 import { chargeFor } from './store/charge.ts';
-import { isDatabaseUrl, migrateAt, openArchiveAt, openStoreAt, type StoreEnvironment } from './store/open-store.ts';
+import {
+  isDatabaseUrl,
+  isStoreFolder,
+  migrateAt,
+  openArchiveAt,
+  openStoreAt,
+  type StoreEnvironment,
+} from './store/open-store.ts';
 import { parsePrice } from './store/prices.ts';
 import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
@@ -48,7 +55,7 @@ const VERBS: Readonly<Record<string, Verb>> = {
   check: checkVerb(codecs.textTypes),
   channels,
   store: storeVerb({
-    exists: (place) => isDatabaseUrl(place) || existsSync(place),
+    exists: (place) => isDatabaseUrl(place) || isStoreFolder(place),
     open: (place) => openStoreAt(place, environmentOf(COPY_FOLDER)),
     openArchive: (place) => openArchiveAt(place, environmentOf(COPY_FOLDER)),
     migrate: (url) => migrateAt(url, environmentOf(COPY_FOLDER)),

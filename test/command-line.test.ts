@@ -1,10 +1,18 @@
 /** The verbs as an operator types them, in this process: what they print, what they refuse, and their exit codes. */
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { command } from './support/command.ts';
+
+test('what is copied from must be a store: a folder that is none is not made one', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-copy-from-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const refused = await command(['store', 'copy', '--from', folder, '--to', join(folder, 'new')]);
+  assert.deepEqual([refused.code, refused.err], [1, 'mizu: there is no store to copy at --from\n']);
+  assert.deepEqual(readdirSync(folder), []);
+});
 
 test('an operator’s day: check, account, key, list, disable, balance, verify', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-day-'));

@@ -11,11 +11,19 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
-export function createOperationsServer(gateway: Gateway): OperationsServer {
+/** What operators may ask of a process, or of all the workers of one gateway. */
+export interface OperatorReports {
+  /** In the text form of Prometheus. */
+  metrics(): Promise<{ readonly type: string; readonly text: string }>;
+  health(): Promise<{ readonly ready: boolean; readonly report: object }>;
+  channels(): Promise<object>;
+}
+
+export function createOperationsServer(reports: OperatorReports, log: Logger): OperationsServer {
   const server: Server = createServer((request, response) => {
-    void answer(gateway, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
-      gateway.log.error({ err: error }, 'operations request failed');
-      response.destroy();
+    void answer(reports, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
+      log.error({ err: error }, 'operations request failed');
+      write(response, 503, JSON_TYPE, '{"error":"there is no answer now"}');
     });
   });
   return {
@@ -57,34 +65,51 @@ export async function openOperations<T>(
   }
 }
 
-async function answer(gateway: Gateway, method: string, path: string, response: ServerResponse): Promise<void> {
+const JSON_TYPE = 'application/json';
+
+async function answer(reports: OperatorReports, method: string, path: string, response: ServerResponse): Promise<void> {
   if (method !== 'GET' && method !== 'HEAD') {
-    write(response, 405, 'application/json', '{"error":"method not allowed"}');
+    write(response, 405, JSON_TYPE, '{"error":"method not allowed"}');
     return;
   }
   switch (path) {
-    case '/metrics':
-      write(response, 200, gateway.metrics.registry.contentType, await gateway.metrics.registry.metrics());
+    case '/metrics': {
+      const { type, text } = await reports.metrics();
+      write(response, 200, type, text);
       return;
+    }
     case '/healthz': {
-      const reasons = gateway.unready();
-      write(response, reasons.length === 0 ? 200 : 503, 'application/json', JSON.stringify(healthOf(gateway, reasons)));
+      const { ready, report } = await reports.health();
+      write(response, ready ? 200 : 503, JSON_TYPE, JSON.stringify(report));
       return;
     }
     case '/channels':
-      write(response, 200, 'application/json', JSON.stringify({ channels: channelReport(gateway) }));
+      write(response, 200, JSON_TYPE, JSON.stringify(await reports.channels()));
       return;
     default:
-      write(response, 404, 'application/json', '{"error":"not found"}');
+      write(response, 404, JSON_TYPE, '{"error":"not found"}');
   }
 }
 
-function healthOf(gateway: Gateway, reasons: readonly string[]): object {
-  const config = gateway.config.current();
+/** Those of one process. */
+export function reportsOf(gateway: Gateway): OperatorReports {
+  const { registry } = gateway.metrics;
+  return {
+    metrics: async () => ({ type: registry.contentType, text: await registry.metrics() }),
+    async health() {
+      const report = healthReport(gateway);
+      return { ready: report.reasons.length === 0, report };
+    },
+    channels: async () => ({ channels: channelReport(gateway) }),
+  };
+}
+
+export function healthReport(gateway: Gateway) {
+  const reasons = gateway.unready();
   return {
     status: reasons.length === 0 ? 'ok' : 'unready',
     reasons,
-    config_revision: config.revision,
+    config_revision: gateway.config.current().revision,
     store: gateway.store.health(),
     settlements_pending: gateway.store.settlements.pending,
   };

@@ -19,7 +19,7 @@ import { localMemory, type Memory } from './history/memory.ts';
 import { type Post, workersMemory } from './history/workers.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './metrics.ts';
-import { createOperationsServer, openOperations, type OperationsServer } from './operations.ts';
+import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations.ts';
 import { startRetention } from './retention.ts';
 import { createPages, type Pages } from './pages/create-pages.ts';
 import { createPriceLists } from './price-list.ts';
@@ -76,7 +76,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   const server = createGatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
-  const operationsServer = operations === undefined ? undefined : createOperationsServer(gateway);
+  const operationsServer = operations === undefined ? undefined : createOperationsServer(reportsOf(gateway), options.log);
   let operationsPort: number | undefined;
   let port: number;
   try {
@@ -109,12 +109,16 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
+/** Rejects when rows could not be written; everything is closed then, too, since what stays open keeps the process. */
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
-  await gateway.store.settlements.flush();
-  await operations?.close();
-  await gateway.upstreams.close();
-  gateway.memory.close();
-  await gateway.tracer.close();
+  try {
+    await gateway.store.settlements.flush();
+  } finally {
+    await operations?.close();
+    await gateway.upstreams.close();
+    gateway.memory.close();
+    await gateway.tracer.close();
+  }
 }
 
 interface Signals {

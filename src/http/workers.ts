@@ -3,36 +3,15 @@
  * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
-import { createServer } from 'node:http';
 import type { Logger } from 'pino';
-import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Clock } from '../streams/clock.ts';
 import type { Config } from './config/config.ts';
 import { passOn, type Post } from './history/workers.ts';
-import { openOperations } from './operations.ts';
-import { pathOfTarget } from './route-table.ts';
+import { createOperationsServer, openOperations } from './operations.ts';
+import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
-
-/** In a worker: answers the primary's questions for metrics, and for the state of its Channels. */
-export function answerPrimary(registry: Registry, channels: () => readonly object[]): void {
-  AggregatorRegistry.setRegistries([registry]);
-  new AggregatorRegistry();
-  process.on('message', (message: unknown) => {
-    const ask = askOf(message);
-    if (ask !== undefined) process.send?.({ [ANSWER]: ask, channels: channels() });
-  });
-}
-
-const ASK = 'mizu:ask-channels';
-const ANSWER = 'mizu:channels';
-const ASK_MS = 2_000;
-
-function askOf(message: unknown): number | undefined {
-  const ask = typeof message === 'object' && message !== null && ASK in message ? message[ASK] : undefined;
-  return typeof ask === 'number' ? ask : undefined;
-}
 
 /** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
 export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
@@ -85,11 +64,14 @@ const RESTART_PAUSE_MS = 1_000;
 
 /** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
 export async function runWorkers(options: WorkersOptions): Promise<number> {
-  const stopOperations = await serveOperations(options, () => Object.keys(cluster.workers ?? {}).length);
+  const group = new WorkerGroup(options);
+  const { operations, count, clock, log } = options;
+  const server = createOperationsServer(workerReports(group, count, clock), log);
+  if (operations !== undefined) await openOperations(operations, (host, port) => server.listen(host, port), log);
   try {
-    return await new WorkerGroup(options).run();
+    return await group.run();
   } finally {
-    stopOperations();
+    if (operations !== undefined) await server.close();
   }
 }
 
@@ -107,6 +89,8 @@ class WorkerGroup {
   #candidate: Worker | undefined;
   /** Workers whose successors are there already. */
   readonly #retired = new Set<Worker>();
+  /** Workers that have listened: one that starts has nothing to report. */
+  readonly #listening = new WeakSet<Worker>();
 
   constructor(options: WorkersOptions) {
     this.#options = options;
@@ -114,7 +98,8 @@ class WorkerGroup {
 
   run(): Promise<number> {
     const { count, log, onSignal } = this.#options;
-    cluster.on('listening', () => {
+    cluster.on('listening', (worker) => {
+      this.#listening.add(worker);
       if (this.#phase === 'starting') this.#phase = 'serving';
     });
     cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
@@ -133,6 +118,15 @@ class WorkerGroup {
     return Object.values(cluster.workers ?? {})
       .filter((worker) => worker !== undefined)
       .filter((worker) => !worker.isDead());
+  }
+
+  /** The workers that serve, and those that still end what they began. */
+  reporting(): Worker[] {
+    return this.#alive().filter((worker) => this.#listening.has(worker));
+  }
+
+  serving(): Worker[] {
+    return this.reporting().filter((worker) => !this.#retired.has(worker));
   }
 
   /** A second stop reaches the workers as their second one, and they cut. */
@@ -226,71 +220,4 @@ function sendTo(id: number, message: JsonObject): boolean {
   if (worker === undefined || !worker.isConnected()) return false;
   worker.send(message);
   return true;
-}
-
-let asked = 0;
-
-/** What each worker says of its Channels: circuits are a worker's own. One that says nothing in time is left out. */
-async function askChannels(clock: Clock): Promise<object[]> {
-  const ask = ++asked;
-  const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
-  const reports = workers.map(
-    (worker) =>
-      new Promise<object | undefined>((resolve) => {
-        const finish = (report?: object): void => {
-          worker.off('message', onMessage);
-          timer.cancel();
-          resolve(report);
-        };
-        const onMessage = (message: unknown): void => {
-          if (typeof message !== 'object' || message === null || !(ANSWER in message) || message[ANSWER] !== ask) return;
-          finish({ pid: worker.process.pid, ...('channels' in message ? { channels: message.channels } : {}) });
-        };
-        const timer = clock.setTimeout(() => finish(), ASK_MS);
-        worker.on('message', onMessage);
-        worker.send({ [ASK]: ask }, (error) => {
-          if (error !== null) finish();
-        });
-      }),
-  );
-  return (await Promise.all(reports)).filter((report) => report !== undefined);
-}
-
-async function serveOperations(options: WorkersOptions, workers: () => number): Promise<() => void> {
-  const { operations } = options;
-  if (operations === undefined) return () => undefined;
-  const aggregator = new AggregatorRegistry();
-  const server = createServer((request, response) => {
-    const path = pathOfTarget(request.url ?? '/');
-    if (path === '/healthz') {
-      const ready = workers() >= options.count;
-      response.writeHead(ready ? 200 : 503, { 'content-type': 'application/json' });
-      response.end(JSON.stringify({ status: ready ? 'ok' : 'unready', workers: workers() }));
-    } else if (path === '/channels') {
-      void askChannels(options.clock).then((reports) => {
-        response.writeHead(200, { 'content-type': 'application/json', 'cache-control': 'no-store' });
-        response.end(JSON.stringify({ workers: reports }));
-      });
-    } else if (path === '/metrics') {
-      aggregator.clusterMetrics().then(
-        (text) => response.writeHead(200, { 'content-type': aggregator.contentType }).end(text),
-        (error: unknown) => {
-          options.log.error({ err: error }, 'metrics could not be summed');
-          response.writeHead(503).end();
-        },
-      );
-    } else {
-      response.writeHead(404).end();
-    }
-  });
-  const listen = (host: string, port: number): Promise<void> =>
-    new Promise((resolve, reject) => {
-      server.once('error', reject);
-      server.listen(port, host, resolve);
-    });
-  await openOperations(operations, listen, options.log);
-  return () => {
-    server.close();
-    server.closeAllConnections();
-  };
 }

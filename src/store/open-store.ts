@@ -2,6 +2,7 @@
  * Which engine a place means, and how each is opened there: a folder is LMDB, a `postgres://` address is PostgreSQL. PostgreSQL's engine and
  * driver are loaded only where they are used: they are a tenth of what every start would have to load.
  */
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Archive } from './archive.ts';
 import { openLmdbArchive } from './lmdb/archive.ts';
@@ -17,6 +18,9 @@ export interface StoreEnvironment extends Pick<StoreOptions, 'clock' | 'randomBy
 }
 
 export const isDatabaseUrl = (place: string): boolean => /^postgres(ql)?:\/\//.test(place);
+
+/** Opening a folder makes a store of it: whoever must find one asks first. */
+export const isStoreFolder = (place: string): boolean => existsSync(join(place, 'data.mdb'));
 
 /** Throws `StoreError`. */
 export async function openStoreAt(place: string, environment: StoreEnvironment): Promise<Store> {

@@ -3,6 +3,9 @@
  * MIZU_CLIENTS names the folder that `install.ts` filled (default: mizu-clients in the folder for temporary files).
  */
 import { spawnSync } from 'node:child_process';
+import { scriptOptions } from '../support/script-options.ts';
+
+scriptOptions('[MIZU_CLIENTS=FOLDER] npm run test:clients', {});
 
 const test = [process.execPath, '--test', '--test-reporter=spec', 'test/clients/coding-agents.ts'];
 const alone = ['unshare', '-r', '-n', 'sh', '-c', 'ip link set lo up && exec "$@"', 'sh'];

@@ -4,19 +4,22 @@
  * `corpus.test.ts` replays the corpus with every `npm test`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { parseArgs } from 'node:util';
 import fc from 'fast-check';
 import { keepFigures } from '../support/figures.ts';
 import { writeReliability } from '../support/print-docs.ts';
+import { misused, numberOption, scriptOptions } from '../support/script-options.ts';
 import { TARGETS } from './targets.ts';
 
-const { values } = parseArgs({
+const USAGE = 'npm run fuzz -- [--minutes N] [--seed S] [--only NAME] [--record]';
+const { values } = scriptOptions(USAGE, {
   options: { minutes: { type: 'string' }, seed: { type: 'string' }, only: { type: 'string' }, record: { type: 'boolean' } },
 });
-const minutes = Number(values.minutes ?? 1);
+const minutes = numberOption(USAGE, 'minutes', values.minutes ?? '1', 0);
 const until = Date.now() + minutes * 60_000;
-let seed = Number(values.seed ?? Date.now() % 2 ** 31);
+let seed = numberOption(USAGE, 'seed', values.seed ?? String(Date.now() % 2 ** 31), 0);
 const targets = TARGETS.filter(({ name }) => values.only === undefined || name.includes(values.only));
+if (targets.length === 0)
+  misused(USAGE, `there is no target ${values.only}; there are ${TARGETS.map(({ name }) => name).join(', ')}`);
 const runs = new Map<string, number>();
 let failures = 0;
 

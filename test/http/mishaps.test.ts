@@ -6,6 +6,7 @@ import { codecs } from '../../src/codecs/registry.ts';
 import { bodyOf, chunk, endingOf, GOOD, rig, STREAM_HEAD } from '../slow/faults/support/rig.ts';
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { ask, channel, eventually, testGateway } from '../support/test-gateway.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 
 const frames = GOOD.messages.map((frame) => chunk(frame).toString());
 const whole = `${STREAM_HEAD}${frames.join('')}0\r\n\r\n`;
@@ -115,4 +116,48 @@ test('F41: code that throws in mid-stream ends that stream with its error, settl
   assert.equal(gateway.store.settled.filter(({ errorCode }) => errorCode === 'internal_error').length, 4);
   assert.equal(gateway.store.held.size, 0);
   await eventually(() => upstream.sockets.size <= 8);
+});
+
+test('F31, F39: a store that is away when the gateway stops: what is open ends well, and nothing is left that keeps the process', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => void socket.write(STREAM_HEAD + frames.slice(0, 4).join('')));
+  t.after(() => upstream.close());
+  const file = {
+    channels: [channel(upstream.url)],
+    models: { m: { price: { input: '1', output: '2' } } },
+    operations: { port: 0 },
+  };
+  await using gateway = await testGateway(file);
+  const { store, running } = gateway;
+  store.walletNanos = 10n ** 12n;
+  const away = () => Promise.reject(new StoreError('unavailable', 'the database is away'));
+  let isHeld = false;
+  const acquire = async () => {
+    isHeld = true;
+    return { ok: true, value: { name: 'video_worker', holder: 'h', token: 1, expiresAtMs: 0 } };
+  };
+  Object.assign(store, {
+    leases: { acquire, renew: away, release: away },
+    videos: { loseAbandoned: async () => [], due: async () => [] },
+  });
+  const open = await gateway.post('/v1/messages', ask({ stream: true }));
+  await eventually(() => isHeld);
+  const { flush } = store.settlements;
+  store.settlements.flush = away;
+  let isOver = false;
+  const stopped = running.stop().then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  void stopped.then(() => {
+    isOver = true;
+  });
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(isOver, false, 'a stream is open');
+  upstream.requests[0]?.socket.write(`${frames.slice(4).join('')}0\r\n\r\n`);
+  assert.match(await open.text(), /message_stop/);
+  assert.ok((await stopped) instanceof StoreError, 'rows that could not be written are told');
+  assert.equal(store.settled.length, 1);
+  await assert.rejects(fetch(`http://127.0.0.1:${running.operationsPort}/healthz`));
+  assert.ok(gateway.logLines.some((line) => line.includes('lease')));
+  store.settlements.flush = flush;
 });

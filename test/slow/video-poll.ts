@@ -15,7 +15,10 @@ import { VIDEO_WORKER } from '../../src/store/leases.ts';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { alive } from '../store/support/alive.ts';
 import { ok, realClock } from '../store/support/store.ts';
+import { scriptOptions } from '../support/script-options.ts';
 import { GatewayProcess } from './crash/gateway-process.ts';
+
+scriptOptions('npm run test:poll', {});
 
 const TASKS = 10_000;
 const POLL_MS = 5_000;

@@ -19,6 +19,7 @@ import { VIDEO } from '../../src/store/videos.ts';
 import { covers, FAULTS, INCIDENTS, printRows } from './fault-rows.ts';
 import { printFigures, readFigures } from './figures.ts';
 import { mermaid } from './mermaid.ts';
+import { scriptOptions } from './script-options.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const LOSSES = new URL('docs/losses.md', ROOT);
@@ -128,6 +129,7 @@ function withGenerated(text: string, name: string, content: string): string {
 }
 
 if (import.meta.main) {
+  scriptOptions('npm run docs', {});
   writeFileSync(LOSSES, printLosses());
   writeFileSync(ARCHITECTURE, withDiagrams(readFileSync(ARCHITECTURE, 'utf8')));
   writeReliability();

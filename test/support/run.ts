@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { misused, scriptOptions } from './script-options.ts';
 import { complaints, type Report, readLedger } from './ledger.ts';
 
 /** Processes that share the fast suite: one more than the cores of a small machine, since tests of silence wait. */
@@ -19,17 +19,15 @@ const SHARDS = 3;
 /** As the runner prints them, in its order. */
 const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo'];
 
-const { values, positionals: wanted } = parseArgs({ options: { suite: { type: 'string' } }, allowPositionals: true });
+const USAGE = 'npm test -- [PART …] [--suite FOLDER]';
+const { values, positionals: wanted } = scriptOptions(USAGE, { options: { suite: { type: 'string' } }, allowPositionals: true });
 const isFast = values.suite === undefined;
 const files = globSync(isFast ? 'test/**/*.test.ts' : `test/slow/${values.suite}/**/*.test.ts`)
   .filter((file) => !isFast || !file.includes('test/slow/'))
   .filter((file) => wanted.length === 0 || wanted.some((part) => file.includes(part)))
   .sort();
 
-if (files.length === 0) {
-  console.error(`no test file matches ${wanted.join(', ')}`);
-  process.exit(1);
-}
+if (files.length === 0) misused(USAGE, `no test file matches ${[values.suite, ...wanted].join(' ').trim()}`);
 
 const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
 const totals = new Map(COUNTS.map((name) => [name, 0]));

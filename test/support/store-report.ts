@@ -6,6 +6,7 @@ import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { run } from 'node:test';
 import { ENGINES, type EngineName } from './engines.ts';
+import { scriptOptions } from './script-options.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 export const RELIABILITY = new URL('docs/reliability.md', ROOT);
@@ -68,6 +69,7 @@ export function titlesIn(text: string): string[] {
 }
 
 if (import.meta.main) {
+  scriptOptions('npm run docs:stores', {});
   const sections = new Map<string, Map<string, Map<EngineName, Outcome>>>();
   for (const file of contractFiles()) sections.set(file, await outcomesOf(file));
   const text = readFileSync(RELIABILITY, 'utf8');

@@ -177,7 +177,7 @@ function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[])
 }
 
 /** What may stand in a header (RFC 9110); bytes above ASCII go out as Latin-1. */
-const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function isPem(text: string): boolean {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];

@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../ip-ranges.ts';
-import { buildChannel } from './build-channel.ts';
+import { buildChannel, HEADER_VALUE } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import {
   type Channel,
@@ -14,7 +14,7 @@ import {
   type Timeouts,
   type WebSocketLimits,
 } from './config.ts';
-import { ConfigError, type ConfigProblem } from './config-error.ts';
+import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 import type { ChannelEntry, ConfigFile } from './schema.ts';
 
 export interface BuildOptions {
@@ -29,6 +29,9 @@ export interface BuildOptions {
 }
 
 const LOOPBACK = '127.0.0.1';
+const OPERATIONS_PORT = 8081;
+/** Every address of the machine. */
+const ANY: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
 const MIB = 1024 * 1024;
 const JSON_BYTES = 32 * MIB;
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, firstDataMs: 600_000, idleMs: 120_000, writeStallMs: 60_000 };
@@ -54,7 +57,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     loadedAtMs: options.nowMs,
     listen,
     ...defined({
-      operations: operationsOf(file),
+      operations: operationsOf(file, listen),
       publicBaseUrl: file.public_base_url?.replace(/\/+$/, ''),
       storeUrl: file.store?.url,
       tracing: tracingOf(file),
@@ -81,9 +84,11 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   });
 }
 
-function operationsOf({ operations }: ConfigFile): Config['operations'] {
+/** Nobody chose the default port: it gives way to the one that clients use. */
+function operationsOf({ operations }: ConfigFile, listen: Config['listen']): Config['operations'] {
   if (operations === null) return undefined;
-  return { host: LOOPBACK, port: 8081, ...operations, chosen: operations !== undefined };
+  const port = listen.port === OPERATIONS_PORT ? OPERATIONS_PORT + 1 : OPERATIONS_PORT;
+  return { host: LOOPBACK, port, ...operations, chosen: operations !== undefined };
 }
 
 function tracingOf({ tracing }: ConfigFile): Config['tracing'] {
@@ -135,14 +140,19 @@ function websocketOf({ websocket = {}, limits }: ConfigFile): WebSocketLimits {
 }
 
 function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: ConfigProblem[]): void {
-  const { operations } = file;
-  if (listen.port !== 0 && operations?.port === listen.port && (operations.host ?? LOOPBACK) === listen.host)
+  const operations = operationsOf(file, listen);
+  const shared =
+    operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
+  if (shared && listen.port !== 0 && operations.port === listen.port)
     problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
   for (const [path, url] of [
     ['public_base_url', file.public_base_url],
     ['tracing.endpoint', file.tracing?.endpoint],
   ] as const) {
     if (url !== undefined && !URL.canParse(url)) problems.push({ path, message: 'is not a URL' });
+  }
+  for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
+    if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is no header value' });
   }
 }
 

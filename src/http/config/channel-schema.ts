@@ -101,7 +101,7 @@ const channelOf = <Name extends keyof typeof OPTIONS>(type: Name) =>
       type: Type.Literal(type),
       base_url: Type.String({
         pattern: '^https?://',
-        description: 'The endpoint is appended, with `/v1` between where it ends in no version.',
+        description: 'The endpoint is appended, with `/v1` (gemini `/v1beta`) between where it ends in no version.',
       }),
       api_key: Type.Optional(Text('Best read from the environment or a file, as secrets are.')),
       disabled: Type.Optional(Type.Boolean()),

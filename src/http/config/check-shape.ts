@@ -1,6 +1,7 @@
 /** A configuration against its schema, every problem in words of the file: the path of the key, and what must stand there. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { Settings } from 'typebox/system';
 import { isObject } from '../../codecs/canonical/json.ts';
 import { CHANNEL_SCHEMAS } from './channel-schema.ts';
 import { type ConfigProblem, partsOf, pathOfPointer } from './config-error.ts';
@@ -12,6 +13,10 @@ interface Checked {
   Check(value: unknown): boolean;
   Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
 }
+
+// The library stops at eight, and whoever mends those would be shown the next.
+Settings.Set({ maxErrors: 1000 });
+
 const ROOT = checkedBy(CONFIG_SCHEMA);
 const CHANNELS = new Map(Object.entries(CHANNEL_SCHEMAS).map(([type, schema]) => [type, checkedBy(schema)]));
 
@@ -48,7 +53,7 @@ function collect(schema: Checked, value: unknown, at: string, problems: ConfigPr
   const all = schema.Errors(value);
   // Where one of some words must stand, what is no text at all is told the words, too.
   const worded = placesOf(all.filter(({ keyword }) => keyword === 'const'));
-  const errors = all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath));
+  const errors = withJoinedTypes(all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath)));
   const known = placesOf(errors.filter(({ keyword }) => !ECHOES.has(keyword)));
   const words = new Map<string, string[]>();
   const before = problems.length;
@@ -90,4 +95,36 @@ function unknownKey(schema: Checked, at: string, place: string, key: string): Co
   const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
   const hint = where === undefined ? '' : `; did you mean ${where}?`;
   return { path: pathOfPointer(`${at}${place}/${key}`), message: `is not a known key${hint}` };
+}
+
+const isType = ({ keyword }: ShapeError): boolean => keyword === 'type';
+
+/**
+ * Each alternative of a place says its own type. Where the value has the type of one, only what is wrong with it as such counts; else the
+ * types are one sentence.
+ */
+function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
+  const types = Map.groupBy(errors.filter(isType), ({ instancePath }) => instancePath);
+  return errors.flatMap((error) => {
+    if (!isType(error)) return [error];
+    const here = types.get(error.instancePath) ?? [];
+    if (error !== here[0] || hasFit(errors, error.instancePath)) return [];
+    return [
+      {
+        ...error,
+        message: here
+          .map(({ message }) => message)
+          .join(' or ')
+          .replaceAll(' or must be ', ' or '),
+      },
+    ];
+  });
+}
+
+/** Something is wrong inside of what stands at the place, or with it and not its type: one alternative took its type. */
+function hasFit(errors: readonly ShapeError[], place: string): boolean {
+  return errors.some((error) => {
+    if (error.instancePath === place) return !isType(error) && !ECHOES.has(error.keyword);
+    return error.instancePath.startsWith(`${place}/`);
+  });
 }

@@ -15,6 +15,9 @@ export type ParseOptions = BuildOptions & SecretSources;
 export function parseConfig(text: string, options: ParseOptions): Config {
   const problems: ConfigProblem[] = [];
   const value = resolveSecrets(readJsonc(text), options, problems);
-  if (problems.length > 0 || !hasShape(value, problems)) throw new ConfigError(problems);
-  return buildConfig(value, options);
+  const unresolved = new Set(problems);
+  const places = new Set(problems.map(({ path }) => path));
+  if (hasShape(value, problems) && unresolved.size === 0) return buildConfig(value, options);
+  // What a missing secret would have been is not known, so nothing else is said of its place.
+  throw new ConfigError(problems.filter((problem) => unresolved.has(problem) || !places.has(problem.path)));
 }

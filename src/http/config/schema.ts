@@ -6,11 +6,16 @@ import { type Static, Type } from 'typebox';
 import { CHANNEL_SCHEMAS } from './channel-schema.ts';
 import { closed, HeaderName, Milliseconds, Text, Timeouts } from './schema-terms.ts';
 
+const Host = (description: string) => Type.Optional(Type.String({ pattern: '^[!-~]+$', description }));
+const Port = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description }));
+
 const Listen = Type.Object(
-  {
-    host: Type.Optional(Text('Address to listen on. HOST overrides it.')),
-    port: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description: 'PORT overrides it.' })),
-  },
+  { host: Host('Address to listen on. HOST overrides it. Default: 127.0.0.1.'), port: Port('PORT overrides it. Default: 8080.') },
+  closed,
+);
+
+const Operations = Type.Object(
+  { host: Host('Default: 127.0.0.1.'), port: Port('Default: 8081, or 8082 where clients have that one.') },
   closed,
 );
 
@@ -105,11 +110,16 @@ const Tracing = Type.Object(
   { ...closed, description: 'OpenTelemetry traces; absent: off. Read at start.' },
 );
 
+/** The longest text that V8 makes, in bytes of ASCII. The WebSocket library would read one above 2³¹ as no limit. */
+const LONGEST_TEXT = 536_870_888;
+
 const Limits = Type.Object(
   {
-    json_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 33_554_432 })),
+    json_bytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 33_554_432 })),
     multipart_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 67_108_864 })),
-    event_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 67_108_864, description: 'One event of an upstream.' })),
+    event_bytes: Type.Optional(
+      Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 67_108_864, description: 'One event of an upstream.' }),
+    ),
     answer_bytes: Type.Optional(
       Type.Integer({ minimum: 1024, default: 134_217_728, description: 'A whole answer of an upstream.' }),
     ),
@@ -182,7 +192,7 @@ const Websocket = Type.Object(
 
 const Affinity = Type.Object(
   {
-    max_entries: Type.Optional(Type.Integer({ minimum: 1, default: 50_000 })),
+    max_entries: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 50_000 })),
     idle_ms: Milliseconds('Forgotten after this long.', 1_800_000),
   },
   closed,
@@ -193,7 +203,7 @@ export const CONFIG_SCHEMA = Type.Object(
     $schema: Type.Optional(Type.String()),
     listen: Type.Optional(Listen),
     operations: Type.Optional(
-      Type.Union([Listen, Type.Null()], { description: 'Metrics and health. Never on the public port; null: off.' }),
+      Type.Union([Operations, Type.Null()], { description: 'Metrics and health. Never on the public port; null: off.' }),
     ),
     public_base_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#@]+(/[^?#]*)?$' })),
     node: Type.Optional(Node),

@@ -5,7 +5,7 @@
 
 /** One repeat for five exchanges. */
 const SHARE = 0.2;
-/** What may be repeated at once: after a quiet time, and at most. */
+/** What may be repeated at once: at the start, and at most. */
 const START = 3;
 const MOST = 10;
 

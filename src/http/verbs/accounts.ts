@@ -45,7 +45,7 @@ async function create(context: VerbContext): Promise<number> {
     },
     causeOf(context),
   );
-  if (!made.ok) throw new RefusedError(reasonOf(made.refusal));
+  if (!made.ok) throw new RefusedError(reasonOf(made.refusal, { name: 'NAME' }));
   report(
     context,
     shown(made.value),

@@ -84,10 +84,10 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ['limits.daily', '--limit-daily'],
 ]);
 
-/** A refusal of the store in the operator's words: the field first, where there is one. */
-export function reasonOf(refusal: { readonly reason: string }): string {
+/** A refusal of the store in the operator's words: the field first, where there is one; `words` are those that a verb has no option for. */
+export function reasonOf(refusal: { readonly reason: string }, words: Readonly<Record<string, string>> = {}): string {
   if (!('field' in refusal && 'message' in refusal)) return refusal.reason.replaceAll('_', ' ');
   const field = String(refusal.field);
   const [, base = field, index = ''] = /^(.*?)(\[\d+\])?$/.exec(field) ?? [];
-  return `${OPTIONS.get(base) ?? base}${index} ${String(refusal.message)}`;
+  return `${words[base] ?? OPTIONS.get(base) ?? base}${index} ${String(refusal.message)}`;
 }

@@ -33,7 +33,10 @@ function readBook(context: VerbContext): PriceBook {
   const path = argument(context, 1, 'FILE');
   const text = context.readFile(path);
   try {
-    return read(text);
+    const book = read(text);
+    if (book.prices.size === 0 && book.skipped.length === 0)
+      throw new RefusedError(`${path} holds no model as ${format} writes them`);
+    return book;
   } catch (error) {
     if (error instanceof SyntaxError) throw new RefusedError(`${path} is not valid JSON: ${error.message}`);
     throw error;

@@ -18,9 +18,10 @@ import type { Gateway } from '../gateway.ts';
 import { inRanges, ipRanges } from '../ip-ranges.ts';
 import type { Metrics } from '../metrics.ts';
 import { createLogger } from '../logs.ts';
-import { channelReport } from '../operations.ts';
+import { channelReport, healthReport } from '../operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary, isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
+import { answerPrimary } from '../worker-reports.ts';
+import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -101,7 +102,9 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   try {
     const running = await start(options, source, store, log);
     metrics = running.gateway.metrics;
-    if (isWorker) answerPrimary(running.gateway.metrics.registry, () => channelReport(running.gateway));
+    const { gateway } = running;
+    if (isWorker)
+      answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
     const { host } = source.current().listen;
     const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
     return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });

@@ -2,7 +2,7 @@
 import { formatUsd } from '../../store/money.ts';
 import { usageDay } from '../usage-day.ts';
 import { accountNamed, dayOption } from './operator-input.ts';
-import { RefusedError, report, table, takes, textOption, type Verb, type VerbContext } from './verb.ts';
+import { RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 import type { KeyRecord } from '../../store/keys.ts';
 
 export const SPEND_USAGE = 'spend [--account NAME] [--key ID] [--from DAY] [--to DAY]';
@@ -11,6 +11,7 @@ export const spend: Verb = async (context) => {
   takes(context, 'spend', 0, 'account', 'key', 'from', 'to');
   const from = dayOption(context, 'from');
   const to = dayOption(context, 'to');
+  if (from !== undefined && to !== undefined && from > to) throw new UsageError('--from is after --to');
   const store = await context.store();
   const lines: { readonly key: KeyRecord; readonly day: ReturnType<typeof usageDay> }[] = [];
   let nanos = 0n;

@@ -6,7 +6,7 @@ import { RefusedError, report, takes, textOption, UsageError, type Verb, type Ve
 
 /** What the verb needs of the store room; the entry knows the engines. */
 export interface StorePlaces {
-  /** False for a folder that is not there. */
+  /** False for a folder that holds no store. */
   exists(place: string): boolean;
   open(place: string): Promise<Store>;
   openArchive(place: string): Promise<Archive>;

@@ -1,5 +1,5 @@
 /**
- * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]`: the operator's view of video tasks, and the
+ * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed MESSAGE`: the operator's view of video tasks, and the
  * word about one whose outcome nobody knows. A resolution settles or refunds in the same transaction and is journaled.
  */
 import { parseJson } from '../../codecs/canonical/json.ts';
@@ -28,7 +28,7 @@ export const videos: Verb = async (context) => {
     case 'resolve':
       return await resolve(context);
     default:
-      throw new UsageError('videos [list] | show ID | resolve ID --succeeded URL | --failed [MESSAGE]');
+      throw new UsageError('videos [list] | show ID | resolve ID --succeeded URL | --failed MESSAGE');
   }
 };
 

@@ -112,7 +112,14 @@ class Worker implements VideoWorker {
     await this.#lanes.empty(() => this.#looks.flush());
     const held = this.#held;
     this.#held = undefined;
-    if (held !== undefined) await this.#options.store.leases.release(VIDEO_WORKER, held.token);
+    if (held === undefined) return;
+    const { store, log } = this.#options;
+    try {
+      await store.leases.release(VIDEO_WORKER, held.token);
+    } catch (error) {
+      // It runs out by itself, and a store that is away is no reason to end the others in a hurry.
+      log.warn({ err: error }, 'the lease of the video worker could not be given back');
+    }
   }
 
   cut(): void {

@@ -42,7 +42,7 @@ export function clientConfig(options: PostgresOptions): ClientConfig {
  */
 export function newClient(options: PostgresOptions): Client {
   if (!/^postgres(ql)?:\/\/./.test(options.url)) {
-    throw new StoreError('bad_url', 'the address of the database must begin with postgres://');
+    throw new StoreError('bad_url', 'the address of the database must be postgres:// and where it is');
   }
   try {
     return new Client(clientConfig(options));

@@ -170,6 +170,42 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf({ channels: [channel({ models: ['m'] }), channel()], models: { m: {} } }), [
     'channels[1].id: another channel is called a',
   ]);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://h', headers: { a: 'x\ny' } } }), [
+    'tracing.headers.a: is no header value',
+  ]);
+  assert.match(problemsOf({ listen: { host: 'a\u0000' } })[0] ?? '', /^listen\.host: must match pattern/);
+  assert.deepEqual(problemsOf({ affinity: { max_entries: 1e9 } }), ['affinity.max_entries: must be <= 1000000']);
+  assert.deepEqual(problemsOf({ limits: { json_bytes: 2 ** 32 } }), ['limits.json_bytes: must be <= 536870888']);
+});
+
+test('however many problems there are, each is named, beside secrets that are missing', () => {
+  const words = Object.keys(CONFIG_SCHEMA.properties.limits.properties);
+  assert.equal(words.length, 8);
+  const file = {
+    channels: [channel({ api_key: ref('NOWHERE'), base_url: ref('NOWHERE'), weight: 'x' })],
+    limits: Object.fromEntries(words.map((word) => [word, 'x'])),
+    health: { failures: 'x' },
+  };
+  assert.deepEqual(problemsOf(file), [
+    'channels[0].base_url: the environment variable NOWHERE is not set',
+    'channels[0].api_key: the environment variable NOWHERE is not set',
+    ...words.map((word) => `limits.${word}: must be integer`),
+    'health.failures: must be integer',
+    'channels[0].weight: must be number',
+  ]);
+});
+
+test('what may be of several types is told all of them, or what is wrong with the one that it has', () => {
+  const levels = '"debug", "info", "warn", "error", "silent"';
+  assert.deepEqual(problemsOf({ log: { level: null } }), [`log.level: must be one of ${levels}`]);
+  assert.deepEqual(problemsOf({ operations: 8081 }), ['operations: must be object or null']);
+  assert.deepEqual(problemsOf({ operations: { host: 1 } }), ['operations.host: must be string']);
+  assert.deepEqual(problemsOf({ operations: { prot: 1 } }), [
+    'operations.prot: is not a known key; did you mean operations.port?',
+  ]);
+  assert.deepEqual(problemsOf(file({ models: 'm' })), ['channels[0].models: must be array or object']);
+  assert.deepEqual(problemsOf(file({ models: [5] })), ['channels[0].models[0]: must be string']);
+  assert.deepEqual(problemsOf(file({ opaque_scope: 5 })), ['channels[0].opaque_scope: must be string or null']);
 });
 
 test('a key that is not known is answered with the one that was meant: nearly the same, or the same at another place', () => {
@@ -215,6 +251,11 @@ test('keys that contradict each other are named', () => {
     ],
   ];
   for (const [config, problem] of conflicts) assert.deepEqual(problemsOf(config), [problem]);
+  const sharedPort = ['operations.port: is the port of listen, and operators need one of their own'];
+  assert.deepEqual(problemsOf({ listen: { port: 8081 } }), [], 'the default one gives way');
+  assert.deepEqual(problemsOf({ listen: { host: '0.0.0.0', port: 9000 }, operations: { port: 9000 } }), sharedPort);
+  assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '::', port: 9000 } }), sharedPort);
+  assert.deepEqual(problemsOf({ listen: { port: 8081 }, operations: null }), []);
   assert.deepEqual(problemsOf({ listen: { port: 0 }, operations: { port: 0 } }), []);
   assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '127.0.0.2', port: 9000 } }), []);
 });

@@ -179,10 +179,14 @@ const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Option
   ['accounts', ['credit', 'ada', '0x10'], {}, /^USD must be a plain decimal/],
   ['accounts', ['credit', 'ada', ' 1'], {}, /^USD must be a plain decimal/],
   ['accounts', ['credit', 'nobody', '1'], {}, /^there is no account nobody$/],
+  ['accounts', ['create', ' bob'], {}, /^NAME must be 1 to 128 characters/],
+  ['spend', [], { from: '2026-03-02', to: '2026-03-01' }, /^--from is after --to$/],
+  ['prices', ['import', 'empty.json'], { from: 'litellm' }, /^empty\.json holds no model as litellm writes them$/],
+  ['prices', ['check', 'empty.json'], { from: 'models.dev' }, /^empty\.json holds no model as models\.dev writes them$/],
   ['accounts', ['create', 'bob'], { credit: '-1' }, /^--credit must not be negative$/],
   ['accounts', ['create', 'bob'], { credit: '99999999999' }, /^--credit is too large$/],
   ['accounts', ['create', 'bob'], { class: 'a b' }, /^--class is not a class name$/],
-  ['accounts', ['create', ' bob'], {}, /^--name must be 1 to 128 characters/],
+  ['accounts', ['create', ' bob'], {}, /^NAME must be 1 to 128 characters/],
   ['accounts', ['create', 'ada'], {}, /^name taken$/],
   ['accounts', ['change', 'ada'], {}, /^nothing to change is given$/],
   ['accounts', ['change', 'ada'], { class: '' }, /^--class is not a class name$/],
@@ -242,6 +246,7 @@ const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Option
 test('bad input is refused with the field named, and nothing is changed', async (t) => {
   const ops = await operator(t);
   ops.files.set('bad.json', '{');
+  ops.files.set('empty.json', '{}');
   ops.files.set('book.json', BOOK);
   const [key] = await ops.store.keys.list();
   const before = await ops.state();

@@ -67,6 +67,20 @@ test('only its own assets and /prices.json are asked for, without complaint, shi
   assert.ok((await layoutShift(page)) < 0.01, `layout shift ${await layoutShift(page)}`);
 });
 
+test('what is said inside an empty field can be read, also at night', options, async () => {
+  await using server = await servePages({ prices: () => SAMPLE });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const context = await browser.newContext({ colorScheme });
+    const page = await context.newPage();
+    await page.goto(server.origin);
+    const [said, label] = await page.evaluate<string[]>(
+      `[getComputedStyle(document.querySelector('#filter'), '::placeholder').color, getComputedStyle(document.querySelector('.filter')).color]`,
+    );
+    assert.equal(said, label, colorScheme);
+    await context.close();
+  }
+});
+
 test('prices, examples and base URL are there without JavaScript', options, async () => {
   await using server = await servePages({ prices: () => SAMPLE, publicBaseUrl: 'https://gateway.example.com' });
   const context = await browser.newContext({ javaScriptEnabled: false });
@@ -80,6 +94,10 @@ test('prices, examples and base URL are there without JavaScript', options, asyn
   assert.ok(await page.getByText('from anthropic import Anthropic').isVisible());
   assert.match((await page.locator('noscript').textContent()) ?? '', /Copying needs JavaScript/);
   assert.equal(await page.locator('.copy:not([disabled])').count(), 0);
+  for (const dead of ['#filter', '#pause', '#rotation', '#model'])
+    assert.equal(await page.locator(dead).isVisible(), false, dead);
+  await page.goto(`${server.origin}/apidocs`);
+  assert.equal(await page.locator('#search').isVisible(), false);
   await context.close();
 });
 

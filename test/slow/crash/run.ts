@@ -3,12 +3,13 @@
  * and video tasks, and after each kill the ledger is compared with what the clients saw and what the upstream received. Prints a report;
  * exit code 1 on any violation. Two gateways side by side, each with a store of its own.
  */
-import { parseArgs } from 'node:util';
+import { numberOption, scriptOptions } from '../../support/script-options.ts';
 import { CrashLane, type CrashReport } from './crash-lane.ts';
 
-const { values } = parseArgs({ options: { kills: { type: 'string', default: '200' }, seed: { type: 'string' } } });
-const kills = Number(values.kills);
-const seed = Number(values.seed ?? Date.now() % 1_000_000);
+const USAGE = 'npm run test:crash -- [--kills N] [--seed S]';
+const { values } = scriptOptions(USAGE, { options: { kills: { type: 'string', default: '200' }, seed: { type: 'string' } } });
+const kills = numberOption(USAGE, 'kills', values.kills);
+const seed = numberOption(USAGE, 'seed', values.seed ?? String(Date.now() % 1_000_000), 0);
 const LANES = 2;
 
 /** Mulberry32: the moments of the kills can be drawn again, what the machine does between them cannot. */

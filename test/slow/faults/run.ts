@@ -6,14 +6,16 @@ import { spawnSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { gatherFigures, keepFigures } from '../../support/figures.ts';
 import { writeReliability } from '../../support/print-docs.ts';
+import { misused, scriptOptions } from '../../support/script-options.ts';
 
-const { values, positionals } = parseArgs({ options: { record: { type: 'boolean' } }, allowPositionals: true });
+const USAGE = 'npm run test:faults -- [PART …] [--record]';
+const { values, positionals } = scriptOptions(USAGE, { options: { record: { type: 'boolean' } }, allowPositionals: true });
 const files = globSync('test/slow/faults/*.test.ts')
   .filter((file) => positionals.length === 0 || positionals.some((part) => file.includes(part)))
   .sort();
+if (files.length === 0) misused(USAGE, `no suite matches ${positionals.join(', ')}`);
 const gathered = gatherFigures();
 const folder = mkdtempSync(join(tmpdir(), 'mizu-faults-run-'));
 const report = join(folder, 'report.tap');

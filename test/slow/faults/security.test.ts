@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createEnvelopes } from '../../../src/codecs/envelope.ts';
 import { sanitise } from '../../../src/codecs/sanitise.ts';
 import { decodeVideoRequest } from '../../../src/codecs/videos/request.ts';
-import { createOperationsServer } from '../../../src/http/operations.ts';
+import { createOperationsServer, reportsOf } from '../../../src/http/operations.ts';
 import { eventually, KEY, testConfig, testGateway } from '../../support/test-gateway.ts';
 import { processorMs } from './support/processor-time.ts';
 import { bodyOf, CLIENTS, chunk, exchange, GOOD, PATHS, rig, STREAM_HEAD, TYPES } from './support/rig.ts';
@@ -196,7 +196,7 @@ test('F10, F42, V8, V12: canary: no secret in logs, answers, errors or metrics, 
   for (const line of r.gateway.logLines) JSON.parse(line);
   const metrics = await r.gateway.running.gateway.metrics.registry.metrics();
   assert.doesNotMatch(metrics, forbidden);
-  const operations = createOperationsServer(r.gateway.running.gateway);
+  const operations = createOperationsServer(reportsOf(r.gateway.running.gateway), r.gateway.running.gateway.log);
   const port = await operations.listen('127.0.0.1', 0);
   for (const path of ['/metrics', '/healthz', '/channels']) {
     assert.doesNotMatch(

@@ -105,6 +105,15 @@ test('F39: workers: one port, summed metrics, circuits of each, a reload for all
     () => `two workers never were ready: ${serving.text()}`,
   );
   await listeners(serving, 2);
+  const whole: { reasons: string[]; workers: { pid: number; store: object }[] } = JSON.parse(
+    await (await fetch(`${operations}/healthz`)).text(),
+  );
+  assert.deepEqual([whole.reasons, new Set(whole.workers.map(({ pid }) => pid)).size], [[], 2]);
+  assert.deepEqual(
+    whole.workers.map(({ store }) => store),
+    [{ healthy: true }, { healthy: true }],
+  );
+  assert.equal((await fetch(`${operations}/metrics`, { method: 'POST' })).status, 405);
   const answers = await Promise.all(Array.from({ length: 20 }, () => post(serving, place).then((response) => response.status)));
   assert.deepEqual(new Set(answers), new Set([200]));
   const metrics = await (await fetch(`${operations}/metrics`)).text();
@@ -125,6 +134,14 @@ test('F39: workers: one port, summed metrics, circuits of each, a reload for all
 
   const open = await Promise.all(Array.from({ length: 8 }, () => post(serving, place, { stream: true })));
   const stopped = serving.stop();
+  const draining = await waitFor(
+    async () => {
+      const answer = await fetch(`${operations}/healthz`);
+      return answer.status === 503 ? await answer.text() : undefined;
+    },
+    () => 'a gateway that drains is well',
+  );
+  assert.match(draining, /"reasons":\["draining"/);
   for (const response of open) assert.match(await response.text(), /data: \[DONE\]\n\n$/);
   assert.equal(await stopped, 0);
 });
