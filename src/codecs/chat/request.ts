@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
 import { defined } from '../defined.ts';
 import {
   optionalBoolean,
@@ -52,7 +53,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     logprobs: readLogprobsWish(json),
     format: readFormat(json),
     verbosity: optionalString(json, 'verbosity'),
-    reasoning: readReasoning(json),
+    reasoning: withUpdatedEffort(readReasoning(json), updatesIn(json['messages'], updateOf)),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -75,6 +76,13 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     tools: uniqueTools(readTools(json)),
     ...optional,
   };
+}
+
+/** What a message of a router changes from its place on: beside its role, or by it. */
+function updateOf(message: JsonObject): JsonObject | undefined {
+  const { role, configuration_update: update } = message;
+  if (isObject(update)) return update;
+  return role === 'configuration_update' ? message : undefined;
 }
 
 /**
