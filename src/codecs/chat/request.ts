@@ -1,6 +1,6 @@
 /** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
+import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
 import { defined } from '../defined.ts';
@@ -30,6 +30,11 @@ const READ: ReadonlySet<string> = new Set([
   ...['top_logprobs', 'response_format', 'modalities', 'verbosity', 'reasoning', 'reasoning_effort', 'thinking'],
   ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
+
+const SCHEMAS: SchemaPlaces = {
+  inTool: ['function', 'parameters'],
+  format: ['response_format', 'json_schema', 'schema'],
+};
 
 /** Where the format is a grammar, or another vendor's, which has no canonical reading. */
 const READ_BUT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
@@ -70,6 +75,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     json,
     reads: optional.format === undefined ? READ_BUT_FORMAT : READ,
     readsIn: READ_IN,
+    schemas: SCHEMAS,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], text, context),

@@ -11,6 +11,8 @@ import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
+import { editJson } from '../json-text.ts';
+import { schemaEdits } from '../schema-text.ts';
 import { shortUser } from '../short-id.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
@@ -35,7 +37,10 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const losses = new Set<string>();
   return {
     path: PATH,
-    body: JSON.stringify(writeBody(request, target, names, losses)),
+    body: editJson(
+      JSON.stringify(writeBody(request, target, names, losses)),
+      schemaEdits(request, ['parameters'], ['text', 'format', 'schema']),
+    ),
     headers: {},
     toolNames: names,
     losses: [...losses],

@@ -5,7 +5,7 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { type ConfigurationUpdate, updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
 import { jsonSlicer } from '../json-text.ts';
@@ -34,6 +34,8 @@ const READ: ReadonlySet<string> = new Set([
   ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
   ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
 ]);
+
+const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format', 'schema'] };
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -73,6 +75,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     json,
     reads: READ,
     readsIn: READ_IN,
+    schemas: SCHEMAS,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
