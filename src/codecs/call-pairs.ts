@@ -5,25 +5,40 @@
 import type { RequestFeature } from './canonical/features.ts';
 import type { Item, ToolCallItem, ToolResultItem } from './canonical/item.ts';
 
+/** Calls of one answer that have one id, as models give it that number their calls badly. */
+interface Namesakes {
+  readonly calls: ToolCallItem[];
+  /** Which answer of the model they stand in. */
+  readonly answer: number;
+  /** How many of them have a result. */
+  answered: number;
+}
+
 /**
  * Results by their call. A result belongs to the nearest earlier call of its id (the same id may be used in several turns),
- * else to the first later one; of several results for one call the last counts. Calls without a result, and results without
- * a call, are in no pair. In the order in which the calls were first answered.
+ * else to the first later one; calls of one turn that share an id are answered one after another. Of several results for one call
+ * the last counts. Calls without a result, and results without a call, are in no pair. In the order in which the calls were first answered.
  */
 export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, ToolResultItem> {
   const pairs = new Map<ToolCallItem, ToolResultItem>();
-  const latest = new Map<string, ToolCallItem>();
+  const latest = new Map<string, Namesakes>();
   const early = new Map<string, ToolResultItem>();
+  let answer = 0;
   for (const item of items) {
+    if (!isOfModel(item)) answer += 1;
     if (item.kind === 'toolCall') {
-      latest.set(item.callId, item);
+      const known = latest.get(item.callId);
+      if (known?.answer === answer) known.calls.push(item);
+      else latest.set(item.callId, { calls: [item], answer, answered: 0 });
       const result = early.get(item.callId);
       if (result !== undefined) pairs.set(item, result);
       early.delete(item.callId);
     } else if (item.kind === 'toolResult') {
-      const call = latest.get(item.callId);
-      if (call === undefined) early.set(item.callId, item);
+      const asked = latest.get(item.callId);
+      const call = asked?.calls[asked.answered] ?? asked?.calls.at(-1);
+      if (asked === undefined || call === undefined) early.set(item.callId, item);
       else pairs.set(call, item);
+      if (asked !== undefined) asked.answered += 1;
     }
   }
   return pairs;
@@ -32,7 +47,7 @@ export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, Too
 /**
  * The items with every call answered once, right behind the turn that made it, and without what has no counterpart (semantics
  * 6.2.9); `lose` hears of each loss. Calls of a turn that nothing follows stay: they wait for their results, or for the rest of a
- * paused turn. Results of one turn keep their order among themselves.
+ * paused turn. Results of one turn keep their order among themselves. A call whose id another one of its turn has gets one of its own.
  */
 export function withAnsweredCalls(items: readonly Item[], lose: (feature: RequestFeature, item: Item) => void): Item[] {
   const pairs = pairCalls(items);
@@ -40,6 +55,7 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
   const answeredIds = new Set([...pairs.keys()].map((call) => call.callId));
   const lastTurn = items.findLastIndex((item) => !isOfModel(item)) + 1;
   const settled: Item[] = [];
+  const ownIds = new OwnIds();
   let turn: ToolCallItem[] = [];
   let hasLostCall = false;
   const endTurn = () => {
@@ -49,9 +65,10 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
     turn.sort((a, b) => (ranks.get(a) ?? 0) - (ranks.get(b) ?? 0));
     for (const call of turn) {
       const result = pairs.get(call);
-      if (result !== undefined) settled.push(result);
+      if (result !== undefined) settled.push(ownIds.ofResult(result, call));
     }
     turn = [];
+    ownIds.endTurn();
   };
   for (const [index, item] of items.entries()) {
     if (!isOfModel(item) || isBehind(item, turn.at(-1))) endTurn();
@@ -61,13 +78,40 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
     } else if (item.kind === 'toolCall' && !pairs.has(item) && index < lastTurn) {
       lose('function call without a result', item);
       hasLostCall = true;
+    } else if (item.kind === 'toolCall') {
+      settled.push(ownIds.ofCall(item));
+      turn.push(item);
     } else {
       settled.push(item);
-      if (item.kind === 'toolCall') turn.push(item);
     }
   }
   endTurn();
   return settled;
+}
+
+/** Ids that tell the calls of one turn apart; the same history always gets the same ones. */
+class OwnIds {
+  readonly #uses = new Map<string, number>();
+  readonly #given = new Map<ToolCallItem, string>();
+
+  ofCall(call: ToolCallItem): ToolCallItem {
+    const use = (this.#uses.get(call.callId) ?? 0) + 1;
+    this.#uses.set(call.callId, use);
+    if (use === 1) return call;
+    const callId = `${call.callId}_${use}`;
+    this.#given.set(call, callId);
+    return { ...call, callId };
+  }
+
+  ofResult(result: ToolResultItem, call: ToolCallItem): ToolResultItem {
+    const callId = this.#given.get(call);
+    return callId === undefined ? result : { ...result, callId };
+  }
+
+  endTurn(): void {
+    this.#uses.clear();
+    this.#given.clear();
+  }
 }
 
 /**

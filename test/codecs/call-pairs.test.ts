@@ -81,6 +81,23 @@ test('T9: of two calls with one id the one that has the output stays', () => {
   assert.deepEqual(settled(call('1'), user('q'), call('1'), result('1')).items, ['q', 'call 1', 'of 1']);
 });
 
+test('T9: calls of one turn that share an id each keep their result, under ids of their own', () => {
+  const twice = (...answers: Item[]) => settled(user('q'), call('1'), call('1'), ...answers, said('a'));
+  assert.deepEqual(twice(result('1', 'one'), result('1', 'two')), {
+    items: ['q', 'call 1', 'call 1_2', 'one', 'two', 'a'],
+    lost: [],
+  });
+  assert.deepEqual(twice(result('1', 'one'), result('1', 'stale'), result('1', 'two')).items.slice(3), ['one', 'two', 'a']);
+  assert.deepEqual(twice(result('1', 'one')).lost, ['function call without a result']);
+  const kept = withAnsweredCalls([call('1'), call('1'), result('1'), result('1')], () => assert.fail('nothing is lost'));
+  assert.deepEqual(
+    kept.map((item) => (item.kind === 'toolResult' ? item.callId : undefined)),
+    [undefined, undefined, '1', '1_2'],
+  );
+  const turns = [call('1'), result('1', 'first'), user('q'), call('1'), result('1', 'second')];
+  assert.deepEqual(settled(...turns).items, ['call 1', 'first', 'q', 'call 1', 'second'], 'ids that are new in each turn');
+});
+
 test('calls of a turn that nothing follows wait for their results', () => {
   assert.deepEqual(settled(user('q'), thought('t'), call('1')).items, ['q', 'reasoning', 'call 1']);
   assert.deepEqual(settled(call('1'), result('1'), call('2')).items, ['call 1', 'of 1', 'call 2']);

@@ -72,8 +72,25 @@ const WITHIN: Readonly<Record<string, readonly JsonObject[]>> = {
     { tools: [{ type: 'function', ...tool, output_schema: { type: 'object' } }] },
     { tools: [{ type: 'function', ...tool, defer_loading: true }] },
     { reasoning: { effort: 'low', mode: 'pro' } },
+    {
+      input: [
+        { role: 'user', content: 'hi' },
+        {
+          role: 'assistant',
+          content: [{ type: 'output_text', text: 'a', annotations: [{ type: 'file_citation', file_id: 'f', index: 0 }] }],
+        },
+      ],
+    },
   ],
-  messages: [{ tools: [{ name: 'f', input_schema: tool.parameters, input_examples: [{ a: 1 }] }] }],
+  messages: [
+    { tools: [{ name: 'f', input_schema: tool.parameters, input_examples: [{ a: 1 }] }] },
+    {
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: [{ type: 'text', text: 'a', citations: [{ type: 'char_location', cited_text: 'x' }] }] },
+      ],
+    },
+  ],
 };
 
 /** What stands within and says nothing, or nothing that another loss does not name. */

@@ -161,3 +161,20 @@ test('a model that thinks by budget answers results without thinking where the t
   assert.deepEqual(kept('mz2.broken', { thinking: 'budget' }), { type: 'disabled' });
   assert.deepEqual(kept('mz2.broken', {}), thinking, 'newer models do not ask for it');
 });
+
+test('configuration updates in a history: the last effort and format count at upstreams of other protocols', () => {
+  const update = (effort: string | null) => ({ role: 'system', content: '', configuration_update: { reasoning: { effort } } });
+  const messages = [user, update('high'), user, update('low'), user, update(null)];
+  assert.deepEqual(convert('chat', 'responses', { messages, reasoning_effort: 'max' }).reasoning, { effort: 'low' });
+  assert.deepEqual(convert('chat', 'messages', { messages }).output_config, { effort: 'low' });
+  assert.equal(convert('chat', 'chat', { messages, reasoning_effort: 'max' }).reasoning_effort, 'max');
+
+  const item = (reasoning: object, more: object = {}) => ({ type: 'configuration_update', reasoning, ...more });
+  const format = { type: 'json_schema', name: 'n', schema: { type: 'object' } };
+  const input = [item({ effort: 'high' }, { text: { format } }), user, item({ effort: 'none' }), user];
+  const sent = convert('responses', 'chat', { input, reasoning: { effort: 'max' }, text: { verbosity: 'low' } });
+  assert.equal(sent.reasoning_effort, 'none');
+  assert.equal(sent.response_format.json_schema.name, 'n');
+  assert.equal(sent.verbosity, 'low');
+  assert.deepEqual(convert('responses', 'responses', { input, reasoning: { effort: 'max' } }).reasoning, { effort: 'max' });
+});

@@ -74,6 +74,12 @@ export interface ReadMembers {
   readonly within?: Readonly<Record<string, ReadMembers>>;
 }
 
+/** Where schemas stand: that of a function within its tool, and that of the format within the body. */
+export interface SchemaPlaces {
+  readonly inTool: readonly string[];
+  readonly format: readonly string[];
+}
+
 export interface CanonicalRequest {
   /** The client's dialect. */
   readonly dialect: Dialect;
@@ -84,6 +90,7 @@ export interface CanonicalRequest {
   readonly reads: ReadonlySet<string>;
   /** The same of what these members hold, where that is known. */
   readonly readsIn?: Readonly<Record<string, ReadMembers>>;
+  readonly schemas?: SchemaPlaces;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;

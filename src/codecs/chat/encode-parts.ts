@@ -36,12 +36,12 @@ function audioPart({ source }: Media, at: string | undefined): JsonObject {
 }
 
 function filePart({ source, filename }: Media, at: string | undefined): JsonObject {
-  const named = filename === undefined ? {} : { filename };
   switch (source.from) {
     case 'inline':
       return { type: 'file', file: { filename: filename ?? filenameOf(source.mime), file_data: dataUri(source) } };
     case 'reference':
-      return { type: 'file', file: { file_id: source.id, ...named } };
+      // The vendor refuses a name beside it (`mutually_exclusive_parameters`).
+      return { type: 'file', file: { file_id: source.id } };
     case 'text':
       return textPart(titledText(source.text, filename));
     case 'url':

@@ -6,6 +6,8 @@ import type { Target, UpstreamRequest } from '../codec.ts';
 import { effortOfBudget } from '../effort-of-budget.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { noteMembers } from '../member-losses.ts';
+import { editJson } from '../json-text.ts';
+import { schemaEdits } from '../schema-text.ts';
 import { shortUser } from '../short-id.ts';
 import { nameAllTools, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
@@ -36,7 +38,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
   };
-  return { path: PATH, body: JSON.stringify(body), headers: {}, toolNames, losses: [...losses] };
+  const schemas = schemaEdits(request, ['function', 'parameters'], ['response_format', 'json_schema', 'schema']);
+  return { path: PATH, body: editJson(JSON.stringify(body), schemas), headers: {}, toolNames, losses: [...losses] };
 }
 
 function sampling(request: CanonicalRequest, target: Target): JsonObject {

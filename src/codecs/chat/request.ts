@@ -1,7 +1,8 @@
 /** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
+import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
 import { defined } from '../defined.ts';
 import {
   optionalBoolean,
@@ -30,6 +31,11 @@ const READ: ReadonlySet<string> = new Set([
   ...['prompt_cache_key', 'safety_identifier', 'cache_control'],
 ]);
 
+const SCHEMAS: SchemaPlaces = {
+  inTool: ['function', 'parameters'],
+  format: ['response_format', 'json_schema', 'schema'],
+};
+
 /** Where the format is a grammar, or another vendor's, which has no canonical reading. */
 const READ_BUT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
 
@@ -52,7 +58,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     logprobs: readLogprobsWish(json),
     format: readFormat(json),
     verbosity: optionalString(json, 'verbosity'),
-    reasoning: readReasoning(json),
+    reasoning: withUpdatedEffort(readReasoning(json), updatesIn(json['messages'], updateOf)),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -69,12 +75,20 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     json,
     reads: optional.format === undefined ? READ_BUT_FORMAT : READ,
     readsIn: READ_IN,
+    schemas: SCHEMAS,
     model,
     ...readStreaming(json),
     items: readMessages(json['messages'], text, context),
     tools: uniqueTools(readTools(json)),
     ...optional,
   };
+}
+
+/** What a message of a router changes from its place on: beside its role, or by it. */
+function updateOf(message: JsonObject): JsonObject | undefined {
+  const { role, configuration_update: update } = message;
+  if (isObject(update)) return update;
+  return role === 'configuration_update' ? message : undefined;
 }
 
 /**

@@ -6,6 +6,8 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../member-losses.ts';
+import { editJson } from '../json-text.ts';
+import { schemaTexts } from '../schema-text.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
@@ -36,7 +38,8 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
 function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Losses): string {
   noteDropped(request, losses);
   noteCoerced(request, losses);
-  const tools = encodeTools(request, toolNames, target, losses);
+  const schemas = schemaTexts(request);
+  const tools = encodeTools(request, toolNames, schemas, target, losses);
   const toolChoice = encodeToolChoice(request, toolNames, tools.length > 0, losses);
   const conversation = encodeConversation(request.items, { target, tools: request.tools, toolNames, losses });
   const { system, turns } = withFirstTurn(conversation, request);
@@ -62,7 +65,9 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   for (const [key, number] of Object.entries(sampling)) say(key, value(number));
   if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
   say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
-  say('output_config', value(outputConfig));
+  const config = value(outputConfig);
+  const format = schemas.format === undefined ? [] : [{ path: ['format', 'schema'], value: schemas.format }];
+  say('output_config', config === undefined ? undefined : editJson(config, format));
   if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
   say('cache_control', value(cacheControl));
   if (request.stream) say('stream', 'true');

@@ -5,13 +5,20 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { freeformSchema } from '../freeform-tools.ts';
+import type { SchemaTexts } from '../schema-text.ts';
 import type { ToolNames } from '../tool-names.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { sameTool } from './encode-conversation.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
-export function encodeTools(request: CanonicalRequest, names: ToolNames, target: Target, losses: Losses): WireBlock[] {
+export function encodeTools(
+  request: CanonicalRequest,
+  names: ToolNames,
+  schemas: SchemaTexts,
+  target: Target,
+  losses: Losses,
+): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];
   for (const tool of request.tools) {
@@ -23,20 +30,27 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, target:
       losses.add('tool choice: allowed tools');
       continue;
     }
-    blocks.push(encodeTool(tool, names.toWire(tool.tool), target, losses));
+    blocks.push(encodeTool(tool, names.toWire(tool.tool), schemas.tools.get(tool.at), target, losses));
   }
   return blocks;
 }
 
-function encodeTool(tool: Exclude<Tool, { kind: 'native' }>, name: string, target: Target, losses: Losses): WireBlock {
+function encodeTool(
+  tool: Exclude<Tool, { kind: 'native' }>,
+  name: string,
+  schema: string | undefined,
+  target: Target,
+  losses: Losses,
+): WireBlock {
   const { description } = tool;
+  const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
   const json: JsonObject = {
     name,
     ...(description === undefined ? {} : { description }),
-    input_schema: tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses),
+    ...(schema === undefined ? { input_schema: inputSchema } : {}),
     ...(tool.kind === 'function' && tool.strict !== undefined ? { strict: tool.strict } : {}),
   };
-  return { json, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
+  return { json, schema, cacheControl: tool.kind === 'function' ? tool.cacheControl : undefined };
 }
 
 function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>): JsonObject {

@@ -12,7 +12,7 @@ const RESULT_PART: ReadMembers = {
 
 const BLOCK: ReadMembers = {
   own: new Set([
-    ...['type', 'text', 'citations', 'cache_control', 'source', 'title', 'context', 'content', 'thinking', 'signature', 'data'],
+    ...['type', 'text', 'cache_control', 'source', 'title', 'context', 'content', 'thinking', 'signature', 'data'],
     ...['id', 'name', 'input', 'tool_use_id', 'is_error'],
   ]),
   of: ofType(

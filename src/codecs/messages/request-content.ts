@@ -277,7 +277,10 @@ function searchResultText(block: JsonObject, at: string): string {
     .join('\n\n');
 }
 
-/** A document: one file, or for a `content` source its own blocks; `context` is text that goes before it, and so is the name of such blocks. */
+/**
+ * A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. So is the name of such blocks,
+ * and that of a file that is only pointed at: no other protocol takes a name beside a link or an id.
+ */
 function documentParts(block: JsonObject, at: string): Part[] {
   const source = objectAt(block['source'], `${at}.source`);
   const title = optionalString(block, 'title', at);
@@ -286,7 +289,10 @@ function documentParts(block: JsonObject, at: string): Part[] {
   const before = said(context);
   const named = title === undefined ? {} : { filename: title };
   if (source['type'] !== 'content') {
-    return [...before, { kind: 'media', media: { type: 'file', source: sourceOf(source, `${at}.source`), ...named, at } }];
+    const file = sourceOf(source, `${at}.source`);
+    const isPointedAt = file.from === 'url' || file.from === 'reference';
+    const media: Media = { type: 'file', source: file, ...named, at };
+    return [...(isPointedAt ? said(title) : []), ...before, { kind: 'media', media }];
   }
   const parts = resultParts(source['content'], `${at}.source.content`);
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));

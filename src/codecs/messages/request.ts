@@ -1,7 +1,7 @@
 /** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReasoningControl, Tool, ToolChoice } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool, ToolChoice } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
 import { READ_IN } from './read-members.ts';
 import { defined } from '../defined.ts';
@@ -30,6 +30,8 @@ const READ: ReadonlySet<string> = new Set([
   ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
   ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
 ]);
+
+const SCHEMAS: SchemaPlaces = { inTool: ['input_schema'], format: ['output_config', 'format', 'schema'] };
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -63,6 +65,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     json,
     reads: READ,
     readsIn: READ_IN,
+    schemas: SCHEMAS,
     model,
     stream,
     items,

@@ -7,14 +7,17 @@ export interface WireBlock {
   json: JsonObject;
   /** JSON text of `input`, in place of a member: arguments are never re-serialised. */
   readonly input?: string;
+  /** JSON text of `input_schema`, in place of a member. */
+  readonly schema?: string | undefined;
   cacheControl?: JsonObject | undefined;
 }
 
 function render(block: WireBlock): string {
   const members = JSON.stringify(block.json);
   const input = block.input === undefined ? '' : `,"input":${block.input}`;
+  const schema = block.schema === undefined ? '' : `,"input_schema":${block.schema}`;
   const cache = block.cacheControl === undefined ? '' : `,"cache_control":${JSON.stringify(block.cacheControl)}`;
-  return `${members.slice(0, -1)}${input}${cache}}`;
+  return `${members.slice(0, -1)}${input}${schema}${cache}}`;
 }
 
 export function renderAll(blocks: readonly WireBlock[]): string {

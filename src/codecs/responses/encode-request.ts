@@ -12,6 +12,8 @@ import { refuseForeignBinding } from '../foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../member-losses.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tool-names.ts';
 import { forwardRequest } from './forward.ts';
+import { editJson } from '../json-text.ts';
+import { schemaEdits } from '../schema-text.ts';
 import { shortUser } from '../short-id.ts';
 import { objectSchema } from '../tool-schema.ts';
 import { hasUnreadMembers } from '../unread-members.ts';
@@ -36,7 +38,10 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const losses = new Set<string>();
   return {
     path: PATH,
-    body: JSON.stringify(writeBody(request, target, names, losses)),
+    body: editJson(
+      JSON.stringify(writeBody(request, target, names, losses)),
+      schemaEdits(request, ['parameters'], ['text', 'format', 'schema']),
+    ),
     headers: {},
     toolNames: names,
     losses: [...losses],

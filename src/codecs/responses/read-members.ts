@@ -5,7 +5,7 @@ import { IMAGE_FACTS, OPAQUE_MEMBERS } from './wire.ts';
 
 const PART: ReadMembers = {
   own: new Set([
-    ...['type', 'text', 'refusal', 'annotations', 'logprobs', 'image_url', 'detail'],
+    ...['type', 'text', 'refusal', 'image_url', 'detail'],
     ...['file_id', 'file_data', 'file_url', 'filename', 'input_audio'],
   ]),
   of: ofType(

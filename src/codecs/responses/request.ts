@@ -5,8 +5,9 @@
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { CanonicalRequest, Format, ReasoningControl, Tool } from '../canonical/request.ts';
+import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
+import { type ConfigurationUpdate, updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
 import { jsonSlicer } from '../json-text.ts';
 import { defined } from '../defined.ts';
 import {
@@ -34,6 +35,8 @@ const READ: ReadonlySet<string> = new Set([
   ...['top_logprobs', 'text', 'reasoning', 'user', 'metadata', 'service_tier', 'prompt_cache_key', 'safety_identifier'],
 ]);
 
+const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format', 'schema'] };
+
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
   refuseStates(json);
@@ -44,6 +47,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const reader: InputReader = { context, resolve: namesIn(tools), named, slice: (...path) => slice(path) };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const texts = optionalObject(json, 'text') ?? {};
+  const updates = updatesIn(json['input'], (item) => (item['type'] === 'configuration_update' ? item : undefined));
   const optional = defined<Partial<CanonicalRequest>>({
     toolChoice: readToolChoice(json['tool_choice'], tools),
     parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
@@ -51,9 +55,9 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
     logprobs: readLogprobs(json),
-    format: readFormat(texts),
+    format: updatedFormat(updates) ?? readFormat(texts, 'text'),
     verbosity: optionalString(texts, 'verbosity', 'text'),
-    reasoning: readReasoning(json),
+    reasoning: withUpdatedEffort(readReasoning(json), updates),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -71,6 +75,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     json,
     reads: READ,
     readsIn: READ_IN,
+    schemas: SCHEMAS,
     model,
     stream: optionalBoolean(json, 'stream') ?? false,
     items,
@@ -174,10 +179,16 @@ function readLogprobs(json: JsonObject): { readonly top: number } | undefined {
   return top > 0 || asked ? { top } : undefined;
 }
 
-function readFormat(text: JsonObject): Format | undefined {
-  const format = optionalObject(text, 'format', 'text');
+function updatedFormat(updates: readonly ConfigurationUpdate[]): Format | undefined {
+  return updates
+    .flatMap(({ says, index }) => readFormat(optionalObject(says, 'text', `input[${index}]`) ?? {}, `input[${index}].text`) ?? [])
+    .at(-1);
+}
+
+function readFormat(text: JsonObject, path: string): Format | undefined {
+  const format = optionalObject(text, 'format', path);
   if (format === undefined) return undefined;
-  const at = 'text.format';
+  const at = `${path}.format`;
   const type = requiredName(format, 'type', at);
   switch (type) {
     case 'text':

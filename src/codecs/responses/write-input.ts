@@ -157,9 +157,11 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
-  const isRaw = item.raw !== undefined && target.withoutRaw !== true;
-  if (item.raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
-  const content = isRaw ? { content: [{ type: 'reasoning_text', text: item.raw }] } : {};
+  // An empty text, as clients of some chat vendors write it beside calls, is no thought.
+  const raw = item.raw === '' ? undefined : item.raw;
+  const isRaw = raw !== undefined && target.withoutRaw !== true;
+  if (raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
+  const content = isRaw ? { content: [{ type: 'reasoning_text', text: raw }] } : {};
   if (opaque === undefined) return isRaw ? { type: 'reasoning', summary: [], ...content } : undefined;
   const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {

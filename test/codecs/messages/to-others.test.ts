@@ -57,6 +57,14 @@ test('the title of a document of plain words is its heading where there are no d
   assert.deepEqual(responses[0].content, [{ type: 'input_text', text: 'Lease\n\nrent' }]);
   assert.deepEqual(responses[2].output, [{ type: 'input_text', text: 'Lease\n\nrent' }]);
 
+  const linked = { type: 'document', title: 'Deed', source: { type: 'url', url: 'https://e.test/a.pdf' } };
+  const stored = { type: 'document', title: 'Deed', source: { type: 'file', file_id: 'file_1' } };
+  const file = { type: 'input_file', file_url: 'https://e.test/a.pdf' };
+  const said = sent('responses', { messages: messages(linked) }).input;
+  assert.deepEqual(said[0].content, [{ type: 'input_text', text: 'Deed' }, file]);
+  assert.deepEqual(said[2].output, [{ type: 'input_text', text: 'Deed' }, file]);
+  assert.deepEqual(chat(stored)[0].content, [text('Deed'), { type: 'file', file: { file_id: 'file_1' } }]);
+
   const gemini = sent('gemini', { messages: messages(words) }).contents;
   assert.deepEqual(gemini[0].parts, [{ text: 'Lease\n\nrent' }]);
   assert.equal(gemini[2].parts[0].functionResponse.response.output, 'Lease\n\nrent');

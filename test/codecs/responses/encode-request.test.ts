@@ -285,6 +285,7 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
     { kind: 'reasoning', summary: ['s'], opaque: { owner: { ...OWNER, channelType: 'messages' }, value: 'X' } },
     { kind: 'reasoning', raw: 'elsewhere', opaque: { owner: { ...OWNER, channelType: 'chat_completion' }, value: 'X' } },
     { kind: 'reasoning', raw: 'think' },
+    { kind: 'reasoning', raw: '' },
     { kind: 'text', role: 'assistant', text: 'b', citations: [], turn: 2 },
     { kind: 'reasoning', summary: ['end'], opaque: own },
     { kind: 'text', role: 'user', text: 'c', citations: [], turn: 3 },
