@@ -137,7 +137,7 @@ describe('chat requests', () => {
 
   it('read functions and calls without a type, and arguments that are an object, in their exact text (Mistral, Ollama)', () => {
     const { tools } = requestOf({ model: 'm', messages: [user], tools: [{ function: { name: 'f' } }] });
-    assert.deepEqual(tools, [{ kind: 'function', tool: { name: 'f' }, at: 'tools[0]' }]);
+    assert.deepEqual(tools, [{ kind: 'function', tool: { name: 'f' }, at: 'tools[0].function' }]);
     assert.throws(() => requestOf({ model: 'm', messages: [user], tools: [{ name: 'f' }] }), {
       details: { param: 'tools[0].type' },
     });
@@ -156,7 +156,7 @@ describe('chat requests', () => {
   it('read a tool that is declared twice as it was declared first (known failure T3)', () => {
     const tools = ['first', 'again'].map((description) => ({ type: 'function', function: { name: 'f', description } }));
     assert.deepEqual(requestOf({ model: 'm', messages: [user], tools }).tools, [
-      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0]' },
+      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0].function' },
     ]);
   });
 
