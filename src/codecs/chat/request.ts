@@ -78,6 +78,22 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
 }
 
 /**
+ * The effort that the last `configuration_update` sets: every other protocol says it once a request, so what counts is what it has
+ * become. A router reads its own messages by itself.
+ */
+function changedEffort(messages: JsonValue | undefined): string | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const efforts = messages.flatMap((message: JsonValue, index) => {
+    const update = isObject(message) ? message['configuration_update'] : undefined;
+    if (!isObject(update)) return [];
+    const at = `messages[${index}].configuration_update`;
+    const effort = optionalString(optionalObject(update, 'reasoning', at) ?? {}, 'effort', `${at}.reasoning`);
+    return effort === undefined ? [] : [effort];
+  });
+  return efforts.at(-1);
+}
+
+/**
  * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking`, the word of other vendors (semantics 6.7.2).
  * `enabled` switches: false is effort none, true leaves the effort to the upstream.
  */
@@ -89,7 +105,7 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (switched === false ? 'none' : undefined);
   const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
   const control = defined<ReasoningControl>({
-    effort: effortOf(effort),
+    effort: effortOf(changedEffort(json['messages']) ?? effort),
     budget: budget ?? (switched === true ? budgetOf(thinking) : undefined),
     summary: optionalString(object, 'summary', 'reasoning'),
     adaptive: switched === true ? true : undefined,

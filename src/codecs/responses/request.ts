@@ -44,6 +44,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const reader: InputReader = { context, resolve: namesIn(tools), named, slice: (...path) => slice(path) };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const texts = optionalObject(json, 'text') ?? {};
+  const changed = changedSettings(json['input']);
   const optional = defined<Partial<CanonicalRequest>>({
     toolChoice: readToolChoice(json['tool_choice'], tools),
     parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
@@ -51,9 +52,9 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     temperature: optionalNumber(json, 'temperature'),
     topP: optionalNumber(json, 'top_p'),
     logprobs: readLogprobs(json),
-    format: readFormat(texts),
+    format: changed.format ?? readFormat(texts, 'text'),
     verbosity: optionalString(texts, 'verbosity', 'text'),
-    reasoning: readReasoning(json),
+    reasoning: readReasoning(json, changed.effort),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -174,10 +175,32 @@ function readLogprobs(json: JsonObject): { readonly top: number } | undefined {
   return top > 0 || asked ? { top } : undefined;
 }
 
-function readFormat(text: JsonObject): Format | undefined {
-  const format = optionalObject(text, 'format', 'text');
+interface Settings {
+  readonly effort?: string;
+  readonly format?: Format;
+}
+
+/**
+ * What `configuration_update` items of the input set, the last of each: every other protocol says it once a request, so what counts is
+ * what it has become. The vendor reads its own items by itself.
+ */
+function changedSettings(input: JsonValue | undefined): Settings {
+  if (!Array.isArray(input)) return {};
+  let settings: Settings = {};
+  for (const [index, item] of input.entries()) {
+    if (!isObject(item) || item['type'] !== 'configuration_update') continue;
+    const at = `input[${index}]`;
+    const effort = readEffort(optionalObject(item, 'reasoning', at) ?? {}, `${at}.reasoning`);
+    const format = readFormat(optionalObject(item, 'text', at) ?? {}, `${at}.text`);
+    settings = { ...settings, ...defined<Settings>({ effort, format }) };
+  }
+  return settings;
+}
+
+function readFormat(text: JsonObject, place: string): Format | undefined {
+  const format = optionalObject(text, 'format', place);
   if (format === undefined) return undefined;
-  const at = 'text.format';
+  const at = `${place}.format`;
   const type = requiredName(format, 'type', at);
   switch (type) {
     case 'text':
@@ -190,12 +213,16 @@ function readFormat(text: JsonObject): Format | undefined {
   }
 }
 
-function readReasoning(json: JsonObject): ReasoningControl | undefined {
-  const reasoning = optionalObject(json, 'reasoning');
-  if (reasoning === undefined) return undefined;
-  const asked = optionalString(reasoning, 'effort', 'reasoning');
-  const effort = asked === 'minimum' ? 'minimal' : asked;
+function readReasoning(json: JsonObject, changedEffort: string | undefined): ReasoningControl | undefined {
+  const reasoning = optionalObject(json, 'reasoning') ?? {};
+  const effort = changedEffort ?? readEffort(reasoning, 'reasoning');
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;
   return defined({ effort, summary });
+}
+
+/** `minimum` is an old alias. */
+function readEffort(reasoning: JsonObject, at: string): string | undefined {
+  const asked = optionalString(reasoning, 'effort', at);
+  return asked === 'minimum' ? 'minimal' : asked;
 }

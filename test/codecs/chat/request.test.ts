@@ -332,6 +332,20 @@ describe('chat requests', () => {
     assert.deepEqual(itemsOf(update), [{ kind: 'native', dialect: 'chat', role: 'system', body: update }]);
   });
 
+  it('read the effort that the last configuration update sets as the one of the request', () => {
+    const update = (effort: string | number) => ({
+      role: 'system',
+      content: '',
+      configuration_update: { reasoning: { effort } },
+    });
+    const effort = (...messages: JsonObject[]) =>
+      requestOf({ model: 'm', messages: [user, ...messages], reasoning_effort: 'low' }).reasoning?.effort;
+    assert.equal(effort(), 'low');
+    assert.equal(effort(update('high'), update('none')), 'none');
+    assert.equal(effort(update('max'), { role: 'system', content: '', configuration_update: {} }), 'max');
+    assert.throws(() => effort(update(5)), { details: { param: 'messages[1].configuration_update.reasoning.effort' } });
+  });
+
   it('read controls by their precedence', () => {
     const request = requestOf({
       model: 'm',
