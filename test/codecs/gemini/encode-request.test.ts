@@ -348,6 +348,19 @@ test('T1 T2: a freeform custom tool is refused, or lowered to one string where t
   assert.deepEqual(body.contents[1].parts[0].functionCall.args, { input: '*** Begin' });
 });
 
+test('a freeform custom tool that the choice leaves out is not declared, and refuses nothing', () => {
+  const tools: Tool[] = [
+    { kind: 'function', tool: { name: 'f' }, at: 'tools[0]' },
+    { kind: 'custom', tool: { name: 'patch' }, at: 'tools[1]' },
+  ];
+  for (const require of [true, false]) {
+    const toolChoice = { mode: 'allowed', require, tools: [{ name: 'f' }] } as const;
+    assert.deepEqual(bodyOf({ tools, toolChoice })['tools'], [{ functionDeclarations: [{ name: 'f' }] }]);
+    const chosen = { ...toolChoice, tools: [{ name: 'patch' }] };
+    assert.throws(() => bodyOf({ tools, toolChoice: chosen }), gatewayError('unsupported_conversion', { param: 'tools[1]' }));
+  }
+});
+
 test('a custom call whose tool is not declared any more goes by its arguments, as on messages', () => {
   const flavour = { flavour: 'custom' } as const;
   const history = (input: string) => contents([user('q'), call('c', 'patch', input, flavour), result('c', 'ok', flavour)]);
