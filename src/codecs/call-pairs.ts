@@ -5,49 +5,73 @@
 import type { RequestFeature } from './canonical/features.ts';
 import type { Item, ToolCallItem, ToolResultItem } from './canonical/item.ts';
 
-/** Calls of one answer that have one id, as models give it that number their calls badly. */
-interface Namesakes {
-  readonly calls: ToolCallItem[];
-  /** Which answer of the model they stand in. */
-  readonly answer: number;
-  /** How many of them have a result. */
-  answered: number;
-}
-
 /**
  * Results by their call. A result belongs to the nearest earlier call of its id (the same id may be used in several turns),
- * else to the first later one; calls of one turn that share an id are answered one after another. Of several results for one call
- * the last counts. Calls without a result, and results without a call, are in no pair. In the order in which the calls were first answered.
+ * else to the first later one; of several results for one call the last counts. Where one answer holds several calls of one id
+ * (servers that have names for ids), its results are theirs in order. Calls without a result, and results without a call, are in no
+ * pair. In the order in which the calls were first answered.
  */
 export function pairCalls(items: readonly Item[]): ReadonlyMap<ToolCallItem, ToolResultItem> {
-  const pairs = new Map<ToolCallItem, ToolResultItem>();
+  const pairs: Pair[] = [];
+  const groups: Namesakes[] = [];
   const latest = new Map<string, Namesakes>();
   const early = new Map<string, ToolResultItem>();
   let answer = 0;
-  for (const item of items) {
+  for (const [rank, item] of items.entries()) {
     if (!isOfModel(item)) answer += 1;
     if (item.kind === 'toolCall') {
       const known = latest.get(item.callId);
-      if (known?.answer === answer) known.calls.push(item);
-      else latest.set(item.callId, { calls: [item], answer, answered: 0 });
+      const group = known?.answer === answer ? known : { answer, calls: [], results: [] };
+      if (group !== known) groups.push(group);
+      latest.set(item.callId, group);
+      group.calls.push(item);
       const result = early.get(item.callId);
-      if (result !== undefined) pairs.set(item, result);
+      if (result !== undefined) pairs.push({ rank, call: item, result });
       early.delete(item.callId);
     } else if (item.kind === 'toolResult') {
-      const asked = latest.get(item.callId);
-      const call = asked?.calls[asked.answered] ?? asked?.calls.at(-1);
-      if (asked === undefined || call === undefined) early.set(item.callId, item);
-      else pairs.set(call, item);
-      if (asked !== undefined) asked.answered += 1;
+      const group = latest.get(item.callId);
+      if (group === undefined) early.set(item.callId, item);
+      else addResult(group, rank, item);
     }
   }
-  return pairs;
+  for (const { calls, results } of groups) {
+    // Fewer results than calls are those of the last calls.
+    const answered = results.length === 0 ? [] : calls.slice(-results.length);
+    for (const [index, call] of answered.entries()) {
+      const found = results[index];
+      if (found !== undefined) pairs.push({ ...found, call });
+    }
+  }
+  pairs.sort((a, b) => a.rank - b.rank);
+  return new Map(pairs.map(({ call, result }) => [call, result]));
+}
+
+interface Answered {
+  /** Where the call was first answered. */
+  readonly rank: number;
+  readonly result: ToolResultItem;
+}
+
+interface Pair extends Answered {
+  readonly call: ToolCallItem;
+}
+
+/** The calls of one answer that share an id, and what answered them. */
+interface Namesakes {
+  readonly answer: number;
+  readonly calls: ToolCallItem[];
+  readonly results: Answered[];
+}
+
+function addResult({ calls, results }: Namesakes, rank: number, result: ToolResultItem): void {
+  const replaced = results.length === calls.length ? results.pop() : undefined;
+  results.push({ rank: replaced?.rank ?? rank, result });
 }
 
 /**
  * The items with every call answered once, right behind the turn that made it, and without what has no counterpart (semantics
  * 6.2.9); `lose` hears of each loss. Calls of a turn that nothing follows stay: they wait for their results, or for the rest of a
- * paused turn. Results of one turn keep their order among themselves. A call whose id another one of its turn has gets one of its own.
+ * paused turn. Results of one turn keep their order among themselves. Calls of one turn that share an id get ids of their own.
  */
 export function withAnsweredCalls(items: readonly Item[], lose: (feature: RequestFeature, item: Item) => void): Item[] {
   const pairs = pairCalls(items);
@@ -55,7 +79,7 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
   const answeredIds = new Set([...pairs.keys()].map((call) => call.callId));
   const lastTurn = items.findLastIndex((item) => !isOfModel(item)) + 1;
   const settled: Item[] = [];
-  const ownIds = new OwnIds();
+  const ownIds = new OwnIds(items);
   let turn: ToolCallItem[] = [];
   let hasLostCall = false;
   const endTurn = () => {
@@ -78,24 +102,34 @@ export function withAnsweredCalls(items: readonly Item[], lose: (feature: Reques
     } else if (item.kind === 'toolCall' && !pairs.has(item) && index < lastTurn) {
       lose('function call without a result', item);
       hasLostCall = true;
-    } else if (item.kind === 'toolCall') {
-      settled.push(ownIds.ofCall(item));
-      turn.push(item);
     } else {
-      settled.push(item);
+      settled.push(item.kind === 'toolCall' ? ownIds.ofCall(item) : item);
+      if (item.kind === 'toolCall') turn.push(item);
     }
   }
   endTurn();
   return settled;
 }
 
-/** Ids that tell the calls of one turn apart; the same history always gets the same ones. */
+/** No vendor can tell two calls of one turn apart by one id. */
 class OwnIds {
-  readonly #uses = new Map<string, number>();
+  readonly #taken: Set<string>;
   readonly #given = new Map<ToolCallItem, string>();
+  /** How often each id was said in the turn. */
+  readonly #uses = new Map<string, number>();
 
+  constructor(items: readonly Item[]) {
+    this.#taken = new Set(items.flatMap((item) => (item.kind === 'toolCall' ? [item.callId] : [])));
+  }
+
+  endTurn(): void {
+    this.#uses.clear();
+  }
+
+  /** The call, under an id of its own where a call before it in the turn has the same. */
   ofCall(call: ToolCallItem): ToolCallItem {
-    const use = (this.#uses.get(call.callId) ?? 0) + 1;
+    let use = (this.#uses.get(call.callId) ?? 0) + 1;
+    while (use > 1 && this.#taken.has(`${call.callId}_${use}`)) use += 1;
     this.#uses.set(call.callId, use);
     if (use === 1) return call;
     const callId = `${call.callId}_${use}`;
@@ -106,11 +140,6 @@ class OwnIds {
   ofResult(result: ToolResultItem, call: ToolCallItem): ToolResultItem {
     const callId = this.#given.get(call);
     return callId === undefined ? result : { ...result, callId };
-  }
-
-  endTurn(): void {
-    this.#uses.clear();
-    this.#given.clear();
   }
 }
 

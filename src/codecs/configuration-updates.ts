@@ -3,35 +3,29 @@
  * protocol says such things once a request, so what counts is what they have become. Their own protocol reads them in their place.
  */
 import { isObject, type JsonObject, type JsonValue } from './canonical/json.ts';
-import type { ReasoningControl } from './canonical/request.ts';
+import { optionalObject, optionalString } from './request-members.ts';
 
 export interface ConfigurationUpdate {
   readonly says: JsonObject;
-  /** The number of its message or item. */
-  readonly index: number;
+  /** The path of what says it. */
+  readonly at: string;
 }
 
 /** The updates in a history, in order; `updateOf` tells them. */
 export function updatesIn(
   history: JsonValue | undefined,
-  updateOf: (entry: JsonObject) => JsonObject | undefined,
+  updateOf: (entry: JsonObject, index: number) => ConfigurationUpdate | undefined,
 ): ConfigurationUpdate[] {
   if (!Array.isArray(history)) return [];
-  return history.flatMap((entry: JsonValue, index) => {
-    const says = isObject(entry) ? updateOf(entry) : undefined;
-    return says === undefined ? [] : [{ says, index }];
-  });
+  return history.flatMap((entry: JsonValue, index) => (isObject(entry) ? (updateOf(entry, index) ?? []) : []));
 }
 
-/** The reasoning that the updates have come to: the last word counts. */
-export function withUpdatedEffort(
-  control: ReasoningControl | undefined,
-  updates: readonly ConfigurationUpdate[],
-): ReasoningControl | undefined {
-  const efforts = updates.flatMap(({ says: { reasoning } }) => {
-    const effort = isObject(reasoning) ? reasoning['effort'] : undefined;
-    return typeof effort === 'string' ? [effort] : [];
-  });
-  const effort = efforts.at(-1);
-  return effort === undefined ? control : { ...control, effort };
+/** The effort that the updates have come to: the last word counts. */
+export function updatedEffort(updates: readonly ConfigurationUpdate[]): string | undefined {
+  return updates
+    .flatMap(({ says, at }) => {
+      const reasoning = optionalObject(says, 'reasoning', at) ?? {};
+      return optionalString(reasoning, 'effort', `${at}.reasoning`) ?? [];
+    })
+    .at(-1);
 }

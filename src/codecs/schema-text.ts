@@ -48,7 +48,9 @@ function changesWhenWritten(value: JsonValue | undefined): boolean {
   if (Array.isArray(value)) return value.some(changesWhenWritten);
   if (!isObject(value)) return false;
   const keys = Object.keys(value);
-  return (keys.length > 1 && keys.some((key) => /^\d+$/.test(key))) || keys.some((key) => changesWhenWritten(value[key]));
+  // Where one looks like a number, the first does: they have been moved already.
+  const [first = ''] = keys;
+  return (keys.length > 1 && /^\d+$/.test(first)) || keys.some((key) => changesWhenWritten(value[key]));
 }
 
 /** What the arguments of a tool are; encoders change a schema that says it in another way, or does not say it. */

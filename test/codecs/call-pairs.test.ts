@@ -77,6 +77,30 @@ test('a call without a result and a result without a call go, and reasoning that
   assert.deepEqual(settled(thought('t'), said('a'), call('1'), user('q')).items, ['reasoning', 'a', 'q']);
 });
 
+test('calls of one answer that share an id are answered in order, each under an id of its own', () => {
+  const named = settled(
+    user('q'),
+    call('f'),
+    call('f'),
+    call('g'),
+    result('f', 'one'),
+    result('g'),
+    result('f', 'two'),
+    user('r'),
+  );
+  assert.deepEqual(named.items, ['q', 'call f', 'call f_2', 'call g', 'one', 'of g', 'two', 'r']);
+  assert.deepEqual(named.lost, []);
+  const kept = withAnsweredCalls(
+    [call('f'), call('f'), call('f_2'), result('f', 'a'), result('f', 'b'), result('f_2', 'c')],
+    () => assert.fail('nothing is lost'),
+  );
+  const ids = kept.flatMap((item) => (item.kind === 'toolCall' || item.kind === 'toolResult' ? [item.callId] : []));
+  assert.deepEqual(ids, ['f', 'f_3', 'f_2', 'f', 'f_3', 'f_2']);
+  assert.deepEqual(settled(call('f'), call('f'), result('f', 'last'), user('q')).items, ['call f', 'last', 'q']);
+  const again = settled(call('f'), call('f'), result('f', 'a'), result('f', 'stale'), result('f', 'b'), user('q'));
+  assert.deepEqual(again.items, ['call f', 'call f_2', 'a', 'b', 'q']);
+});
+
 test('T9: of two calls with one id the one that has the output stays', () => {
   assert.deepEqual(settled(call('1'), user('q'), call('1'), result('1')).items, ['q', 'call 1', 'of 1']);
 });
@@ -101,6 +125,13 @@ test('T9: calls of one turn that share an id each keep their result, under ids o
 test('calls of a turn that nothing follows wait for their results', () => {
   assert.deepEqual(settled(user('q'), thought('t'), call('1')).items, ['q', 'reasoning', 'call 1']);
   assert.deepEqual(settled(call('1'), result('1'), call('2')).items, ['call 1', 'of 1', 'call 2']);
+});
+
+test('many calls of one turn under one id take linear time', () => {
+  const calls = Array.from({ length: 50_000 }, () => call('f'));
+  const items = [user('q'), ...calls, ...calls.map(() => result('f')), said('a')];
+  const kept = withAnsweredCalls(items, () => assert.fail('nothing is lost'));
+  assert.equal(new Set(kept.flatMap((item) => (item.kind === 'toolCall' ? [item.callId] : []))).size, calls.length);
 });
 
 test('a turn with more calls than a call takes arguments', () => {

@@ -50,6 +50,8 @@ test('a generated budget stays within the model and below the output cap, and gi
   assert.deepEqual(budget(1024), { type: 'disabled' });
   assert.deepEqual(budget(64_000, { maxThinkingBudget: 8000 }), { type: 'enabled', budget_tokens: 8000 });
   assert.deepEqual(budget(64_000, { minThinkingBudget: 20_000 }), { type: 'enabled', budget_tokens: 20_000 });
+  assert.deepEqual(budget(20_001, { minThinkingBudget: 20_000 }), { type: 'enabled', budget_tokens: 20_000 });
+  assert.deepEqual(budget(20_000, { minThinkingBudget: 20_000 }), { type: 'disabled' });
 });
 
 test('thinking of a messages client as an effort; its own effort wins over a budget', () => {

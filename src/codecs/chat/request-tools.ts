@@ -21,7 +21,7 @@ export function readTools(json: JsonObject): Tool[] {
   if (!present(json['functions'])) return [];
   return arrayAt(json['functions'], 'functions').map((body, index) => {
     const at = `functions[${index}]`;
-    return readFunction(objectAt(body, at), undefined, at, at);
+    return readFunction(objectAt(body, at), undefined, at);
   });
 }
 
@@ -34,7 +34,6 @@ function readTool(value: JsonValue, at: string): Tool {
       return readFunction(
         objectAt(body['function'], `${at}.function`),
         optionalObject(body, 'cache_control', at),
-        at,
         `${at}.function`,
       );
     case 'custom':
@@ -47,14 +46,15 @@ function readTool(value: JsonValue, at: string): Tool {
   }
 }
 
-function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string, path: string): Tool {
+/** `at` is where its members stand, so that a refusal of its schema names them. */
+function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string): Tool {
   return {
     kind: 'function',
-    tool: { name: requiredName(body, 'name', path) },
+    tool: { name: requiredName(body, 'name', at) },
     ...defined({
-      description: optionalString(body, 'description', path),
-      parameters: optionalObject(body, 'parameters', path),
-      strict: optionalBoolean(body, 'strict', path),
+      description: optionalString(body, 'description', at),
+      parameters: optionalObject(body, 'parameters', at),
+      strict: optionalBoolean(body, 'strict', at),
       cacheControl,
     }),
     at,

@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
+import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../configuration-updates.ts';
 import { defined } from '../defined.ts';
 import {
   optionalBoolean,
@@ -32,7 +32,7 @@ const READ: ReadonlySet<string> = new Set([
 ]);
 
 const SCHEMAS: SchemaPlaces = {
-  inTool: ['function', 'parameters'],
+  inTool: ['parameters'],
   format: ['response_format', 'json_schema', 'schema'],
 };
 
@@ -58,7 +58,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     logprobs: readLogprobsWish(json),
     format: readFormat(json),
     verbosity: optionalString(json, 'verbosity'),
-    reasoning: withUpdatedEffort(readReasoning(json), updatesIn(json['messages'], updateOf)),
+    reasoning: readReasoning(json, updatedEffort(updatesIn(json['messages'], updateOf))),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -85,17 +85,18 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
 }
 
 /** What a message of a router changes from its place on: beside its role, or by it. */
-function updateOf(message: JsonObject): JsonObject | undefined {
+function updateOf(message: JsonObject, index: number): ConfigurationUpdate | undefined {
   const { role, configuration_update: update } = message;
-  if (isObject(update)) return update;
-  return role === 'configuration_update' ? message : undefined;
+  const at = `messages[${index}]`;
+  if (isObject(update)) return { says: update, at: `${at}.configuration_update` };
+  return role === 'configuration_update' ? { says: message, at } : undefined;
 }
 
 /**
  * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking`, the word of other vendors (semantics 6.7.2).
  * `enabled` switches: false is effort none, true leaves the effort to the upstream.
  */
-function readReasoning(json: JsonObject): ReasoningControl | undefined {
+function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
   const shorthand = optionalString(json, 'reasoning_effort');
   const object = isObject(json['reasoning']) ? json['reasoning'] : {};
   const thinking = isObject(json['thinking']) ? json['thinking'] : {};
@@ -103,7 +104,7 @@ function readReasoning(json: JsonObject): ReasoningControl | undefined {
   const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (switched === false ? 'none' : undefined);
   const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
   const control = defined<ReasoningControl>({
-    effort: effortOf(effort),
+    effort: effortOf(updated ?? effort),
     budget: budget ?? (switched === true ? budgetOf(thinking) : undefined),
     summary: optionalString(object, 'summary', 'reasoning'),
     adaptive: switched === true ? true : undefined,

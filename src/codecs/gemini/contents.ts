@@ -3,7 +3,9 @@
  * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
  */
 import { append } from '../append.ts';
+import { notConvertible } from '../canonical/error.ts';
 import type { Item, MediaItem, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import { isObjectText } from '../canonical/json.ts';
 import { isOfModel, pairCalls } from '../call-pairs.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -76,11 +78,19 @@ class Writer {
     }
     this.#answerCalls();
     if (this.#signatures.droppedForeign) this.#log.meet('reasoning: opaque of another owner');
+    this.#refuseNothing();
     if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
     signForeignCalls(this.#contents);
     return this.#system.length === 0
       ? { contents: this.#contents }
       : { systemInstruction: { parts: this.#system }, contents: this.#contents };
+  }
+
+  /** Where all that the user said is what only another protocol can read, an answer would be one to nothing. */
+  #refuseNothing(): void {
+    if (this.#contents.length > 0 || this.#system.length > 0) return;
+    const unread = this.#request.items.find((item) => item.kind === 'native' && item.role === 'user');
+    if (unread !== undefined) throw notConvertible(unread.at, 'The request holds nothing that a gemini upstream can be asked.');
   }
 
   #writeOfModel(item: Item): void {
@@ -126,12 +136,14 @@ class Writer {
     const custom = customToolOf(this.#request.tools, call.tool);
     const isFreeform = call.flavour === 'custom' && custom?.inputSchema === undefined;
     if (call.flavour === 'custom') this.#log.meet('custom tool call');
-    if (isFreeform && this.#options.lowerCustomTools !== true) this.#log.meet('custom tool: freeform', call.at);
+    const isLowered = isFreeform && this.#options.lowerCustomTools === true;
+    const saysObject = call.input.trim() === '' || isObjectText(call.input);
+    if (isFreeform && !isLowered && !saysObject) this.#log.meet('custom tool: freeform', call.at);
     const opaque = this.#signatures.of(call);
     this.#calls.push(call);
     this.#add('model', [
       {
-        functionCall: { id: call.callId, name: this.#names.toWire(call.tool), args: argumentsOf(call, isFreeform) },
+        functionCall: { id: call.callId, name: this.#names.toWire(call.tool), args: argumentsOf(call, isLowered) },
         ...(opaque === undefined ? {} : { thoughtSignature: opaque.value }),
       },
     ]);

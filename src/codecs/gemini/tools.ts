@@ -34,6 +34,7 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
   for (const tool of request.tools) {
+    if (options.lowerCustomTools !== true && isExcluded(tool, choice, names)) continue;
     const declaration = declare(tool, names, options, log);
     if (declaration === undefined) continue;
     declared.add(declaration.name);
@@ -47,6 +48,16 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
   if (offered.length === 0) return {};
   const tools = [{ functionDeclarations: offered }] as const;
   return config === undefined ? { tools } : { tools, toolConfig: { functionCallingConfig: config } };
+}
+
+/**
+ * A freeform tool that the choice leaves out: the model may not call it, so that it cannot be declared is nobody's loss. What can be
+ * declared stays so, beside the names of what is allowed.
+ */
+function isExcluded(tool: Tool, choice: ToolChoice | undefined, names: ToolNames): boolean {
+  if (choice?.mode !== 'allowed' || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;
+  const name = names.toWire(tool.tool);
+  return !choice.tools.some((allowed) => names.toWire(allowed) === name);
 }
 
 function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossLog): Declaration | undefined {

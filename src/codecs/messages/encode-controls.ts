@@ -57,9 +57,10 @@ function encodeThinking(reasoning: ReasoningControl, facts: ModelFacts, maxToken
   return budgetTokens === undefined ? { type: 'disabled' } : { type: 'enabled', budget_tokens: budgetTokens, ...display };
 }
 
-/** Within the model's bounds and below the output cap; undefined when the cap leaves no room for thinking. */
+/** Within the model's bounds and below the output cap; undefined when the cap leaves no room for the least that it thinks. */
 function fitBudget(wished: number, facts: ModelFacts, maxTokens: number): number | undefined {
   const least = Math.max(MIN_BUDGET, facts.minThinkingBudget ?? MIN_BUDGET);
+  if (maxTokens - 1 < least) return undefined;
   const most = facts.maxThinkingBudget ?? Number.POSITIVE_INFINITY;
   const bounded = Math.min(Math.max(Math.trunc(wished), least), most, maxTokens - 1);
   return bounded >= MIN_BUDGET ? bounded : undefined;

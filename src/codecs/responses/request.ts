@@ -7,7 +7,7 @@ import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { type ConfigurationUpdate, updatesIn, withUpdatedEffort } from '../configuration-updates.ts';
+import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../configuration-updates.ts';
 import { jsonSlicer } from '../json-text.ts';
 import { defined } from '../defined.ts';
 import {
@@ -47,7 +47,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   const reader: InputReader = { context, resolve: namesIn(tools), named, slice: (...path) => slice(path) };
   const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const texts = optionalObject(json, 'text') ?? {};
-  const updates = updatesIn(json['input'], (item) => (item['type'] === 'configuration_update' ? item : undefined));
+  const updates = updatesIn(json['input'], updateOf);
   const optional = defined<Partial<CanonicalRequest>>({
     toolChoice: readToolChoice(json['tool_choice'], tools),
     parallelToolCalls: optionalBoolean(json, 'parallel_tool_calls'),
@@ -57,7 +57,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     logprobs: readLogprobs(json),
     format: updatedFormat(updates) ?? readFormat(texts, 'text'),
     verbosity: optionalString(texts, 'verbosity', 'text'),
-    reasoning: withUpdatedEffort(readReasoning(json), updates),
+    reasoning: readReasoning(json, updatedEffort(updates)),
     user: optionalString(json, 'user'),
     metadata: optionalObject(json, 'metadata'),
     serviceTier: optionalString(json, 'service_tier'),
@@ -179,10 +179,12 @@ function readLogprobs(json: JsonObject): { readonly top: number } | undefined {
   return top > 0 || asked ? { top } : undefined;
 }
 
+function updateOf(item: JsonObject, index: number): ConfigurationUpdate | undefined {
+  return item['type'] === 'configuration_update' ? { says: item, at: `input[${index}]` } : undefined;
+}
+
 function updatedFormat(updates: readonly ConfigurationUpdate[]): Format | undefined {
-  return updates
-    .flatMap(({ says, index }) => readFormat(optionalObject(says, 'text', `input[${index}]`) ?? {}, `input[${index}].text`) ?? [])
-    .at(-1);
+  return updates.flatMap(({ says, at }) => readFormat(optionalObject(says, 'text', at) ?? {}, `${at}.text`) ?? []).at(-1);
 }
 
 function readFormat(text: JsonObject, path: string): Format | undefined {
@@ -201,10 +203,10 @@ function readFormat(text: JsonObject, path: string): Format | undefined {
   }
 }
 
-function readReasoning(json: JsonObject): ReasoningControl | undefined {
-  const reasoning = optionalObject(json, 'reasoning');
-  if (reasoning === undefined) return undefined;
-  const asked = optionalString(reasoning, 'effort', 'reasoning');
+function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
+  const reasoning = optionalObject(json, 'reasoning') ?? {};
+  const asked = updated ?? optionalString(reasoning, 'effort', 'reasoning');
+  // An old alias.
   const effort = asked === 'minimum' ? 'minimal' : asked;
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;

@@ -137,7 +137,7 @@ describe('chat requests', () => {
 
   it('read functions and calls without a type, and arguments that are an object, in their exact text (Mistral, Ollama)', () => {
     const { tools } = requestOf({ model: 'm', messages: [user], tools: [{ function: { name: 'f' } }] });
-    assert.deepEqual(tools, [{ kind: 'function', tool: { name: 'f' }, at: 'tools[0]' }]);
+    assert.deepEqual(tools, [{ kind: 'function', tool: { name: 'f' }, at: 'tools[0].function' }]);
     assert.throws(() => requestOf({ model: 'm', messages: [user], tools: [{ name: 'f' }] }), {
       details: { param: 'tools[0].type' },
     });
@@ -156,7 +156,7 @@ describe('chat requests', () => {
   it('read a tool that is declared twice as it was declared first (known failure T3)', () => {
     const tools = ['first', 'again'].map((description) => ({ type: 'function', function: { name: 'f', description } }));
     assert.deepEqual(requestOf({ model: 'm', messages: [user], tools }).tools, [
-      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0]' },
+      { kind: 'function', tool: { name: 'f' }, description: 'first', at: 'tools[0].function' },
     ]);
   });
 
@@ -350,6 +350,20 @@ describe('chat requests', () => {
   it('keep configuration updates in place, empty content included', () => {
     const update = { role: 'system', content: '', configuration_update: { reasoning: { effort: 'low' } } };
     assert.deepEqual(itemsOf(update), [{ kind: 'native', dialect: 'chat', role: 'system', body: update }]);
+  });
+
+  it('read the effort that the last configuration update sets as the one of the request', () => {
+    const update = (effort: string | number) => ({
+      role: 'system',
+      content: '',
+      configuration_update: { reasoning: { effort } },
+    });
+    const effort = (...messages: JsonObject[]) =>
+      requestOf({ model: 'm', messages: [user, ...messages], reasoning_effort: 'low' }).reasoning?.effort;
+    assert.equal(effort(), 'low');
+    assert.equal(effort(update('high'), update('none')), 'none');
+    assert.equal(effort(update('max'), { role: 'system', content: '', configuration_update: {} }), 'max');
+    assert.throws(() => effort(update(5)), { details: { param: 'messages[1].configuration_update.reasoning.effort' } });
   });
 
   it('read controls by their precedence', () => {

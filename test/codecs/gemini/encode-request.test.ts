@@ -348,6 +348,41 @@ test('T1 T2: a freeform custom tool is refused, or lowered to one string where t
   assert.deepEqual(body.contents[1].parts[0].functionCall.args, { input: '*** Begin' });
 });
 
+test('a freeform custom tool that the choice leaves out is not declared, and refuses nothing', () => {
+  const tools: Tool[] = [
+    { kind: 'function', tool: { name: 'f' }, at: 'tools[0]' },
+    { kind: 'custom', tool: { name: 'patch' }, at: 'tools[1]' },
+  ];
+  for (const require of [true, false]) {
+    const toolChoice = { mode: 'allowed', require, tools: [{ name: 'f' }] } as const;
+    assert.deepEqual(bodyOf({ tools, toolChoice })['tools'], [{ functionDeclarations: [{ name: 'f' }] }]);
+    const chosen = { ...toolChoice, tools: [{ name: 'patch' }] };
+    assert.throws(() => bodyOf({ tools, toolChoice: chosen }), gatewayError('unsupported_conversion', { param: 'tools[1]' }));
+  }
+});
+
+test('a custom call whose tool is not declared any more goes by its arguments, as on messages', () => {
+  const flavour = { flavour: 'custom' } as const;
+  const history = (input: string) => contents([user('q'), call('c', 'patch', input, flavour), result('c', 'ok', flavour)]);
+  const sent = (args: object) => [
+    { role: 'user', parts: [{ text: 'q' }] },
+    { role: 'model', parts: [{ functionCall: { id: 'c', name: 'patch', args }, thoughtSignature: SKIP }] },
+    { role: 'user', parts: [{ functionResponse: { id: 'c', name: 'patch', response: { output: 'ok' } } }] },
+  ];
+  assert.deepEqual(history('{"a":1}'), sent({ a: 1 }));
+  assert.deepEqual(history(''), sent({}));
+  const refused = gatewayError('unsupported_conversion', { param: 'messages[1].tool_calls[0]' });
+  assert.throws(() => history('*** Begin'), refused);
+});
+
+test('a request of nothing but what only another protocol can read is refused', () => {
+  const unread: Item = { kind: 'native', dialect: 'chat', role: 'user', body: { type: 'odd' }, at: 'messages[0].content[0]' };
+  const refused = gatewayError('unsupported_conversion', { param: 'messages[0].content[0]' });
+  assert.throws(() => contents([unread]), refused);
+  assert.deepEqual(contents([unread, user('q')]), [{ role: 'user', parts: [{ text: 'q' }] }]);
+  assert.deepEqual(contents([system('s'), unread]), [{ role: 'user', parts: [{ text: ' ' }] }]);
+});
+
 test('tool_choice', () => {
   const tools: Tool[] = ['a', 'b'].map((name, index) => ({ kind: 'function', tool: { name }, at: `tools[${index}]` }));
   const config = (toolChoice: CanonicalRequest['toolChoice']): unknown => {

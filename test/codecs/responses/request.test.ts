@@ -57,6 +57,21 @@ test('decodeRequest: instructions stand before the input, marked by their path',
   );
 });
 
+test('decodeRequest: what the last configuration updates set counts for other protocols', () => {
+  const update = (settings: JsonObject) => ({ type: 'configuration_update', ...settings });
+  const read = (...updates: JsonObject[]) => {
+    const input = [{ role: 'user', content: 'hi' }, ...updates];
+    const { reasoning, format } = decode({ model: 'm', input, reasoning: { effort: 'low', summary: 'auto' } });
+    return [reasoning?.effort, reasoning?.summary, format?.type];
+  };
+  assert.deepEqual(read(), ['low', 'auto', undefined]);
+  const format = { text: { format: { type: 'json_object' } } };
+  const efforts = ['high', 'minimum'].map((effort) => update({ reasoning: { effort } }));
+  assert.deepEqual(read(...efforts, update(format)), ['minimal', 'auto', 'json_object']);
+  const wrong = { input: [update({ reasoning: { effort: 5 } })] };
+  assert.deepEqual(refused(wrong), ['invalid_request', 'input[0].reasoning.effort']);
+});
+
 test('decodeRequest: parts without their message are what the user said, or an instruction', () => {
   const part = { type: 'input_text', text: 'a' };
   const picture = { type: 'input_image', image_url: 'https://e.x/a.png' };
