@@ -12,9 +12,14 @@ export interface JsonEdit {
 }
 
 interface Node {
-  edit?: JsonEdit;
-  readonly children: Map<string | number, Node>;
+  edit: JsonEdit | undefined;
+  /** Where the container begins that it was last found in: of two members of one name each may hold it. */
+  foundIn: number;
+  /** Made for the first: most nodes are the end of a path. */
+  children: Map<string | number, Node> | undefined;
 }
+
+type Nodes = ReadonlyMap<string | number, Node>;
 
 /** A range of the text and what stands there instead. */
 export interface Change {
@@ -30,19 +35,24 @@ export function editJson(text: string, edits: readonly JsonEdit[]): string {
 
 /** What {@link editJson} would change, in text order. */
 export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
-  const root: Node = { children: new Map() };
+  const root = newNode();
   for (const edit of edits) plant(root, edit);
   const changes: Change[] = [];
   if (edits.length > 0) visit(text, skipSpace(text, 0), root, changes);
   return changes;
 }
 
+function newNode(): Node {
+  return { edit: undefined, foundIn: -1, children: undefined };
+}
+
 function plant(root: Node, edit: JsonEdit): void {
   let node = root;
   for (const step of edit.path) {
+    node.children ??= new Map();
     let child = node.children.get(step);
     if (child === undefined) {
-      child = { children: new Map() };
+      child = newNode();
       node.children.set(step, child);
     }
     node = child;
@@ -68,17 +78,17 @@ function visit(text: string, start: number, node: Node, changes: Change[]): numb
     return end;
   }
   const opening = text.charCodeAt(start);
-  if (node.children.size === 0 || (opening !== OPEN_BRACE && opening !== OPEN_BRACKET)) return skipValue(text, start);
-  return visitMembers(text, start, opening === OPEN_BRACE, node, changes);
+  const { children } = node;
+  if (children === undefined || (opening !== OPEN_BRACE && opening !== OPEN_BRACKET)) return skipValue(text, start);
+  return visitMembers(text, start, opening === OPEN_BRACE, children, changes);
 }
 
 /** The same of a container's members. */
-function visitMembers(text: string, start: number, isObject: boolean, node: Node, changes: Change[]): number {
-  const found = new Set<string | number>();
+function visitMembers(text: string, start: number, isObject: boolean, children: Nodes, changes: Change[]): number {
   const removals = new Removals(start + 1, changes);
   const end = eachChild(text, start, (key, at, memberStart) => {
-    const child = node.children.get(key);
-    if (child !== undefined) found.add(key);
+    const child = children.get(key);
+    if (child !== undefined) child.foundIn = start;
     if (child?.edit !== undefined && child.edit.value === undefined) {
       const removedEnd = skipValue(text, at);
       removals.remove(memberStart, removedEnd);
@@ -90,7 +100,7 @@ function visitMembers(text: string, start: number, isObject: boolean, node: Node
     return keptEnd;
   });
   removals.close();
-  if (isObject) addMissing(node, found, removals, changes);
+  if (isObject) addMissing(children, start, removals, changes);
   return end;
 }
 
@@ -131,11 +141,11 @@ class Removals {
   }
 }
 
-/** Adds behind the last member what was to be set and is not there. */
-function addMissing(node: Node, found: ReadonlySet<string | number>, { keptEnd, lastEnd }: Removals, changes: Change[]): void {
+/** Adds behind the last member of the container at `start` what was to be set and is not there. */
+function addMissing(children: Nodes, start: number, { keptEnd, lastEnd }: Removals, changes: Change[]): void {
   let added = '';
-  for (const [key, child] of node.children) {
-    if (found.has(key) || typeof key !== 'string' || child.edit?.value === undefined) continue;
+  for (const [key, child] of children) {
+    if (child.foundIn === start || typeof key !== 'string' || child.edit?.value === undefined) continue;
     added += `${keptEnd !== undefined || added !== '' ? ',' : ''}${JSON.stringify(key)}:${child.edit.value}`;
   }
   if (added !== '') changes.push({ start: lastEnd, end: lastEnd, text: added });

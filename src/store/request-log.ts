@@ -47,7 +47,7 @@ export interface RequestLogEntry {
   readonly durationMs: number;
   /** From the start to the first words of the answer; heads and keep-alives are none. */
   readonly firstByteMs?: number;
-  /** The same, under the name that reports of output ask for. */
+  /** The same: words are the first bytes that count. */
   readonly firstOutputMs?: number;
   /** From the start to the last words. */
   readonly lastOutputMs?: number;
