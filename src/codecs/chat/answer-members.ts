@@ -11,10 +11,10 @@ export function completeChoice(choice: JsonObject, path: JsonPath, edits: JsonEd
   if (typeof choice['index'] !== 'number') edits.push({ path: [...path, 'index'], value: '0' });
 }
 
-/** For the first delta of a stream. */
-export function completeDelta(delta: JsonValue | undefined, path: JsonPath, edits: JsonEdit[]): void {
-  if (!isObject(delta)) edits.push({ path, value: '{"role":"assistant"}' });
-  else if (word(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
+/** Every chunk of a choice has a delta (Azure's late filter results bring none), and the first of a stream says the role. */
+export function completeDelta(delta: JsonValue | undefined, isFirst: boolean, path: JsonPath, edits: JsonEdit[]): void {
+  if (!isObject(delta)) edits.push({ path, value: isFirst ? '{"role":"assistant"}' : '{}' });
+  else if (isFirst && word(delta['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
 }
 
 /** For the message of a whole answer. */

@@ -34,6 +34,7 @@ import {
 import { NativeStream } from './native-stream.ts';
 import { finishOf } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
+import { Turns } from './turns.ts';
 import { DONE } from './wire.ts';
 
 interface Open {
@@ -54,12 +55,11 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #native: NativeStream;
   readonly #legacy: boolean;
   readonly #open = new Map<number, Open>();
+  readonly #turns = new Turns();
   readonly #annotations: JsonObject[] = [];
   readonly #chunks: ChunkWriter;
   #isNative = false;
   #content = '';
-  #lastKind: ItemHead['kind'] | undefined;
-  #lastPhase: string | undefined;
   #toolCalls = 0;
   #details = 0;
   /** An item has said something in the display field `reasoning`. */
@@ -86,7 +86,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     for (const event of step.events) {
       if (event.type === 'response.end') this.#finish(event.outcome, out);
       else if (isSaid) this.#note(event);
-      else this.#encode(event, out);
+      else this.#takeTurn(event, out);
     }
   }
 
@@ -139,6 +139,12 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
   }
 
+  #takeTurn(event: CanonicalEvent, out: Frame[]): void {
+    if (this.#turns.holds(event)) return;
+    this.#encode(event, out);
+    for (const held of this.#turns.next(event)) this.#encode(held, out);
+  }
+
   #encode(event: CanonicalEvent, out: Frame[]): void {
     switch (event.type) {
       case 'response.start':
@@ -171,11 +177,9 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#open.set(index, open);
     switch (head.kind) {
       case 'text': {
-        const parted = this.#lastKind !== 'text' || this.#lastPhase !== head.phase;
-        if (this.#content !== '' && parted) this.#say(TEXT_SEPARATOR, undefined, out);
+        if (this.#content !== '' && this.#turns.isParted(index)) this.#say(TEXT_SEPARATOR, undefined, out);
         open.at = codePointLength(this.#content);
         open.start = this.#content.length;
-        this.#lastPhase = head.phase;
         break;
       }
       case 'toolCall': {
@@ -186,7 +190,6 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         break;
       }
     }
-    this.#lastKind = head.kind;
   }
 
   #piece(open: Open, delta: ItemDelta, out: Frame[]): void {

@@ -97,7 +97,7 @@ export class NativeStream {
     edits: JsonEdit[],
   ): void {
     const path = [...choice, 'delta'];
-    if (!this.#hasRole) completeDelta(given, path, edits);
+    completeDelta(given, !this.#hasRole, path, edits);
     this.#hasRole = true;
     const calls = delta['tool_calls'];
     if (calls !== undefined && calls !== null) this.#calls ??= new NativeCalls();

@@ -168,6 +168,32 @@ describe('chat streams of other dialects', () => {
     );
   });
 
+  it('let texts and thoughts that an upstream says side by side speak one after the other', () => {
+    const thought = (summary: string): OutputItem => ({ kind: 'reasoning', summary: [summary] });
+    const items = [thought('one'), text('12.5 and'), call, thought('two'), text(' more')];
+    const serial = stepsOf(items).flatMap(({ events }) => events);
+    const starts = serial.filter(({ type }) => type === 'item.start');
+    const says = (index: number, value: string): CanonicalEvent => {
+      const isText = items[index]?.kind === 'text';
+      return {
+        type: 'item.delta',
+        index,
+        delta: isText ? { kind: 'text', text: value } : { kind: 'summary', part: 0, text: value },
+      };
+    };
+    const pieces = [says(3, 't'), says(4, ' mo'), says(1, '12.'), says(0, 'on'), says(1, '5 '), says(3, 'w'), says(0, 'e')];
+    const ends = [4, 3, 1, 2, 0].flatMap((at) => serial.filter((event) => event.type === 'item.end' && event.index === at));
+    const steps = [{ type: 'response.start' } as const, ...starts, ...pieces, ...ends, end].map((event) => ({ events: [event] }));
+    const said = deltas(encode(steps));
+    const joined = (name: string) => said.map((delta) => delta[name] ?? '').join('');
+    assert.equal(joined('content'), '12.5 and\n\n more');
+    assert.equal(joined('reasoning'), 'one\n\ntwo');
+    const whole = deltas(encode(stepsOf(items)));
+    assert.equal(whole.map((delta) => delta['content'] ?? '').join(''), '12.5 and\n\n more');
+    const entries = said.flatMap((delta) => delta['reasoning_details'] ?? []) as JsonObject[];
+    assert.deepEqual([...new Set(entries.map(({ index }) => index))], [0, 1]);
+  });
+
   it('end a failure with an error frame and nothing after it', () => {
     const error = new GatewayError('upstream_error', 'It failed.');
     const frames = encode(stepsOf([text('Hi')], { status: 'failed', error }));
@@ -296,6 +322,21 @@ describe('chat streams of a chat upstream', () => {
     const own = { ...bare, id: 'chatcmpl-gateway', model: 'm', choices: [] };
     const [, first, second] = encode(steps);
     assert.deepEqual([JSON.parse(first ?? ''), JSON.parse(second ?? '')], [own, own]);
+  });
+
+  it('give every choice the delta that official clients read (Azure’s late filter results have none)', () => {
+    const choice = (more: JsonObject) => frame({ choices: [{ index: 0, finish_reason: null, ...more }] });
+    const { steps } = decode([
+      chunk({ content: 'a' }),
+      choice({ content_filter_offsets: { end_offset: 1 } }),
+      choice({ delta: null }),
+      choice({ finish_reason: 'stop' }),
+    ]);
+    assert.deepEqual(deltas(encode(steps)), [{ content: 'a' }, {}, {}, { finish_reason: 'stop' }]);
+    assert.deepEqual(
+      encode(steps).flatMap((data) => (data === '[DONE]' ? [] : JSON.parse(data).choices[0].delta)),
+      [{ role: 'assistant', content: 'a' }, {}, {}, {}],
+    );
   });
 
   it('give the usage of the choice that finishes a chunk of its own, too (Moonshot)', () => {
