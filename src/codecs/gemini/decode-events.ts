@@ -15,7 +15,7 @@ import { STREAM, type StreamState, type StreamVerb } from './lifecycle.ts';
 import { blockedError, type Finish, isBlocked, outcomeOf } from './outcome.ts';
 import { PartialArguments } from './partial-arguments.ts';
 import { array, type Candidate, type Chunk, malformed, object, readChunk, text } from './read-chunk.ts';
-import { readLogprobs } from './read-logprobs.ts';
+import { readLogprobs, tokensOfParts } from './read-logprobs.ts';
 import { UsageReports } from './usage.ts';
 
 /** Metadata that has no canonical form; shown to readers of native events only. */
@@ -125,13 +125,13 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     if (reason !== undefined && (reason !== 'STOP' || this.#finish === undefined)) this.#finish = { reason, message };
     this.#sources.read(json);
     const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
-    const isBeside = logprobs.length > 0 && soleText(parts) === joined(logprobs);
+    const beside = tokensOfParts(parts, logprobs);
     const at: Place = { slice: jsonSlicer(source), candidate: candidate.place, part: 0 };
     for (const part of parts) {
-      this.#readPart(part, at, isBeside ? logprobs : undefined, out);
+      this.#readPart(part, at, beside.get(part), out);
       at.part += 1;
     }
-    if (logprobs.length > 0 && !isBeside) this.#items.lateLogprobs(logprobs);
+    if (logprobs.length > 0 && beside.size === 0) this.#items.lateLogprobs(logprobs);
     for (const name of METADATA) {
       const body = json[name];
       if (isObject(body) && Object.keys(body).length > 0) out.push({ type: 'native.event', dialect: 'gemini', name, body });
@@ -148,7 +148,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     const isText = call === undefined && media === undefined;
     if (words !== undefined && (isText || words !== '')) {
       const thought = part['thought'] === true;
-      const said = { text: words, thought, signature: isText ? signature : undefined, logprobs: thought ? undefined : logprobs };
+      const said = { text: words, thought, signature: isText ? signature : undefined, logprobs };
       this.#items.text(said, at.part === 0, out);
     }
     if (call !== undefined) {
@@ -250,17 +250,4 @@ function parseFrame(data: string): JsonValue {
   } catch {
     throw upstreamFault('malformed_event', 'The upstream sent a chunk that is not JSON.', { text: data });
   }
-}
-
-/** The visible text of these parts when it is all in one of them. */
-function soleText(parts: readonly JsonObject[]): string | undefined {
-  const texts = parts.filter((part) => typeof part['text'] === 'string' && part['text'] !== '' && part['thought'] !== true);
-  const only = texts.length === 1 ? texts[0]?.['text'] : undefined;
-  return typeof only === 'string' ? only : undefined;
-}
-
-function joined(logprobs: Logprobs): string {
-  let text = '';
-  for (const entry of logprobs) text += entry.token;
-  return text;
 }

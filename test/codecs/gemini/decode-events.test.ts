@@ -406,6 +406,15 @@ test('G15: logprobs stay with their text, computed bytes included, and go when t
   assert.deepEqual(items([chunkOf([{ text: 'Hé' }], 'STOP', { logprobsResult: result })]), [
     { kind: 'text', role: 'assistant', text: 'Hé', citations: [] },
   ]);
+
+  const parts = [{ text: 'H' }, { functionCall: { name: 'f' } }, { text: 'é' }];
+  const deltas = decodeStream([chunkOf(parts, 'STOP', { logprobsResult: result })], { request }).flatMap((event) =>
+    event.type === 'item.delta' && event.delta.kind === 'text' ? [event.delta] : [],
+  );
+  assert.deepEqual(deltas, [
+    { kind: 'text', text: 'H', logprobs: expected.slice(0, 1) },
+    { kind: 'text', text: 'é', logprobs: expected.slice(1) },
+  ]);
 });
 
 test('grounding counts bytes inside its part; citations count bytes of the whole visible text', () => {
