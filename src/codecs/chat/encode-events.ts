@@ -55,7 +55,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #native: NativeStream;
   readonly #legacy: boolean;
   readonly #open = new Map<number, Open>();
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   readonly #annotations: JsonObject[] = [];
   readonly #chunks: ChunkWriter;
   #isNative = false;
@@ -73,6 +73,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#native = new NativeStream(context);
     this.#legacy = wantsLegacyCalls(context);
     this.#chunks = new ChunkWriter(context);
+    this.#turns = new Turns(context.owner);
   }
 
   push(step: Step, out: Frame[]): void {

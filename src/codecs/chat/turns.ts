@@ -1,9 +1,10 @@
 /**
  * Whose turn it is to speak. Chat clients join the pieces of `content`, of `refusal` and of the thoughts as they come, so items of one
- * kind that an upstream has open at the same time (responses may) speak one after the other, in their order. Calls have an index and
- * never wait.
+ * kind that a responses upstream says side by side speak one after the other, in their order. Calls have an index and never wait. Texts
+ * of other upstreams stay open for their citations alone, and hold nobody up.
  */
 import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
+import type { Owner } from '../canonical/opaque.ts';
 
 type Kind = ItemHead['kind'];
 
@@ -17,6 +18,7 @@ interface Waiting {
 }
 
 export class Turns {
+  readonly #areTaken: boolean;
   readonly #speakers = new Map<Kind, number>();
   /** By index, in the order of the items. */
   readonly #waiting = new Map<number, Waiting>();
@@ -24,6 +26,10 @@ export class Turns {
   readonly #parted = new Set<number>();
   #lastKind: Kind | undefined;
   #lastPhase: string | undefined;
+
+  constructor({ channelType }: Owner) {
+    this.#areTaken = channelType === 'responses';
+  }
 
   /** True for a text that an empty line parts from what was said before it. */
   isParted(index: number): boolean {
@@ -36,7 +42,7 @@ export class Turns {
       case 'item.start': {
         const { kind } = event.head;
         this.#place(event.index, event.head);
-        if (!JOINED.has(kind)) return false;
+        if (!this.#areTaken || !JOINED.has(kind)) return false;
         if (this.#speakers.has(kind)) {
           this.#waiting.set(event.index, { kind, events: [event] });
           return true;

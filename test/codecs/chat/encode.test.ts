@@ -168,7 +168,7 @@ describe('chat streams of other dialects', () => {
     );
   });
 
-  it('let texts and thoughts that an upstream says side by side speak one after the other', () => {
+  it('let texts and thoughts that a responses upstream says side by side speak one after the other', () => {
     const thought = (summary: string): OutputItem => ({ kind: 'reasoning', summary: [summary] });
     const items = [thought('one'), text('12.5 and'), call, thought('two'), text(' more')];
     const serial = stepsOf(items).flatMap(({ events }) => events);
@@ -184,7 +184,8 @@ describe('chat streams of other dialects', () => {
     const pieces = [says(3, 't'), says(4, ' mo'), says(1, '12.'), says(0, 'on'), says(1, '5 '), says(3, 'w'), says(0, 'e')];
     const ends = [4, 3, 1, 2, 0].flatMap((at) => serial.filter((event) => event.type === 'item.end' && event.index === at));
     const steps = [{ type: 'response.start' } as const, ...starts, ...pieces, ...ends, end].map((event) => ({ events: [event] }));
-    const said = deltas(encode(steps));
+    const context = responseContext({ owner: { ...owner, channelType: 'responses' } });
+    const said = deltas(encode(steps, context));
     const joined = (name: string) => said.map((delta) => delta[name] ?? '').join('');
     assert.equal(joined('content'), '12.5 and\n\n more');
     assert.equal(joined('reasoning'), 'one\n\ntwo');
@@ -192,6 +193,18 @@ describe('chat streams of other dialects', () => {
     assert.equal(whole.map((delta) => delta['content'] ?? '').join(''), '12.5 and\n\n more');
     const entries = said.flatMap((delta) => delta['reasoning_details'] ?? []) as JsonObject[];
     assert.deepEqual([...new Set(entries.map(({ index }) => index))], [0, 1]);
+  });
+
+  it('hold no text up behind one that stays open for its citations', () => {
+    const head = { kind: 'text', role: 'assistant' } as const;
+    const begun = ['a', 'b'].flatMap((said, index): CanonicalEvent[] => [
+      { type: 'item.start', index, head },
+      { type: 'item.delta', index, delta: { kind: 'text', text: said } },
+    ]);
+    const steps = [{ type: 'response.start' } as const, ...begun].map((event) => ({ events: [event] }));
+    const frames = encode(steps);
+    assert.match(frames.pop() ?? '', /"error"/);
+    assert.deepEqual(deltas(frames), [{ content: '' }, { content: 'a' }, { content: 'b' }]);
   });
 
   it('end a failure with an error frame and nothing after it', () => {
