@@ -1,9 +1,12 @@
 /**
  * Members of an answer that are added on its way to a client of the same dialect: what the official clients break without. Vendors leave
- * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict), or spell it otherwise.
+ * some of it out (seen: no `role` in a whole stream, no `message` beside a filter's verdict), or spell it otherwise. Left out are the
+ * prices that routers tell us.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { countOf } from '../canonical/usage.ts';
 import type { JsonEdit, JsonPath } from '../json-text.ts';
+import { leaveOutPrices } from '../router-prices.ts';
 import { spelled } from './content-blocks.ts';
 import { word } from './wire.ts';
 
@@ -26,4 +29,18 @@ export function completeMessage(message: JsonValue | undefined, path: JsonPath, 
   if (word(message['role']) === undefined) edits.push({ path: [...path, 'role'], value: '"assistant"' });
   const content = spelled(message['content']);
   if (content !== undefined) edits.push({ path: [...path, 'content'], value: JSON.stringify(content) });
+}
+
+/** The three counters are there, as numbers, whatever names the upstream reports them under. */
+export function completeUsage(usage: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
+  leaveOutPrices(usage, path, edits);
+  const prompt = countOf(usage['prompt_tokens']) ?? countOf(usage['input_tokens']) ?? 0;
+  const completion = countOf(usage['completion_tokens']) ?? countOf(usage['output_tokens']) ?? 0;
+  const total = countOf(usage['total_tokens']) ?? prompt + completion;
+  for (const [key, count] of [
+    ['prompt_tokens', prompt],
+    ['completion_tokens', completion],
+    ['total_tokens', total],
+  ] as const)
+    if (typeof usage[key] !== 'number') edits.push({ path: [...path, key], value: String(count) });
 }

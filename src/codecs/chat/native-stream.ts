@@ -10,8 +10,7 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json-repeat.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
 import { readTokenUsage } from '../token-usage.ts';
-import { leaveOutPrices } from '../router-prices.ts';
-import { completeChoice, completeDelta, completeMessage } from './answer-members.ts';
+import { completeChoice, completeDelta, completeMessage, completeUsage } from './answer-members.ts';
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
@@ -53,7 +52,7 @@ export class NativeStream {
     const first = firstChoice(chunk);
     if (first !== undefined) this.#pushChoice(native, chunk, first, events, out);
     else if (isObject(usage)) {
-      if (this.#usage === undefined || readTokenUsage(usage) !== undefined) this.#usage = withoutPrices(native.text, usage);
+      if (this.#usage === undefined || readTokenUsage(usage) !== undefined) this.#usage = withCounters(native.text, usage);
     } else if (!Array.isArray(choices) || choices.length === 0) this.#pushOther(native, chunk, out);
     // What is left holds candidates beside the first alone: they are never part of the answer.
   }
@@ -128,7 +127,7 @@ export class NativeStream {
     const isOwn = usage === chunk['usage'];
     if (isObject(usage) && readTokenUsage(usage) !== undefined) {
       const said = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
-      this.#usage = withoutPrices(said, usage);
+      this.#usage = withCounters(said, usage);
     }
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
   }
@@ -200,9 +199,9 @@ function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefine
   for (const at of choices.keys()) if (at !== kept) edits.push({ path: ['choices', at], value: undefined });
 }
 
-function withoutPrices(text: string, usage: JsonObject): string {
+function withCounters(text: string, usage: JsonObject): string {
   const edits: JsonEdit[] = [];
-  leaveOutPrices(usage, ['usage'], edits);
+  completeUsage(usage, ['usage'], edits);
   return editJson(text, edits);
 }
 
@@ -214,7 +213,7 @@ export function ownBody(body: JsonObject, items: readonly OutputItem[], context:
   ];
   const first = firstChoice(body);
   if (Array.isArray(body['choices'])) dropOtherChoices(body['choices'], first?.at, edits);
-  if (isObject(body['usage'])) leaveOutPrices(body['usage'], ['usage'], edits);
+  if (isObject(body['usage'])) completeUsage(body['usage'], ['usage'], edits);
   if (first === undefined) return edits;
   const { message } = first.choice;
   const path = ['choices', first.at, 'message'];

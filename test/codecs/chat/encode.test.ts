@@ -276,7 +276,7 @@ describe('chat streams of a chat upstream', () => {
     const frames = encode(steps, responseContext({ request: asking }));
     assert.deepEqual(
       frames.slice(2).map((data) => data.replaceAll('"id":"chatcmpl-gateway",', '')),
-      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1},"model":"m"}', '[DONE]'],
+      ['{"created":1,"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2},"model":"m"}', '[DONE]'],
     );
     assert.equal(frames.filter((data) => data.includes('"finish_reason":"stop"')).length, 1);
   });
@@ -359,6 +359,19 @@ describe('chat streams of a chat upstream', () => {
     const [, , counted, done] = encode(steps, responseContext({ request: asking }));
     const own = { created: 1, choices: [], usage, id: 'chatcmpl-gateway', model: 'm' };
     assert.deepEqual([JSON.parse(counted ?? ''), done], [own, '[DONE]']);
+  });
+
+  it('count usage in the numbers that typed clients read, whatever names or types the upstream gives them', () => {
+    const given = { input_tokens: '7', output_tokens: 2, prompt_tokens_details: { cached_tokens: 3 } };
+    const counted = { ...given, prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 };
+    const { steps } = decode([chunk({ content: 'a' }), chunk({}, 'stop'), frame({ choices: [], usage: given })]);
+    const streamed = encode(steps, responseContext({ request: asking })).at(-2) ?? '';
+    assert.deepEqual(JSON.parse(streamed).usage, counted);
+    const choices = [{ index: 0, message: { role: 'assistant', content: 'a' }, finish_reason: 'stop' }];
+    const body = JSON.stringify({ choices, usage: { prompt_tokens: '7', completion_tokens: 2 } });
+    const step = chatUpstream.decodeResponse(body, decodeContext());
+    const whole = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext()));
+    assert.deepEqual(whole.usage, { prompt_tokens: 7, completion_tokens: 2, total_tokens: 9 });
   });
 
   it('keep what a filter says after the end, which outweighs a good one (Azure)', () => {

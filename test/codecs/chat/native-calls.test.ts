@@ -137,7 +137,7 @@ describe('other members that the official client needs', () => {
       });
       const { events, native } = chatUpstream.decodeResponse(text, decodeContext());
       const body = JSON.parse(chatClient.encodeResponse(fold(events), native, responseContext()));
-      assert.deepEqual(body.usage, { prompt_tokens: 1 });
+      assert.deepEqual(body.usage, { prompt_tokens: 1, completion_tokens: 0, total_tokens: 1 });
       return body.choices[0];
     };
     assert.deepEqual(answer({ finish_reason: 'content_filter', content_filter_results: {} }), {
