@@ -97,6 +97,11 @@ export class Answer {
     else if (Array.isArray(content) && this.#texts.content !== '')
       rest['content'] = this.#texts.unsaid('text', joinText(content));
     if (typeof message['refusal'] === 'string') rest['refusal'] = this.#texts.unsaid('refusal', message['refusal']);
+    // A text that was begun goes on before thoughts that only the message has, so that they do not stand in it.
+    if (this.#texts.content !== '' && typeof rest['content'] === 'string') {
+      this.#sayContent(rest['content'], undefined, out);
+      delete rest['content'];
+    }
     this.#reasoning.beginSnapshot();
     const calls = callEntries(message['tool_calls']);
     delete rest['tool_calls'];
