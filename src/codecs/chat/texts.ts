@@ -154,14 +154,18 @@ export class Texts {
     }
   }
 
-  /** The answer says no more. Sources stand in the latest text, and where there is none at all in an empty one. */
+  /**
+   * The answer says no more. Citations that came before any text stand in the one that they point into; sources stand in the latest text,
+   * and where there is none at all in an empty one.
+   */
   settleSources(out: CanonicalEvent[]): void {
     for (const [url, source] of this.#sources ?? []) if (this.#isNew(url)) this.#citations.push(source);
     if (this.#citations.length === 0) return;
-    const latest = this.#latest ?? (this.#ended === undefined ? this.#start('text', out) : undefined);
+    if (this.#latest === undefined && this.#ended === undefined) this.#start('text', out);
     for (const citation of this.#citations) {
-      if (latest === undefined) sayLate(citation, out);
-      else latest.citations.push(place(citation, latest.base));
+      const cited = this.#textOf(citation);
+      if (cited === undefined) sayLate(citation, out);
+      else cited.citations.push(place(citation, cited.base));
     }
   }
 
