@@ -135,6 +135,15 @@ test('F31, F39: a store that is away when the gateway stops: what is open ends w
     isHeld = true;
     return { ok: true, value: { name: 'video_worker', holder: 'h', token: 1, expiresAtMs: 0 } };
   };
+  const failures = () => gateway.logLines.filter((line) => line.includes('"video worker"')).length;
+  let asked = 0;
+  const refuse = () => {
+    asked += 1;
+    return away();
+  };
+  Object.assign(store, { leases: { acquire: refuse } });
+  await eventually(() => asked >= 3);
+  assert.equal(failures(), 1, 'a store that stays away is said once');
   Object.assign(store, {
     leases: { acquire, renew: away, release: away },
     videos: { loseAbandoned: async () => [], due: async () => [] },

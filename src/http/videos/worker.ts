@@ -76,6 +76,8 @@ class Worker implements VideoWorker {
   #ticking: Promise<void> | undefined;
   #again = false;
   #stopped = false;
+  /** A store that is away fails every look for due tasks: that is said once, until one goes well. */
+  #failing = false;
 
   constructor(options: VideoWorkerOptions) {
     this.#options = options;
@@ -93,7 +95,15 @@ class Worker implements VideoWorker {
     }
     this.#timer?.cancel();
     this.#ticking = this.#tick()
-      .catch((error: unknown) => this.#options.log.error({ err: error }, 'video worker'))
+      .then(
+        () => {
+          this.#failing = false;
+        },
+        (error: unknown) => {
+          if (!this.#failing) this.#options.log.error({ err: error }, 'video worker');
+          this.#failing = true;
+        },
+      )
       .finally(() => {
         this.#ticking = undefined;
         const now = this.#again;
