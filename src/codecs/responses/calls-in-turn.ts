@@ -14,6 +14,8 @@ export class CallsInTurn {
   #open: number | undefined;
   /** The items that wait, in their order, each with what was said of it. */
   readonly #waiting = new Map<number, ItemEvent[]>();
+  /** Texts and thoughts of which nothing was said yet: they begin with their first word. */
+  readonly #silent = new Set<number>();
 
   constructor(write: (event: ItemEvent) => void) {
     this.#write = write;
@@ -23,7 +25,7 @@ export class CallsInTurn {
     const said = this.#waiting.get(event.index);
     if (said !== undefined) {
       keep(said, event);
-    } else if (event.type === 'item.start' && this.#mustWait(event.head.kind === 'toolCall')) {
+    } else if (this.#mustWait(event)) {
       this.#waiting.set(event.index, [event]);
     } else {
       this.#say(event);
@@ -40,8 +42,13 @@ export class CallsInTurn {
     } while (this.#open !== undefined);
   }
 
-  #mustWait(isCall: boolean): boolean {
-    return this.#waiting.size > 0 || (isCall && this.#open !== undefined);
+  #mustWait(event: ItemEvent): boolean {
+    const isStart = event.type === 'item.start';
+    const isCall = isStart && event.head.kind === 'toolCall';
+    // What says nothing before its end (a picture) waits for nothing.
+    if (isStart && !isCall && event.head.kind !== 'media' && event.head.kind !== 'native') this.#silent.add(event.index);
+    const begins = isCall || (!isStart && this.#silent.delete(event.index));
+    return begins && (this.#waiting.size > 0 || (isCall && this.#open !== undefined));
   }
 
   #say(event: ItemEvent): void {
