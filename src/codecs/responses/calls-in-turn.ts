@@ -43,12 +43,13 @@ export class CallsInTurn {
   }
 
   #mustWait(event: ItemEvent): boolean {
-    const isStart = event.type === 'item.start';
-    const isCall = isStart && event.head.kind === 'toolCall';
-    // What says nothing before its end (a picture) waits for nothing.
-    if (isStart && !isCall && event.head.kind !== 'media' && event.head.kind !== 'native') this.#silent.add(event.index);
-    const begins = isCall || (!isStart && this.#silent.delete(event.index));
-    return begins && (this.#waiting.size > 0 || (isCall && this.#open !== undefined));
+    const isWaitedFor = this.#waiting.size > 0;
+    if (event.type !== 'item.start') return this.#silent.delete(event.index) && isWaitedFor;
+    const { kind } = event.head;
+    if (isWaitedFor || kind === 'toolCall') return isWaitedFor || this.#open !== undefined;
+    // What says nothing before its end (a picture) has begun with its start.
+    if (kind !== 'media' && kind !== 'native') this.#silent.add(event.index);
+    return false;
   }
 
   #say(event: ItemEvent): void {
