@@ -25,19 +25,21 @@ const METRICS_MS = 5_000;
 
 /** In a worker: answers the primary's questions. */
 export function answerPrimary(facts: WorkerFacts): void {
-  const about: Readonly<Record<Topic, () => unknown>> = {
-    channels: () => facts.channels(),
-    health: () => facts.health(),
+  const about: Readonly<Record<Topic, () => Promise<unknown>>> = {
+    channels: async () => facts.channels(),
+    health: async () => facts.health(),
     metrics: () => facts.registry.getMetricsAsJSON(),
   };
   process.on('message', (message: unknown) => {
     if (!isObject(message) || typeof message[ASK] !== 'number') return;
     const { [ASK]: ask, topic } = message;
     if (topic !== 'channels' && topic !== 'health' && topic !== 'metrics') return;
+    const tell = (answer: unknown): void => {
+      // A primary that is gone has nobody to tell.
+      if (process.connected) process.send?.({ [ANSWER]: ask, answer }, undefined, undefined, () => undefined);
+    };
     // What cannot be said is not answered, and the primary goes on without it.
-    void Promise.resolve(about[topic]()).then((answer) => {
-      if (process.connected) process.send?.({ [ANSWER]: ask, answer });
-    });
+    about[topic]().then(tell, () => undefined);
   });
 }
 
