@@ -1,4 +1,4 @@
-/** Lists that are longer than the arguments that a call takes (some 120,000): of a client's parts, and of an answer's logprobs. */
+/** Lists that are longer than the arguments that a call takes (some 126,000): of a client's parts, and of an answer's logprobs. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Item } from '../../src/codecs/canonical/item.ts';
@@ -7,7 +7,7 @@ import { fold } from '../../src/codecs/canonical/fold.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import { decodeContext, openForTests, ownerOf, requestOf, responseContext, targetOf } from '../support/wire.ts';
 
-const MANY = 150_000;
+const MANY = 130_000;
 const list = <T>(entry: (index: number) => T): T[] => Array.from({ length: MANY }, (_, index) => entry(index));
 
 const PARTS = list(() => ({ type: 'text', text: 'a' }));

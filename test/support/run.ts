@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -32,9 +32,7 @@ if (files.length === 0) misused(USAGE, `no test file matches ${[values.suite, ..
 const folder = mkdtempSync(join(tmpdir(), 'mizu-test-'));
 const totals = new Map(COUNTS.map((name) => [name, 0]));
 const reports: Report[] = [];
-const shards = isFast
-  ? Array.from({ length: SHARDS }, (_, shard) => files.filter((_file, index) => index % SHARDS === shard))
-  : [files];
+const shards = isFast ? dealt(files, SHARDS) : [files];
 const codes = await Promise.all(shards.filter((shard) => shard.length > 0).map(runShard));
 rmSync(folder, { recursive: true });
 
@@ -43,6 +41,18 @@ console.log(`ℹ duration_ms ${Math.round(performance.now())}`);
 const found = isFast && wanted.length === 0 ? complaints(readLedger(), reports) : [];
 for (const complaint of found) console.error(`known failures: ${complaint}`);
 process.exitCode = Math.max(...codes, found.length > 0 ? 1 : 0);
+
+/** The largest file first, each to the hand that holds the fewest bytes: long tests are mostly long files. */
+function dealt(files: readonly string[], hands: number): string[][] {
+  const dealt = Array.from({ length: hands }, () => ({ files: [] as string[], bytes: 0 }));
+  const sized = files.map((file) => ({ file, bytes: statSync(file).size })).sort((a, b) => b.bytes - a.bytes);
+  for (const { file, bytes } of sized) {
+    const lightest = dealt.reduce((least, hand) => (hand.bytes < least.bytes ? hand : least));
+    lightest.files.push(file);
+    lightest.bytes += bytes;
+  }
+  return dealt.map((hand) => hand.files.sort());
+}
 
 /**
  * Prints what the runner prints, but adds its counts to the totals. Files of the fast suite share a process: to load the product anew for each
