@@ -4,6 +4,16 @@ import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 
 /** Throws {@link ConfigError}; also for a key that is given twice, since one of the two would be lost. */
 export function readJsonc(text: string): unknown {
+  try {
+    return read(text);
+  } catch (error) {
+    // The parser goes down one call a level, and so does what follows.
+    if (!(error instanceof RangeError)) throw error;
+    throw new ConfigError([{ path: '', message: 'not valid JSON: it is nested too deeply' }]);
+  }
+}
+
+function read(text: string): unknown {
   const errors: ParseError[] = [];
   const root = parseTree(text.replace(/^\uFEFF/, ''), errors, { allowTrailingComma: true });
   const first = errors[0];

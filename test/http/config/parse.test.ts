@@ -126,6 +126,7 @@ test('the white space around a secret is none of it, wherever it comes from', ()
 test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
+  assert.deepEqual(problemsOf('['.repeat(100_000)), [': not valid JSON: it is nested too deeply']);
   assert.deepEqual(problemsOf({ nonsense: 1 }), ['nonsense: is not a known key']);
   assert.deepEqual(problemsOf({ node: { role: 'x' } }), ['node.role: must be one of "primary", "replica"']);
   assert.deepEqual(problemsOf({ listen: { prot: 1 } }), ['listen.prot: is not a known key; did you mean listen.port?']);
