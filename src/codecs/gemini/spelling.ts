@@ -6,7 +6,7 @@ const FOREIGN = new Set(['args', 'response']);
 
 /** The chunk with the names of the wire; itself, as nearly always, where it has them. */
 export function inCamelCase(chunk: JsonObject): JsonObject {
-  return isSpelledOut(chunk) ? (renamed(chunk) as JsonObject) : chunk;
+  return isSpelledOut(chunk) ? renamed(chunk) : chunk;
 }
 
 /** Looks at the objects that tell how a chunk is spelled, and at no more: every chunk of a stream comes by. */
@@ -30,12 +30,18 @@ function hasSnakeName(value: JsonValue | undefined): boolean {
   return false;
 }
 
-function renamed(value: JsonValue): JsonValue {
-  if (Array.isArray(value)) return value.map(renamed);
-  if (!isObject(value)) return value;
-  const entries = Object.entries(value).map(([name, member]): [string, JsonValue] => [
-    name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
-    member === undefined || FOREIGN.has(name) ? (member ?? null) : renamed(member),
-  ]);
+function renamed(object: JsonObject): JsonObject {
+  const entries = Object.entries(object).flatMap(([name, member]): [string, JsonValue][] =>
+    member === undefined ? [] : [[inCamel(name), FOREIGN.has(name) ? member : renamedWithin(member)]],
+  );
   return Object.fromEntries(entries);
+}
+
+function renamedWithin(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.map(renamedWithin);
+  return isObject(value) ? renamed(value) : value;
+}
+
+function inCamel(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
