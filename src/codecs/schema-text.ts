@@ -47,10 +47,15 @@ function changesWhenWritten(value: JsonValue | undefined): boolean {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   if (Array.isArray(value)) return value.some(changesWhenWritten);
   if (!isObject(value)) return false;
-  const keys = Object.keys(value);
-  // Where one looks like a number, the first does: they have been moved already.
-  const [first = ''] = keys;
-  return (keys.length > 1 && /^\d+$/.test(first)) || keys.some((key) => changesWhenWritten(value[key]));
+  // Without a list of the keys: every schema of a converted request comes by. Those that look like numbers were moved to the front already.
+  let keys = 0;
+  let hasNumber = false;
+  for (const key in value) {
+    if (keys === 0) hasNumber = /^\d+$/.test(key);
+    keys += 1;
+    if ((hasNumber && keys > 1) || changesWhenWritten(value[key])) return true;
+  }
+  return false;
 }
 
 /** What the arguments of a tool are; encoders change a schema that says it in another way, or does not say it. */
