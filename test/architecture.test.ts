@@ -66,6 +66,14 @@ test('no codec imports another codec: they meet in codecs/canonical', () => {
   assert.deepEqual(wrong, []);
 });
 
+test('what several codecs need knows none of them: every folder of codecs/ is a dialect or is shared', () => {
+  const SHARED = ['canonical', 'requests', 'answers', 'errors', 'tools', 'schemas', 'json', 'bodies'];
+  const folders = new Set(files.flatMap((file) => /^src\/codecs\/([^/]+)\//.exec(file)?.[1] ?? []));
+  assert.deepEqual([...folders].sort(), [...DIALECTS, ...SHARED].sort());
+  const wrong = imports.filter(({ from, to }) => SHARED.some((name) => from.startsWith(`src/codecs/${name}/`)) && dialectOf(to));
+  assert.deepEqual(wrong, []);
+});
+
 test('only codecs/registry.ts names every protocol', () => {
   const wrong = imports.filter(
     ({ from, to }) =>

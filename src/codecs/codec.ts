@@ -11,7 +11,7 @@ import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
 import type { CanonicalRequest, SentRequest } from './canonical/request.ts';
-import type { ToolNames } from './tool-names.ts';
+import type { ToolNames } from './tools/names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
 export interface Frame {

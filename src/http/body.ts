@@ -7,7 +7,7 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
-import { skipString } from '../codecs/json-text.ts';
+import { skipString } from '../codecs/json/text.ts';
 import type { Clock } from '../streams/clock.ts';
 import { clientGone } from './errors.ts';
 

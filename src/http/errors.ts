@@ -4,8 +4,8 @@
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isObject, tryJson } from '../codecs/canonical/json.ts';
-import { openAiErrorBody } from '../codecs/openai-error.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../codecs/upstream-error.ts';
+import { openAiErrorBody } from '../codecs/errors/openai.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../codecs/errors/upstream.ts';
 import { StoreError } from '../store/store-error.ts';
 import { StreamError, type StreamErrorReason } from '../streams/stream-error.ts';
 

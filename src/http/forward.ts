@@ -5,7 +5,7 @@
 import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { Usage } from '../codecs/canonical/usage.ts';
 import type { UpstreamAnswer } from '../codecs/codec.ts';
-import { namingField } from '../codecs/upstream-error.ts';
+import { namingField } from '../codecs/errors/upstream.ts';
 import type { Admitted } from './admit.ts';
 import type { Channel } from './config/config.ts';
 import { callUpstream } from './dispatch/call-upstream.ts';

@@ -1,7 +1,7 @@
 /** Rule 3: a mask goes with its original image; its size and transparency are kept, since nobody touches its bytes. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bodyBytes } from '../../src/codecs/body-pieces.ts';
+import { bodyBytes } from '../../src/codecs/bodies/pieces.ts';
 import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import { IMAGE_UPSTREAMS, readImageJson } from '../../src/codecs/images/index.ts';
 import { codecs } from '../../src/codecs/registry.ts';

@@ -8,7 +8,7 @@ import type { Opaque, Owner } from '../../src/codecs/canonical/opaque.ts';
 import { Order } from '../../src/codecs/canonical/order.ts';
 import type { CanonicalRequest } from '../../src/codecs/canonical/request.ts';
 import type { ClientCodec, DecodeContext, Frame, ResponseContext, Target, UpstreamCodec } from '../../src/codecs/codec.ts';
-import { verbatimNames } from '../../src/codecs/tool-names.ts';
+import { verbatimNames } from '../../src/codecs/tools/names.ts';
 import { sseDecode } from '../../src/streams/sse-decode.ts';
 import { createSseFramer } from '../../src/streams/sse-encode.ts';
 import { StreamError } from '../../src/streams/stream-error.ts';

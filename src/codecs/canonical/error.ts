@@ -1,6 +1,6 @@
 /**
  * One error class, one table: code, status, and whose fault it is. `http/errors.ts` answers with it, each client codec
- * writes the body in its own dialect. Upstream text is sanitised before it becomes a `message` (`codecs/sanitise.ts`).
+ * writes the body in its own dialect. Upstream text is sanitised before it becomes a `message` (`codecs/errors/sanitise.ts`).
  */
 
 export type Blame = 'client' | 'gateway' | 'upstream';

@@ -1,5 +1,5 @@
 /** The canonical stream: what an answer says while it is being said. Order: `canonical/lifecycle.ts`. */
-import type { Repeat } from '../json-shape.ts';
+import type { Repeat } from '../json/shape.ts';
 import type { Dialect } from './dialect.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
 import type { JsonValue } from './json.ts';

@@ -5,8 +5,8 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf } from '../canonical/usage.ts';
-import type { JsonEdit, JsonPath } from '../json-text.ts';
-import { leaveOutPrices } from '../router-prices.ts';
+import type { JsonEdit, JsonPath } from '../json/text.ts';
+import { leaveOutPrices } from '../answers/router-prices.ts';
 import { spelled } from './content-blocks.ts';
 import { word } from './wire.ts';
 

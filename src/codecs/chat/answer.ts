@@ -6,7 +6,7 @@ import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Logprobs } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
-import { readLogprobs } from '../logprobs.ts';
+import { readLogprobs } from '../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat } from '../media.ts';
 import { readAnnotation } from './annotations.ts';
 import { callOfBlock, joinText, spelled, summaryOf, thoughtOf } from './content-blocks.ts';

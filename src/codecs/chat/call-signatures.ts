@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
-import type { JsonEdit, JsonPath } from '../json-text.ts';
+import type { JsonEdit, JsonPath } from '../json/text.ts';
 import { word } from './wire.ts';
 
 /** The `form` of such a signature. */

@@ -2,7 +2,7 @@
  * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
  * results are one message each; what a tool message cannot hold follows the last of them in one user message.
  */
-import { withAnsweredCalls } from '../call-pairs.ts';
+import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
@@ -10,9 +10,9 @@ import { isObjectText, type JsonObject, type JsonValue } from '../canonical/json
 import { mayReceive, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignItem } from '../foreign-content.ts';
-import type { ToolNames } from '../tool-names.ts';
+import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
+import { refuseForeignItem } from '../requests/foreign-content.ts';
+import type { ToolNames } from '../tools/names.ts';
 import { CALL_FORM, signedCall } from './call-signatures.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from './details.ts';
 import { mediaPart, splitResult, textPart } from './encode-parts.ts';

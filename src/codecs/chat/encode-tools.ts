@@ -5,9 +5,9 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
-import { type CustomTool, customToolOf, freeformSchema } from '../freeform-tools.ts';
-import type { NameRule, ToolNames } from '../tool-names.ts';
-import { objectSchema } from '../tool-schema.ts';
+import { type CustomTool, customToolOf, freeformSchema } from '../tools/freeform.ts';
+import type { NameRule, ToolNames } from '../tools/names.ts';
+import { objectSchema } from '../schemas/object-schema.ts';
 
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 

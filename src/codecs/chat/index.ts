@@ -1,7 +1,7 @@
 /** Chat completions as a client's protocol and as an upstream's. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
-import { openAiErrorBody } from '../openai-error.ts';
-import { expandedStep, expandingDecoder } from '../parallel-wrapper.ts';
+import { openAiErrorBody } from '../errors/openai.ts';
+import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { ChatDecoder } from './decode-events.ts';
 import { ChatEncoder } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';

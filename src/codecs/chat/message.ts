@@ -7,7 +7,7 @@ import type { MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.t
 import type { JsonObject } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
-import { present } from '../request-members.ts';
+import { present } from '../requests/members.ts';
 import { UNKNOWN_FORMAT } from './details.ts';
 import { writeImage } from './images.ts';
 

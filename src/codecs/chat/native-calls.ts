@@ -6,7 +6,7 @@
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit, JsonPath } from '../json-text.ts';
+import type { JsonEdit, JsonPath } from '../json/text.ts';
 import { word } from './wire.ts';
 
 /** A call of which a chunk said something. */

@@ -1,6 +1,6 @@
 /** What is read inside the lists of a chat request, so that whatever else stands there can be named as lost. */
 import type { ReadMembers } from '../canonical/request.ts';
-import { ofType, own } from '../unread-members.ts';
+import { ofType, own } from '../requests/unread-members.ts';
 
 const PART: ReadMembers = {
   own: new Set([

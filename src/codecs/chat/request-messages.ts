@@ -5,8 +5,8 @@ import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
-import { type JsonPath, jsonSlicer } from '../json-text.ts';
-import { arrayAt, objectAt, optionalString, present, requiredString } from '../request-members.ts';
+import { type JsonPath, jsonSlicer } from '../json/text.ts';
+import { arrayAt, objectAt, optionalString, present, requiredString } from '../requests/members.ts';
 import {
   absorb,
   belongs,

@@ -12,7 +12,7 @@ import {
   requiredString,
   stringAt,
   wrongType,
-} from '../request-members.ts';
+} from '../requests/members.ts';
 
 /** Text parts; some clients spell them as responses do. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);

@@ -14,7 +14,7 @@ import {
   requiredName,
   requiredString,
   schemaMembers,
-} from '../request-members.ts';
+} from '../requests/members.ts';
 
 export function readTools(json: JsonObject): Tool[] {
   if (present(json['tools'])) return arrayAt(json['tools'], 'tools').map((tool, index) => readTool(tool, `tools[${index}]`));

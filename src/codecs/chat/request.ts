@@ -2,7 +2,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../configuration-updates.ts';
+import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../requests/configuration-updates.ts';
 import { defined } from '../defined.ts';
 import {
   optionalBoolean,
@@ -16,8 +16,8 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredName,
-} from '../request-members.ts';
-import { uniqueTools } from '../tool-names.ts';
+} from '../requests/members.ts';
+import { uniqueTools } from '../tools/names.ts';
 import { READ_IN } from './read-members.ts';
 import { readMessages } from './request-messages.ts';
 import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';

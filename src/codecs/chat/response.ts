@@ -7,10 +7,10 @@ import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, Tool
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { codePointLength } from '../citations.ts';
-import { editJson } from '../json-text.ts';
-import { logprobsOf, writeLogprobs } from '../logprobs.ts';
-import { readTokenUsage, writeTokenUsage } from '../token-usage.ts';
+import { codePointLength } from '../answers/citations.ts';
+import { editJson } from '../json/text.ts';
+import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
+import { readTokenUsage, writeTokenUsage } from '../answers/token-usage.ts';
 import { Answer } from './answer.ts';
 import { annotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';

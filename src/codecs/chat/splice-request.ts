@@ -7,8 +7,8 @@ import { isEnvelope, mayReceive, type Opaque, type OpaqueTarget } from '../canon
 import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
-import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
-import { GATEWAY_MEMBERS, present } from '../request-members.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
+import { GATEWAY_MEMBERS, present } from '../requests/members.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { missingReasoning } from './missing-reasoning.ts';

@@ -8,8 +8,8 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { codePointLength } from '../citations.ts';
-import { logprobsOf, spokenBy } from '../logprobs.ts';
+import { codePointLength } from '../answers/citations.ts';
+import { logprobsOf, spokenBy } from '../answers/logprobs.ts';
 import { annotation, place, sourcesIn, within } from './annotations.ts';
 
 type TextKind = 'text' | 'refusal';

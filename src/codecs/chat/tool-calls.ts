@@ -9,7 +9,7 @@ import type { ItemStatus, ToolCallItem, ToolName } from '../canonical/item.ts';
 import { isObjectText, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
-import { customToolOf, FreeformReader } from '../freeform-tools.ts';
+import { customToolOf, FreeformReader } from '../tools/freeform.ts';
 import { callOpaque } from './call-signatures.ts';
 import { type Piece, readPiece } from './tool-pieces.ts';
 import { malformed, object } from './wire.ts';

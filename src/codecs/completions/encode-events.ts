@@ -5,8 +5,8 @@ import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { openAiErrorBody } from '../openai-error.ts';
-import { writeTokenUsage } from '../token-usage.ts';
+import { openAiErrorBody } from '../errors/openai.ts';
+import { writeTokenUsage } from '../answers/token-usage.ts';
 import { finishReason, TextJoin } from './text.ts';
 
 export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayError> {

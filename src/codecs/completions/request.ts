@@ -14,7 +14,7 @@ import {
   readStreaming,
   refuseSeveralChoices,
   requiredName,
-} from '../request-members.ts';
+} from '../requests/members.ts';
 
 /** Members that no conversion can honour. */
 const REFUSED = ['suffix', 'echo', 'best_of', 'logprobs'] as const;

@@ -2,7 +2,7 @@
 import type { Whole } from '../canonical/fold.ts';
 import type { Native } from '../canonical/event.ts';
 import type { ResponseContext } from '../codec.ts';
-import { writeTokenUsage } from '../token-usage.ts';
+import { writeTokenUsage } from '../answers/token-usage.ts';
 import { finishReason, TextJoin } from './text.ts';
 
 export function encodeResponse(whole: Whole, _native: Native | undefined, context: ResponseContext): string {

@@ -5,10 +5,10 @@
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonArray, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf, type Usage } from '../canonical/usage.ts';
-import { readJsonAnswer } from '../json-answer.ts';
-import { editJson, type JsonEdit, sliceElements } from '../json-text.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
-import { leaveOutPrices } from '../router-prices.ts';
+import { readJsonAnswer } from '../json/answer.ts';
+import { editJson, type JsonEdit, sliceElements } from '../json/text.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
+import { leaveOutPrices } from '../answers/router-prices.ts';
 import type { EmbeddingRequest, EncodingFormat } from './request.ts';
 
 export interface EmbeddingAnswer {

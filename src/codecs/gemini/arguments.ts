@@ -2,7 +2,7 @@
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolCallItem } from '../canonical/item.ts';
 import { isObject, isObjectText, tryJson } from '../canonical/json.ts';
-import { wrapFreeform } from '../freeform-tools.ts';
+import { wrapFreeform } from '../tools/freeform.ts';
 import { RawJson } from './wire.ts';
 
 /** The call's input as an object. Throws `unsupported_conversion` at the call's path where it is none. */

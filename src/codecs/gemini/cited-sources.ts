@@ -2,7 +2,7 @@
  * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding inside one part,
  * citation metadata inside the whole visible text of the candidate. It comes late, so it waits for its item to end.
  */
-import { convertSpan, type Span } from '../citations.ts';
+import { convertSpan, type Span } from '../answers/citations.ts';
 import type { Citation } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { array, malformed, object, text } from './read-chunk.ts';

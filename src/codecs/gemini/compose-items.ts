@@ -11,8 +11,8 @@ import type { ItemStatus, Logprobs, OutputItem, TokenLogprob, ToolCallItem } fro
 import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext } from '../codec.ts';
-import { logprobsOf } from '../logprobs.ts';
-import { customToolOf, unwrapFreeform } from '../freeform-tools.ts';
+import { logprobsOf } from '../answers/logprobs.ts';
+import { customToolOf, unwrapFreeform } from '../tools/freeform.ts';
 import { essenceOf, joinBase64 } from '../media.ts';
 import { objectText } from './arguments.ts';
 import type { CitedSources } from './cited-sources.ts';

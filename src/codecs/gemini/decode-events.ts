@@ -7,7 +7,7 @@ import type { Logprobs } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { compactJson, type JsonPath, jsonSlicer } from '../json-text.ts';
+import { compactJson, type JsonPath, jsonSlicer } from '../json/text.ts';
 import { CitedSources } from './cited-sources.ts';
 import { ItemComposer } from './compose-items.ts';
 import { errorOf } from './errors.ts';

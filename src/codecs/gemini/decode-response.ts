@@ -3,7 +3,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
-import { sliceElements } from '../json-text.ts';
+import { sliceElements } from '../json/text.ts';
 import { GenerateContentDecoder } from './decode-events.ts';
 
 /** Throws `undecodable` for what holds no object, `empty` for an answer without candidates, `truncated` without a finish reason. */

@@ -1,10 +1,10 @@
 /** A canonical request as a call of `generateContent` or its stream form. The model is in the path, not in the body. */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
-import { refuseForeignBinding } from '../foreign-content.ts';
-import { type FeatureMember, noteMembers } from '../member-losses.ts';
-import { nameAllTools } from '../tool-names.ts';
-import { hasUnreadMembers } from '../unread-members.ts';
+import { refuseForeignBinding } from '../requests/foreign-content.ts';
+import { type FeatureMember, noteMembers } from '../requests/member-losses.ts';
+import { nameAllTools } from '../tools/names.ts';
+import { hasUnreadMembers } from '../requests/unread-members.ts';
 import { encodeConversation } from './contents.ts';
 import { encodeGenerationConfig } from './generation-config.ts';
 import { LossLog } from './loss-log.ts';

@@ -2,7 +2,7 @@
 import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../upstream-error.ts';
+import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, textOf } from '../errors/upstream.ts';
 
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const error = errorObject(errorBody(answer.text));

@@ -3,7 +3,7 @@ import { invalid, notConvertible } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl } from '../canonical/request.ts';
 import type { ModelFacts } from '../codec.ts';
-import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
+import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schemas/lowering.ts';
 import type { LossLog } from './loss-log.ts';
 
 /** The specification's limit. */

@@ -2,7 +2,7 @@
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
-import { refusal } from '../upstream-error.ts';
+import { refusal } from '../errors/upstream.ts';
 import { text } from './read-chunk.ts';
 
 const FILTERED = new Set([

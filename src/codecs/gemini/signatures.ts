@@ -6,7 +6,7 @@
  * `thought+empty` (an empty text part behind the thought), `functionCall`, `inlineData`, or `empty` (an empty part of its
  * own). Clients that cannot hold a signature on a text or a call return it in a reasoning item; the form finds its part.
  */
-import { isOfModel } from '../call-pairs.ts';
+import { isOfModel } from '../tools/call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';
 import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';

@@ -4,10 +4,10 @@ import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
-import { freeformSchema } from '../freeform-tools.ts';
-import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schema-lowering.ts';
-import type { NameRule, ToolNames } from '../tool-names.ts';
-import { objectSchema } from '../tool-schema.ts';
+import { freeformSchema } from '../tools/freeform.ts';
+import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../schemas/lowering.ts';
+import type { NameRule, ToolNames } from '../tools/names.ts';
+import { objectSchema } from '../schemas/object-schema.ts';
 import type { LossLog } from './loss-log.ts';
 
 /** Letters, digits, `_`, `.`, `:` and `-`, not starting with the last three or a digit; older models take 64 characters. */

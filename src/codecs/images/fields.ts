@@ -4,7 +4,7 @@
  */
 import { invalid } from '../canonical/error.ts';
 import type { JsonValue } from '../canonical/json.ts';
-import { GATEWAY_MEMBERS } from '../request-members.ts';
+import { GATEWAY_MEMBERS } from '../requests/members.ts';
 import type { ImageOperation, ImageRequest } from './request.ts';
 
 type Check = (value: JsonValue, at: string) => void;

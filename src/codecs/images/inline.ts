@@ -1,5 +1,5 @@
 /** Inline images in the forms that upstreams take them, without holding them twice; and their first bytes. */
-import type { BodyPiece } from '../body-pieces.ts';
+import type { BodyPiece } from '../bodies/pieces.ts';
 import { essenceOf, mimeOfFilename, sniffMime } from '../media.ts';
 import type { InlineImage } from './request.ts';
 

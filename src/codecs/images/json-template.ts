@@ -1,5 +1,5 @@
 /** A JSON body whose images are filled in last: so it can be edited as a small text, and no image is copied into one large string. */
-import type { BodyPiece } from '../body-pieces.ts';
+import type { BodyPiece } from '../bodies/pieces.ts';
 
 export interface Slots {
   /** The string that stands for the content until {@link Slots.fill}. */

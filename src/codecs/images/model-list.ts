@@ -1,7 +1,7 @@
 /** The list of image models that a router publishes; also what its health is checked with. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject } from '../canonical/json.ts';
-import { readJsonAnswer } from '../json-answer.ts';
+import { readJsonAnswer } from '../json/answer.ts';
 
 /** Appended to the Channel's versioned base URL. */
 export const ROUTER_MODELS_PATH = '/images/models';

@@ -1,7 +1,7 @@
 /** A multipart body of an image edit as an {@link ImageRequest}. The parts keep the received bytes. */
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { JsonValue } from '../canonical/json.ts';
-import type { FormPart } from '../multipart-reader.ts';
+import type { FormPart } from '../bodies/multipart-reader.ts';
 import { checkMask } from './check-mask.ts';
 import { fromForm, readFields } from './fields.ts';
 import { headText, mimeOf } from './inline.ts';

@@ -4,13 +4,13 @@
  */
 import { GatewayError, notConvertible, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { BodyPiece } from '../body-pieces.ts';
-import { decodeJsonError } from '../json-refusal.ts';
+import type { BodyPiece } from '../bodies/pieces.ts';
+import { decodeJsonError } from '../errors/json-refusal.ts';
 import { checkedData, type ImageAnswer, withoutRepeats } from './answer.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { nativeEvents } from './native-events.ts';
-import { readJsonAnswer } from '../json-answer.ts';
+import { readJsonAnswer } from '../json/answer.ts';
 import { type ImageRequest, isInline } from './request.ts';
 import {
   defaultsOf,

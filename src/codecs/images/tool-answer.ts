@@ -3,10 +3,10 @@ import type { Stage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
 import { readEvent } from './native-events.ts';
-import { readJsonAnswer } from '../json-answer.ts';
+import { readJsonAnswer } from '../json/answer.ts';
 import { responsesUsage } from './usage.ts';
 
 const FACTS = ['background', 'model', 'output_format', 'quality', 'size'] as const;

@@ -4,8 +4,8 @@
  */
 import { GatewayError } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import type { BodyPiece } from '../body-pieces.ts';
-import { decodeJsonError } from '../json-refusal.ts';
+import type { BodyPiece } from '../bodies/pieces.ts';
+import { decodeJsonError } from '../errors/json-refusal.ts';
 import { dataUrlOf } from './inline.ts';
 import { createSlots } from './json-template.ts';
 import { type ImageInput, type ImageRequest, isInline } from './request.ts';

@@ -1,11 +1,11 @@
 /** What an image route is to the gateway: one for each Channel type that can draw. Each encoder and decoder is pure. */
 import type { Stage } from '../../streams/stage.ts';
-import type { BodyPiece } from '../body-pieces.ts';
+import type { BodyPiece } from '../bodies/pieces.ts';
 import type { ChannelType } from '../canonical/dialect.ts';
 import { type GatewayError, notConvertible } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Frame, Mint, UpstreamAnswer } from '../codec.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import type { ImageAnswer } from './answer.ts';
 import type { ImageRequest } from './request.ts';
 

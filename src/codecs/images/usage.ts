@@ -4,9 +4,9 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isPrice, type Usage } from '../canonical/usage.ts';
-import { editJson, type JsonEdit } from '../json-text.ts';
-import { leaveOutPrices } from '../router-prices.ts';
-import { pictureInput } from '../token-usage.ts';
+import { editJson, type JsonEdit } from '../json/text.ts';
+import { leaveOutPrices } from '../answers/router-prices.ts';
+import { pictureInput } from '../answers/token-usage.ts';
 import type { ImageUsage } from './answer.ts';
 
 /** `{input_tokens, input_tokens_details: {text_tokens, image_tokens}, output_tokens, …}`. */

@@ -1,5 +1,5 @@
 /** Ids of calls in a conversation, as this wire takes them: of few characters, and none twice. */
-import { shortId } from '../short-id.ts';
+import { shortId } from '../requests/short-id.ts';
 
 const MAX_LENGTH = 64;
 const LEGAL = /^[a-zA-Z0-9_-]{1,64}$/;

@@ -7,13 +7,13 @@ import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
-import { JsonRepeats } from '../json-repeat.ts';
-import { holeAt, holeValue, type JsonShape } from '../json-shape.ts';
-import { RepeatedNative } from '../repeated-native.ts';
-import { type JsonPath, jsonSlicer, sliceJson } from '../json-text.ts';
+import { JsonRepeats } from '../json/repeats.ts';
+import { holeAt, holeValue, type JsonShape } from '../json/shape.ts';
+import { RepeatedNative } from '../json/repeated-native.ts';
+import { type JsonPath, jsonSlicer, sliceJson } from '../json/text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import type { Block, BlockHost } from './block.ts';
 import { openBlock, readWholeBlock } from './blocks.ts';
 import {

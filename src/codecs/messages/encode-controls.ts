@@ -5,7 +5,7 @@
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { ModelFacts } from '../codec.ts';
-import { effortOfBudget } from '../effort-of-budget.ts';
+import { effortOfBudget } from '../requests/effort-of-budget.ts';
 import { requiredTool } from './encode-tools.ts';
 import type { Losses } from './wire-block.ts';
 

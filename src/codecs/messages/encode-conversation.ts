@@ -3,16 +3,16 @@
  * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9).
  */
 import { append } from '../append.ts';
-import { withAnsweredCalls } from '../call-pairs.ts';
+import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { customToolOf, wrapFreeform } from '../freeform-tools.ts';
-import { refuseForeignItem } from '../foreign-content.ts';
-import type { ToolNames } from '../tool-names.ts';
+import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
+import { refuseForeignItem } from '../requests/foreign-content.ts';
+import type { ToolNames } from '../tools/names.ts';
 import { REDACTED } from './blocks.ts';
 import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';

@@ -4,10 +4,10 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { freeformSchema } from '../freeform-tools.ts';
-import type { SchemaTexts } from '../schema-text.ts';
-import type { ToolNames } from '../tool-names.ts';
-import { objectSchema } from '../tool-schema.ts';
+import { freeformSchema } from '../tools/freeform.ts';
+import type { SchemaTexts } from '../schemas/text.ts';
+import type { ToolNames } from '../tools/names.ts';
+import { objectSchema } from '../schemas/object-schema.ts';
 import { sameTool } from './encode-conversation.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 

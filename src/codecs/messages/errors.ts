@@ -2,8 +2,8 @@
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
-import { MESSAGES_FAULTS } from '../sanitise.ts';
-import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+import { MESSAGES_FAULTS } from '../errors/sanitise.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../errors/upstream.ts';
 
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',

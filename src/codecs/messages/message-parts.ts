@@ -4,7 +4,7 @@ import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
-import { wrapFreeform } from '../freeform-tools.ts';
+import { wrapFreeform } from '../tools/freeform.ts';
 import { REDACTED } from './blocks.ts';
 import { saysNoArguments } from './wire.ts';
 

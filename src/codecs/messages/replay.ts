@@ -8,8 +8,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { editJson, type JsonEdit, type JsonPath } from '../json-text.ts';
-import { GATEWAY_MEMBERS } from '../request-members.ts';
+import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
+import { GATEWAY_MEMBERS } from '../requests/members.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
 

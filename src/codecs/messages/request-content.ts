@@ -8,7 +8,7 @@ import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role, TextIte
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
-import { type JsonPath, jsonSlicer } from '../json-text.ts';
+import { type JsonPath, jsonSlicer } from '../json/text.ts';
 import { sourceOfUrl } from '../media.ts';
 import {
   objectAt,
@@ -19,7 +19,7 @@ import {
   requiredName,
   requiredString,
   wrongType,
-} from '../request-members.ts';
+} from '../requests/members.ts';
 import { REDACTED } from './blocks.ts';
 import { restoreSignatures } from './signatures.ts';
 import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';

@@ -17,8 +17,8 @@ import {
   requiredName,
   requiredString,
   wrongType,
-} from '../request-members.ts';
-import { uniqueTools } from '../tool-names.ts';
+} from '../requests/members.ts';
+import { uniqueTools } from '../tools/names.ts';
 import { ConversationReader } from './request-content.ts';
 import { changedEffort, withToolChanges } from './turn-changes.ts';
 

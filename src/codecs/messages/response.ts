@@ -5,7 +5,7 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
 import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { editJson, type JsonEdit, jsonSlicer } from '../json-text.ts';
+import { editJson, type JsonEdit, jsonSlicer } from '../json/text.ts';
 import type { BlockHost } from './block.ts';
 import { readWholeBlock } from './blocks.ts';
 import { saidError, wireStop } from './decode-events.ts';

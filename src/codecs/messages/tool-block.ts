@@ -3,7 +3,7 @@ import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolName } from '../canonical/item.ts';
 import { isObject, isObjectText, type JsonObject } from '../canonical/json.ts';
-import { customToolOf, FreeformReader } from '../freeform-tools.ts';
+import { customToolOf, FreeformReader } from '../tools/freeform.ts';
 import type { Block, BlockHost } from './block.ts';
 import { malformed, needString } from './wire.ts';
 

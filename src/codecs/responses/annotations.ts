@@ -1,7 +1,7 @@
 /** Annotations of output text as citations, both ways. */
 import type { Citation } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { spanOf } from '../citations.ts';
+import { spanOf } from '../answers/citations.ts';
 import { malformed } from './wire.ts';
 
 const DIALECT = 'responses';

@@ -9,7 +9,7 @@ import type { CanonicalEvent, ItemHead } from '../canonical/event.ts';
 import type { ItemStatus, Logprobs, OutputItem, ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
-import { readLogprobs } from '../logprobs.ts';
+import { readLogprobs } from '../answers/logprobs.ts';
 import { readAnnotation } from './annotations.ts';
 import {
   callHead,

@@ -1,8 +1,8 @@
 /** Error answers of the responses dialect, both ways. */
 import type { GatewayError } from '../canonical/error.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { openAiErrorBody } from '../openai-error.ts';
-import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../upstream-error.ts';
+import { openAiErrorBody } from '../errors/openai.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../errors/upstream.ts';
 
 /** The request id travels in the header. */
 export function encodeError(error: GatewayError): string {

@@ -22,8 +22,8 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { editJson, type JsonEdit } from '../json-text.ts';
-import { GATEWAY_MEMBERS } from '../request-members.ts';
+import { editJson, type JsonEdit } from '../json/text.ts';
+import { GATEWAY_MEMBERS } from '../requests/members.ts';
 import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 import { wireCallId } from './write-input.ts';

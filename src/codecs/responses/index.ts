@@ -1,6 +1,6 @@
 /** The responses dialect: what clients speak at `/v1/responses`, and Channels of type `responses`. Frames hold JSON only, so a WebSocket can carry them. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
-import { expandedStep, expandingDecoder } from '../parallel-wrapper.ts';
+import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './decode-events.ts';
 import { encodeEvents } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';

@@ -4,7 +4,7 @@
  * it, as `places.ts` gives events their place, so that clients of the same dialect read the same as all others.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit, JsonPath } from '../json-text.ts';
+import type { JsonEdit, JsonPath } from '../json/text.ts';
 import { writeCitations } from './annotations.ts';
 import { meaningOf } from './lifecycle.ts';
 import { inputMember } from './read-items.ts';

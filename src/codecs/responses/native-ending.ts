@@ -6,7 +6,7 @@
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import type { Mint } from '../codec.ts';
-import { sliceElements } from '../json-text.ts';
+import { sliceElements } from '../json/text.ts';
 import { type RepeatedItem, repeatedItems, unusedIndex } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';

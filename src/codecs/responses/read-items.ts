@@ -5,11 +5,11 @@
 import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
-import { fitCitations } from '../citations.ts';
+import { fitCitations } from '../answers/citations.ts';
 import type { DecodeContext } from '../codec.ts';
-import { customToolOf } from '../freeform-tools.ts';
+import { customToolOf } from '../tools/freeform.ts';
 import { readAnnotation } from './annotations.ts';
-import { logprobsOf, readLogprobs } from '../logprobs.ts';
+import { logprobsOf, readLogprobs } from '../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
 import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
 

@@ -1,6 +1,6 @@
 /** What is read inside a responses request, so that whatever else stands there can be named as lost. */
 import type { ReadMembers } from '../canonical/request.ts';
-import { ofType, own } from '../unread-members.ts';
+import { ofType, own } from '../requests/unread-members.ts';
 import { IMAGE_FACTS, OPAQUE_MEMBERS } from './wire.ts';
 
 const PART: ReadMembers = {

@@ -11,8 +11,8 @@ import {
   type Usage,
   type UsageIteration,
 } from '../canonical/usage.ts';
-import { cacheWrites, orchestrationOf, pictureInput } from '../token-usage.ts';
-import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../upstream-error.ts';
+import { cacheWrites, orchestrationOf, pictureInput } from '../answers/token-usage.ts';
+import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { wordOf } from './wire.ts';
 
 export type FinalStatus = 'completed' | 'incomplete' | 'failed' | 'cancelled';

@@ -13,7 +13,7 @@ import {
   present,
   requiredName,
   wrongType,
-} from '../request-members.ts';
+} from '../requests/members.ts';
 
 const DIALECT = 'responses';
 

@@ -7,8 +7,8 @@ import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
-import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../configuration-updates.ts';
-import { jsonSlicer } from '../json-text.ts';
+import { type ConfigurationUpdate, updatedEffort, updatesIn } from '../requests/configuration-updates.ts';
+import { jsonSlicer } from '../json/text.ts';
 import { defined } from '../defined.ts';
 import {
   optionalBoolean,
@@ -20,8 +20,8 @@ import {
   requiredName,
   schemaMembers,
   wrongType,
-} from '../request-members.ts';
-import { uniqueTools } from '../tool-names.ts';
+} from '../requests/members.ts';
+import { uniqueTools } from '../tools/names.ts';
 import { type InputReader, readInputItem, textItem } from './read-input.ts';
 import { READ_IN } from './read-members.ts';
 import { namesIn, readToolChoice, readTools } from './read-tools.ts';

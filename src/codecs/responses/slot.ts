@@ -3,9 +3,9 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { Citation, Logprobs, OutputItem, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { fitCitations } from '../citations.ts';
+import { fitCitations } from '../answers/citations.ts';
 import type { DecodeContext } from '../codec.ts';
-import { logprobsOf } from '../logprobs.ts';
+import { logprobsOf } from '../answers/logprobs.ts';
 import { inputMember, joinRaw, readCall } from './read-items.ts';
 import { wordOf } from './wire.ts';
 

@@ -7,7 +7,7 @@ import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
-import { sliceJson } from '../json-text.ts';
+import { sliceJson } from '../json/text.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';

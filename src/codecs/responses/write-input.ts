@@ -3,7 +3,7 @@
  * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
  * id belongs to it. Private file ids were checked by the dispatcher before.
  */
-import { withAnsweredCalls } from '../call-pairs.ts';
+import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type {
   Item,
@@ -19,10 +19,10 @@ import type {
 import type { JsonObject } from '../canonical/json.ts';
 import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
-import { refuseForeignItem } from '../foreign-content.ts';
+import { refuseForeignItem } from '../requests/foreign-content.ts';
 import { dataUri, filenameOf, titledText } from '../media.ts';
-import { shortId } from '../short-id.ts';
-import type { ToolNames } from '../tool-names.ts';
+import { shortId } from '../requests/short-id.ts';
+import type { ToolNames } from '../tools/names.ts';
 import { wordOf } from './wire.ts';
 
 export interface InputWriter {

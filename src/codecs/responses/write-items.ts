@@ -15,7 +15,7 @@ import type { ItemStatus, MediaItem, OutputItem, ReasoningItem, TextItem, ToolCa
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
-import { logprobsOf, writeLogprobs } from '../logprobs.ts';
+import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
 import { CallsInTurn, type ItemEvent } from './calls-in-turn.ts';
 import { endingInOrder } from './ending-order.ts';

@@ -1,9 +1,9 @@
 /** Reading the answers of video upstreams: JSON or nothing, and what an HTTP status says of a submission. */
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { sliceJson } from '../json-text.ts';
-import { sanitise } from '../sanitise.ts';
-import { readErrorMembers, retryAfterMs } from '../upstream-error.ts';
+import { sliceJson } from '../json/text.ts';
+import { sanitise } from '../errors/sanitise.ts';
+import { readErrorMembers, retryAfterMs } from '../errors/upstream.ts';
 import type { Progress, Submission, VideoFailure } from './upstream.ts';
 
 /** The body as an object; undefined where it is none. */

@@ -1,7 +1,7 @@
 /** `base_resp` of MiniMax: an error inside an HTTP 200, known by its number (protocol notes, "base_resp.status_code"). */
 import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
-import { sanitise } from '../sanitise.ts';
+import { sanitise } from '../errors/sanitise.ts';
 import { bodyOf, idText, submissionRefusal } from './answers.ts';
 import type { Submission, VideoFailure } from './upstream.ts';
 

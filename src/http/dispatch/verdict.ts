@@ -1,6 +1,6 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isDeterministic } from '../../codecs/upstream-error.ts';
+import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
 import type { Health, Permit } from './health.ts';

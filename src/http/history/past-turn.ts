@@ -4,7 +4,7 @@
  * understands them.
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
-import { editJson, sliceElements, sliceJson } from '../../codecs/json-text.ts';
+import { editJson, sliceElements, sliceJson } from '../../codecs/json/text.ts';
 
 /** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
 export interface ItemTexts {

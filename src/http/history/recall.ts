@@ -4,7 +4,7 @@
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
-import { wrongType } from '../../codecs/request-members.ts';
+import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import type { Asked } from '../text/asked.ts';

@@ -6,7 +6,7 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { sliceElements, sliceJson } from '../../codecs/json-text.ts';
+import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
 import type { SealingStage } from '../../streams/stage.ts';
 import type { Channel } from '../config/config.ts';
 

@@ -1,5 +1,5 @@
 /** The body of an image request in either form, bounded, as the request that it is. */
-import { formBoundary, createMultipartReader } from '../../codecs/multipart-reader.ts';
+import { formBoundary, createMultipartReader } from '../../codecs/bodies/multipart-reader.ts';
 import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { parseJsonBody, readBody, receiveBody } from '../body.ts';

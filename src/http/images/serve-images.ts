@@ -13,7 +13,7 @@ import {
   joinAnswers,
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { openAiErrorType } from '../../codecs/openai-error.ts';
+import { openAiErrorType } from '../../codecs/errors/openai.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';

@@ -12,7 +12,7 @@ import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts
 import { isPlaceholder } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
-import { namingField } from '../../codecs/upstream-error.ts';
+import { namingField } from '../../codecs/errors/upstream.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';

@@ -1,7 +1,7 @@
 /** What a client may say on a WebSocket, read from one message. Knows the envelope only; the request in it is the codec's. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
-import { sliceJson } from '../../codecs/json-text.ts';
+import { sliceJson } from '../../codecs/json/text.ts';
 import { parseJsonBody } from '../body.ts';
 
 export type ClientEvent =

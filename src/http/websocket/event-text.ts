@@ -1,8 +1,8 @@
 /** Events of the responses dialect as WebSocket messages: pure JSON, one event each; what differs between clients is spelled here. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { editJson, type JsonEdit, sliceJson } from '../../codecs/json-text.ts';
-import { openAiErrorType } from '../../codecs/openai-error.ts';
+import { editJson, type JsonEdit, sliceJson } from '../../codecs/json/text.ts';
+import { openAiErrorType } from '../../codecs/errors/openai.ts';
 import { retryAfterSeconds } from '../errors.ts';
 
 export interface Spelling {

@@ -12,7 +12,7 @@ import {
 import { billableUsage } from '../../../src/http/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
-import { readTokenUsage } from '../../../src/codecs/token-usage.ts';
+import { readTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
 
 test('a counter is a number or a numeric string; anything else is unknown, never negative and never a number out of nowhere', () => {
   for (const [value, count] of [

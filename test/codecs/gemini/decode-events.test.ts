@@ -6,7 +6,7 @@ import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { Tool } from '../../../src/codecs/canonical/request.ts';
 import { GenerateContentDecoder } from '../../../src/codecs/gemini/index.ts';
 import { NAME_RULE } from '../../../src/codecs/gemini/tools.ts';
-import { nameTools } from '../../../src/codecs/tool-names.ts';
+import { nameTools } from '../../../src/codecs/tools/names.ts';
 import {
   chunkOf,
   contextOf,

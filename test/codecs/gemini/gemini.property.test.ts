@@ -7,7 +7,7 @@ import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
 import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/request.ts';
 import { geminiUpstream } from '../../../src/codecs/gemini/index.ts';
-import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../../src/codecs/schema-lowering.ts';
+import { GENERATIVE_JSON_SCHEMA, lowerSchema } from '../../../src/codecs/schemas/lowering.ts';
 import { chunkOf, decodeStream, foldStream, foldWhole, OWNER, requestOf, targetOf } from './support.ts';
 import { checkBody, checkSchema } from './wire-rules.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { bodyBytes, bodyLength } from '../../../src/codecs/body-pieces.ts';
+import { bodyBytes, bodyLength } from '../../../src/codecs/bodies/pieces.ts';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import { isObject, parseJson } from '../../../src/codecs/canonical/json.ts';
 import { readEmbeddingRequest } from '../../../src/codecs/embeddings/index.ts';

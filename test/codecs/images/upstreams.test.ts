@@ -1,7 +1,7 @@
 /** The three image upstreams without sockets: what is sent, what is understood, what is refused. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { bodyBytes } from '../../../src/codecs/body-pieces.ts';
+import { bodyBytes } from '../../../src/codecs/bodies/pieces.ts';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import {

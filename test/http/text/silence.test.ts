@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Step } from '../../../src/codecs/canonical/event.ts';
 import type { DecodeContext, Frame } from '../../../src/codecs/codec.ts';
 import { codecs } from '../../../src/codecs/registry.ts';
-import { verbatimNames } from '../../../src/codecs/tool-names.ts';
+import { verbatimNames } from '../../../src/codecs/tools/names.ts';
 import { AnswerStream } from '../../../src/http/text/answer-stream.ts';
 import { readBody } from '../../../src/streams/body-source.ts';
 import { createIdleTimers } from '../../../src/streams/idle-timers.ts';

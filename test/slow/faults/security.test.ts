@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { createEnvelopes } from '../../../src/codecs/envelope.ts';
-import { sanitise } from '../../../src/codecs/sanitise.ts';
+import { sanitise } from '../../../src/codecs/errors/sanitise.ts';
 import { decodeVideoRequest } from '../../../src/codecs/videos/request.ts';
 import { createOperationsServer, reportsOf } from '../../../src/http/operations.ts';
 import { eventually, KEY, testConfig, testGateway } from '../../support/test-gateway.ts';

@@ -1,0 +1,93 @@
+/**
+ * Token logprobs between the canonical model and the entry shape that chat and responses share:
+ * `{token, logprob, bytes, top_logprobs: [{token, logprob, bytes}]}`. Does not know where a dialect puts them.
+ */
+import { upstreamFault } from '../canonical/error.ts';
+import type { Logprobs, TokenLogprob } from '../canonical/item.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+
+/** Reads an array of entries; null, absent and empty are no logprobs. Throws `malformed_event` for anything else. */
+export function readLogprobs(value: JsonValue | undefined): Logprobs | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!Array.isArray(value)) throw malformed();
+  if (value.length === 0) return undefined;
+  return value.map((entry: JsonValue): TokenLogprob => {
+    const head = readHead(entry);
+    const top = isObject(entry) ? entry['top_logprobs'] : undefined;
+    if (top === undefined || top === null) return head;
+    if (!Array.isArray(top)) throw malformed();
+    return { ...head, top: top.map(readHead) };
+  });
+}
+
+interface Head {
+  readonly token: string;
+  readonly logprob: number;
+  readonly bytes?: readonly number[] | null;
+}
+
+function readHead(entry: JsonValue): Head {
+  if (!isObject(entry)) throw malformed();
+  const { token, logprob, bytes } = entry;
+  if (typeof token !== 'string' || typeof logprob !== 'number') throw malformed();
+  if (bytes === undefined) return { token, logprob };
+  if (bytes === null) return { token, logprob, bytes };
+  if (!Array.isArray(bytes) || !bytes.every(isByte)) throw malformed();
+  return { token, logprob, bytes };
+}
+
+function isByte(value: JsonValue): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 255;
+}
+
+function malformed(): Error {
+  return upstreamFault('malformed_event', 'The upstream sent malformed logprobs.');
+}
+
+/** The entries as chat and responses spell them. Bytes that were never given are null. */
+export function writeLogprobs(logprobs: Logprobs): JsonObject[] {
+  return logprobs.map((entry) => ({ ...writeHead(entry), top_logprobs: (entry.top ?? []).map(writeHead) }));
+}
+
+function writeHead(entry: Head): JsonObject {
+  return { token: entry.token, logprob: entry.logprob, bytes: entry.bytes ?? null };
+}
+
+/** A model's own marks behind a text, such as its end. */
+const MAX_MARKS = 2;
+
+/**
+ * The last run of tokens that says `text` exactly, without what came before it and without the marks of a model behind it (vLLM);
+ * undefined where there is none.
+ */
+export function spokenBy(text: string, logprobs: Logprobs): Logprobs | undefined {
+  for (let marks = 0; marks <= MAX_MARKS && marks < logprobs.length; marks++) {
+    const end = logprobs.length - marks;
+    let start = end;
+    for (let left = Buffer.byteLength(text); left > 0 && start > 0; ) left -= sizeOf(logprobs[--start]);
+    const run = logprobsOf(text, logprobs.slice(start, end));
+    if (run !== undefined) return run;
+  }
+  return undefined;
+}
+
+function sizeOf(entry: TokenLogprob | undefined): number {
+  return entry?.bytes?.length ?? Buffer.byteLength(entry?.token ?? '');
+}
+
+/**
+ * The logprobs while they still describe `text` exactly; undefined otherwise (spec rule 7). A token can be a piece of a
+ * character, so where the tokens do not add up their bytes decide.
+ */
+export function logprobsOf(text: string, logprobs: Logprobs | undefined): Logprobs | undefined {
+  if (logprobs === undefined || logprobs.length === 0) return undefined;
+  let joined = '';
+  for (const entry of logprobs) joined += entry.token;
+  if (joined === text) return logprobs;
+  const bytes: number[] = [];
+  for (const entry of logprobs) {
+    if (entry.bytes === undefined || entry.bytes === null) return undefined;
+    for (const byte of entry.bytes) bytes.push(byte);
+  }
+  return Buffer.from(bytes).equals(Buffer.from(text)) ? logprobs : undefined;
+}

@@ -1,0 +1,148 @@
+/** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
+import { upstreamFault } from '../canonical/error.ts';
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import {
+  countOf,
+  isPlaceholder,
+  outputWith,
+  totalCacheWrite,
+  totalInput,
+  type Usage,
+  type UsageIteration,
+} from '../canonical/usage.ts';
+
+const KNOWN = new Set([
+  'prompt_tokens',
+  'completion_tokens',
+  'total_tokens',
+  'prompt_tokens_details',
+  'completion_tokens_details',
+  'prompt_cache_hit_tokens',
+  'prompt_cache_miss_tokens',
+  'cached_tokens',
+  'reasoning_tokens',
+  'server_tool_use',
+  'server_tool_use_details',
+  'service_tier',
+]);
+
+/** Reads a usage object; undefined for null, absent and placeholder zeros. Throws `malformed_event` when it is no object. */
+export function readTokenUsage(value: JsonValue | undefined): Usage | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
+  const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
+  const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
+  // No prompt has no tokens: a zero stands for what an earlier report of the stream said, or for nothing.
+  const prompt = (countOf(value['prompt_tokens']) ?? countOf(value['input_tokens'])) || undefined;
+  const cacheRead =
+    countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
+  const written = cacheWrites(input);
+  const completion = countOf(value['completion_tokens']) ?? countOf(value['output_tokens']);
+  const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
+  const meters = metersOf(value);
+  const orchestration = orchestrationOf(input, output);
+  // Mistral says it here, others beside the usage.
+  const tier = value['service_tier'];
+  const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
+  const usage: Usage = {
+    ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
+    ...given('cacheRead', cacheRead),
+    ...written,
+    ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
+    ...given('imageInput', countOf(input['image_tokens'])),
+    ...given('audioInput', countOf(input['audio_tokens'])),
+    ...given('imageOutput', countOf(output['image_tokens'])),
+    ...given('audioOutput', countOf(output['audio_tokens'])),
+    ...(meters.size === 0 ? {} : { meters }),
+    ...(orchestration === undefined ? {} : { extra: [orchestration] }),
+    ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
+    ...(native.length === 0 ? {} : { native: Object.fromEntries(native) }),
+  };
+  return isPlaceholder(usage) ? undefined : usage;
+}
+
+/**
+ * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
+ * taken apart only after that. Null and zero say nothing.
+ */
+export function laterReport(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
+  const said = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
+    const before = known[key];
+    if (levels > 0 && isObject(value) && isObject(before)) return [[key, laterReport(before, value, levels - 1)]];
+    return (value === null || value === 0) && before !== undefined ? [] : [[key, value]];
+  });
+  return { ...known, ...Object.fromEntries(said) };
+}
+
+/** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
+export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
+  const total =
+    countOf(input['cache_write_tokens']) ??
+    countOf(input['cache_creation_tokens']) ??
+    countOf(input['cache_creation_input_tokens']);
+  const split = members(input['cache_creation'] ?? input['cache_creation_token_details']);
+  const short = countOf(split['ephemeral_5m_input_tokens']);
+  const long = countOf(split['ephemeral_1h_input_tokens']);
+  const known = (short ?? 0) + (long ?? 0);
+  if ((short === undefined && long === undefined) || known > (total ?? known)) return given('cacheWrite', total);
+  return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
+}
+
+/** The input of a picture: what a cache gave, and which part of the rest is images. OpenAI says the former beside the details, other servers in them. */
+export function pictureInput(
+  value: JsonObject,
+  details: JsonObject,
+  input: number,
+): { readonly cacheRead: number; readonly imageInput: number | undefined } {
+  const cacheRead = Math.min(countOf(details['cached_tokens']) ?? countOf(value['cached_tokens']) ?? 0, input);
+  const cachedImages = countOf(members(value['cached_tokens_details'])['cached_image_tokens']) ?? 0;
+  const images = countOf(details['image_tokens']);
+  if (images === undefined) return { cacheRead, imageInput: undefined };
+  return { cacheRead, imageInput: Math.max(0, Math.min(images - cachedImages, input - cacheRead)) };
+}
+
+/** Work of an orchestrating model (Sakana): told among the details of usage, in none of its totals, and billed like them. */
+export function orchestrationOf(input: JsonObject, output: JsonObject): UsageIteration | undefined {
+  const read = countOf(input['orchestration_input_tokens']) ?? 0;
+  const written = countOf(output['orchestration_output_tokens']) ?? 0;
+  if (read + written === 0) return undefined;
+  const cacheRead = Math.min(countOf(input['orchestration_input_cached_tokens']) ?? 0, read);
+  return { type: 'orchestration', input: read - cacheRead, cacheRead, cacheWrite: 0, output: written };
+}
+
+function metersOf(value: JsonObject): ReadonlyMap<string, number> {
+  const details = members(value['server_tool_use_details'] ?? value['server_tool_use']);
+  const searches = countOf(details['web_search_requests']);
+  return new Map(searches === undefined || searches === 0 ? [] : [['web_search', searches]]);
+}
+
+function members(value: JsonValue | undefined): JsonObject {
+  return isObject(value) ? value : {};
+}
+
+function given<K extends keyof Usage>(key: K, value: Usage[K] | undefined): Pick<Usage, K> | Record<never, never> {
+  return value === undefined ? {} : { [key]: value };
+}
+
+/** The usage object for a client: totals that include caches and reasoning, with the details that SDKs require. */
+export function writeTokenUsage(usage: Usage): JsonObject {
+  const prompt = totalInput(usage);
+  const completion = usage.output ?? 0;
+  const written = totalCacheWrite(usage);
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      ...(written > 0 ? { cache_write_tokens: written } : {}),
+      ...(usage.imageInput === undefined ? {} : { image_tokens: usage.imageInput }),
+      audio_tokens: usage.audioInput ?? 0,
+    },
+    completion_tokens_details: {
+      reasoning_tokens: usage.reasoning ?? 0,
+      ...(usage.imageOutput === undefined ? {} : { image_tokens: usage.imageOutput }),
+      audio_tokens: usage.audioOutput ?? 0,
+    },
+  };
+}

@@ -1,0 +1,24 @@
+/** The error body that chat, responses, completions, embeddings, images and models answer with (design: "error body"). */
+import type { GatewayError } from '../canonical/error.ts';
+import type { JsonObject } from '../canonical/json.ts';
+
+/** `{error: {message, type, param, code}}`. */
+export function openAiErrorBody(error: GatewayError): JsonObject {
+  return { error: { message: error.message, type: openAiErrorType(error.status), param: error.param, code: error.shownCode } };
+}
+
+/** The words that OpenAI clients know. */
+export function openAiErrorType(status: number): string {
+  switch (status) {
+    case 401:
+      return 'authentication_error';
+    case 402:
+      return 'insufficient_quota';
+    case 403:
+      return 'permission_error';
+    case 429:
+      return 'rate_limit_error';
+    default:
+      return status >= 500 ? 'server_error' : 'invalid_request_error';
+  }
+}

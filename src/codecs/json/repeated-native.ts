@@ -1,0 +1,65 @@
+/**
+ * Events that were recognised by their shape, on their way to a client of the same dialect: parsed only when somebody asks, and spliced
+ * as the first of their shape was. Knows no dialect.
+ */
+import type { Dialect } from '../canonical/dialect.ts';
+import type { Native } from '../canonical/event.ts';
+import type { JsonValue } from '../canonical/json.ts';
+import type { Frame } from '../codec.ts';
+import { editShape, fill, type JsonShape, jsonOf, type Repeat } from './shape.ts';
+import type { JsonEdit } from './text.ts';
+
+/** An event that was recognised and not parsed: its JSON is made when somebody asks for it. */
+export class RepeatedNative implements Native {
+  readonly dialect: Dialect;
+  readonly name: string;
+  readonly text: string;
+  readonly repeat: Repeat;
+  #json: JsonValue | undefined;
+
+  constructor(dialect: Dialect, name: string, text: string, repeat: Repeat) {
+    this.dialect = dialect;
+    this.name = name;
+    this.text = text;
+    this.repeat = repeat;
+  }
+
+  get json(): JsonValue {
+    this.#json ??= jsonOf(this.repeat);
+    return this.#json;
+  }
+}
+
+/** What was spliced into one event is spliced into each that repeats it. One for each stream. */
+export class RepeatedEdits {
+  #known:
+    | { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[]; readonly oneLine: boolean }
+    | undefined;
+
+  /** The frame of an event that repeats the one that was noted; undefined for every other. */
+  apply(native: Native, event: string | undefined): Frame | undefined {
+    const known = this.#known;
+    const { repeat } = native;
+    if (known === undefined || repeat === undefined || repeat.shape !== known.shape || native.name !== known.name)
+      return undefined;
+    const { literals, oneLine } = known;
+    return { event, data: literals === repeat.shape.literals ? native.text : fill(literals, repeat.raws), oneLine };
+  }
+
+  /** `edits` are what is spliced into this event, and they do not depend on what is in its holes. */
+  note({ repeat, name }: Native, edits: readonly JsonEdit[]): void {
+    this.#known = undefined;
+    if (repeat === undefined) return;
+    const { shape } = repeat;
+    const literals = edits.length === 0 ? shape.literals : editShape(shape, edits);
+    if (literals === undefined) return;
+    this.#known = { shape, name, literals, oneLine: !literals.some((literal) => LINE_END.test(literal)) };
+  }
+
+  /** What follows is spliced differently. */
+  forget(): void {
+    this.#known = undefined;
+  }
+}
+
+const LINE_END = /[\r\n]/;

@@ -1,0 +1,179 @@
+/**
+ * The shape of a JSON text: what stays where only the values at known places differ. A text of the same shape is read by comparing it
+ * with the literals between those places instead of parsing it. What does not fit exactly is not of the shape. Knows one text, no stream.
+ */
+import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
+import { changesOf, type JsonEdit, type JsonPath, spanOf } from './text.ts';
+
+/** A text that was parsed, and where its holes are: values that may differ in the next text. */
+export interface JsonShape {
+  readonly text: string;
+  readonly json: JsonValue;
+  /** In text order. */
+  readonly holes: readonly Hole[];
+  /** The text around the holes: one more than there are holes. */
+  readonly literals: readonly string[];
+}
+
+interface Hole {
+  readonly path: JsonPath;
+  readonly start: number;
+  readonly end: number;
+  readonly isString: boolean;
+}
+
+/** The hole that stands at `path`; -1 for none. */
+export function holeAt(shape: JsonShape, path: JsonPath): number {
+  return shape.holes.findIndex((hole) => hole.path === path);
+}
+
+/** A text of a known shape. `raws` are the JSON texts in its holes, in the order of `shape.holes`. */
+export interface Repeat {
+  readonly shape: JsonShape;
+  readonly raws: readonly string[];
+}
+
+/** The shape of a text that parsed to `json`, with holes at `paths`; undefined where there are none. */
+export function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[]): JsonShape | undefined {
+  if (paths.length === 0) return undefined;
+  const found: Hole[] = [];
+  for (const path of paths) {
+    const span = spanOf(text, path);
+    if (span !== undefined) found.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
+  }
+  // A copy has no room for more.
+  const holes = found.toSorted((a, b) => a.start - b.start);
+  // The shape stays, and a slice would keep the whole batch that the text came in.
+  const own = ownCopy(text);
+  const literals: string[] = [];
+  let cursor = 0;
+  for (const { start, end } of holes) {
+    literals.push(own.slice(cursor, start));
+    cursor = end;
+  }
+  literals.push(own.slice(cursor));
+  return { text: own, json, holes, literals: literals.slice() };
+}
+
+/** V8 has no other way to say it. */
+function ownCopy(text: string): string {
+  return JSON.parse(JSON.stringify(text));
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** The raw values, if the text is the shape's literals around whole JSON strings and numbers, and nothing else. */
+export function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
+  const first = literals[0] ?? '';
+  if (!standsAt(text, 0, first)) return undefined;
+  // An array of the right length: one that is pushed to makes room for many.
+  const raws = new Array<string>(holes.length);
+  let at = first.length;
+  for (let index = 0; index < holes.length; index++) {
+    const end = holes[index]?.isString === true ? stringEnd(text, at) : numberEnd(text, at);
+    const literal = literals[index + 1] ?? '';
+    if (end < 0 || !standsAt(text, end, literal)) return undefined;
+    raws[index] = text.slice(at, end);
+    at = end + literal.length;
+  }
+  return at === text.length ? raws : undefined;
+}
+
+/** As `startsWith`, which compares character by character: a slice is free, and whole strings are compared at once. */
+function standsAt(text: string, at: number, literal: string): boolean {
+  return text.slice(at, at + literal.length) === literal;
+}
+
+/** The index after the string at `at`; -1 where there is none, or one that only a parser may judge. */
+function stringEnd(text: string, at: number): number {
+  if (text.charCodeAt(at) !== QUOTE) return -1;
+  let escaped = false;
+  for (let cursor = at + 1; cursor < text.length; cursor++) {
+    const code = text.charCodeAt(cursor);
+    if (code === QUOTE) return escaped && !isJson(text.slice(at, cursor + 1)) ? -1 : cursor + 1;
+    // A control character must not stand in a string.
+    if (code < 0x20) return -1;
+    if (code === BACKSLASH) {
+      escaped = true;
+      cursor += 1;
+    }
+  }
+  return -1;
+}
+
+function isJson(text: string): boolean {
+  try {
+    parseJson(text);
+    return true;
+  } catch {
+    // Then the whole text is no JSON either: the parser says so in its own words.
+    return false;
+  }
+}
+
+/** Plain whole numbers only: what else a number can be is for the parser. */
+function numberEnd(text: string, at: number): number {
+  let end = at;
+  while (isDigit(text.charCodeAt(end))) end += 1;
+  const digits = end - at;
+  return digits === 0 || digits > 15 || (digits > 1 && text.charCodeAt(at) === 0x30) ? -1 : end;
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** The value of the hole at `index`. */
+export function holeValue(repeat: Repeat, index: number): JsonValue {
+  const raw = repeat.raws[index] ?? 'null';
+  // A string without escapes is its own value.
+  return raw.charCodeAt(0) === QUOTE && !raw.includes('\\') ? raw.slice(1, -1) : parseJson(raw);
+}
+
+/** What the text would parse to. */
+export function jsonOf(repeat: Repeat): JsonValue {
+  let json = repeat.shape.json;
+  for (const [index, { path }] of repeat.shape.holes.entries()) json = withValue(json, path, 0, holeValue(repeat, index));
+  return json;
+}
+
+/** A copy with one value exchanged; everything beside the path is shared. */
+function withValue(json: JsonValue, path: JsonPath, depth: number, value: JsonValue): JsonValue {
+  const step = path[depth];
+  if (step === undefined || typeof json !== 'object' || json === null) return value;
+  if (Array.isArray(json)) {
+    const copy: JsonValue[] = json.slice();
+    copy[Number(step)] = withValue(copy[Number(step)] ?? null, path, depth + 1, value);
+    return copy;
+  }
+  const parent = json as JsonObject;
+  return { ...parent, [step]: withValue(parent[step] ?? null, path, depth + 1, value) };
+}
+
+/** The literals of the shape after edits; undefined where an edit touches a hole. */
+export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonly string[] | undefined {
+  const changes = changesOf(shape.text, edits);
+  const literals: string[] = [];
+  let literal = '';
+  let cursor = 0;
+  let next = 0;
+  for (const { start, end } of [...shape.holes, { start: shape.text.length, end: shape.text.length }]) {
+    for (let change = changes[next]; change !== undefined && change.start < start; change = changes[++next]) {
+      if (change.start < cursor || change.end > start) return undefined;
+      literal += shape.text.slice(cursor, change.start) + change.text;
+      cursor = change.end;
+    }
+    literals.push(literal + shape.text.slice(cursor, start));
+    literal = '';
+    cursor = end;
+  }
+  return literals;
+}
+
+/** The text of literals with the raw values between them. */
+export function fill(literals: readonly string[], raws: readonly string[]): string {
+  let text = literals[0] ?? '';
+  for (let index = 0; index < raws.length; index++) text += (raws[index] ?? '') + (literals[index + 1] ?? '');
+  return text;
+}

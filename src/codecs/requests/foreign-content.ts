@@ -1,0 +1,35 @@
+/** What only a client's own dialect can honour: refused at its path wherever another one is spoken. */
+import { notConvertible } from '../canonical/error.ts';
+import type { Dialect } from '../canonical/dialect.ts';
+import type { NativeItem } from '../canonical/item.ts';
+import { isObject } from '../canonical/json.ts';
+import type { CanonicalRequest } from '../canonical/request.ts';
+
+/** Throws `unsupported_conversion` for a request that is bound to another dialect than `dialect`. */
+export function refuseForeignBinding({ boundTo }: CanonicalRequest, dialect: Dialect): void {
+  if (boundTo === undefined || boundTo.dialect === dialect) return;
+  throw notConvertible(boundTo.at, `${boundTo.at} needs an upstream of its own protocol.`);
+}
+
+/** How every dialect spells the types of what a user shows (`input_video`, `video_url`, `container_upload`, …). */
+const MEDIA = /audio|document|file|image|upload|video/;
+
+/**
+ * Throws `unsupported_conversion` for what the selected upstream's dialect cannot read and the question would be another one without
+ * (semantics 3.11): media that the user gave, and a compaction, which stands for all that was said before it. Other native items are
+ * left to the loss table.
+ */
+export function refuseForeignItem(item: NativeItem): void {
+  if (!isObject(item.body)) return;
+  const { type } = item.body;
+  if (typeof type !== 'string') return;
+  if (item.role === 'user' && MEDIA.test(type)) {
+    throw notConvertible(item.at, "The selected upstream's protocol cannot take this kind of content.");
+  }
+  if (type === 'compaction_trigger' || (COMPACTION.test(type) && typeof item.body['encrypted_content'] === 'string')) {
+    throw notConvertible(item.at, 'Only an upstream of the protocol that compacted this conversation can go on with it.');
+  }
+}
+
+/** `compaction_summary` is what some agents call it. */
+const COMPACTION = /^compaction(_summary)?$/;

@@ -1,0 +1,329 @@
+/**
+ * JSON Schema as a target protocol understands it: keywords that it refuses are said in another way or left out, so that
+ * the lowered schema accepts everything the original accepts. Knows schema positions only: properties that are merely
+ * named like keywords, and values inside `enum`, are data. Knows no vendor's request.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+import { SchemaReferences } from './references.ts';
+
+export interface SchemaTarget {
+  /** The keywords that the target takes; every other is lowered or left out. */
+  readonly keywords: ReadonlySet<string>;
+}
+
+/** `parametersJsonSchema` and `responseJsonSchema` of the generative-content protocol. */
+export const GENERATIVE_JSON_SCHEMA: SchemaTarget = {
+  keywords: new Set(
+    (
+      '$id $defs $ref $anchor type format title description enum items prefixItems minItems maxItems minimum maximum ' +
+      'anyOf oneOf properties additionalProperties required propertyOrdering'
+    ).split(' '),
+  ),
+};
+
+/** A pattern that every name matches. */
+const ANY_NAME = /^\^?(?:\.\*|\(\.\*\))?\$?$/;
+
+/** Nesting beyond this is answered by a schema that accepts anything. */
+const MAX_DEPTH = 128;
+
+/** Keywords that say something of instances of one type only. */
+const OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
+  ['items', ['array']],
+  ['prefixItems', ['array']],
+  ['minItems', ['array']],
+  ['maxItems', ['array']],
+  ['minimum', ['number', 'integer']],
+  ['maximum', ['number', 'integer']],
+  ['properties', ['object']],
+  ['additionalProperties', ['object']],
+  ['required', ['object']],
+  ['propertyOrdering', ['object']],
+  ['format', ['string', 'number', 'integer']],
+]);
+const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'object', 'null']);
+
+type Entry = readonly [string, JsonValue];
+type Entries = Map<string, JsonValue>;
+
+/** The lowered schema; the order of keys is kept, and the root is no mere reference. Total: what cannot be read as a schema is left out, never an error. */
+export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObject {
+  return new Lowering(schema, target).run();
+}
+
+/** One schema on its way to one target. `depth` is that of the schema that is read: 0 for the root. */
+class Lowering {
+  readonly #references: SchemaReferences;
+  readonly #target: SchemaTarget;
+
+  constructor(schema: JsonObject, target: SchemaTarget) {
+    this.#references = new SchemaReferences(schema);
+    this.#target = target;
+  }
+
+  run(): JsonObject {
+    const references = this.#references;
+    const root = besideNothing(this.#lower(references.inlineRoot(), 0) ?? {});
+    const definitions: Entry[] = [];
+    for (let entry = references.next(); entry !== undefined; entry = references.next()) {
+      definitions.push([entry.name, this.#lower(entry.schema, 1) ?? {}]);
+    }
+    const { $defs: _place, ...bare } = root;
+    return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
+  }
+
+  /** Undefined for what allows nothing, or is no schema. */
+  #lower(value: JsonValue | undefined, depth: number): JsonObject | undefined {
+    if (value === true) return {};
+    if (!isObject(value)) return undefined;
+    if (depth > MAX_DEPTH) return {};
+    return finish(this.#keywords(value, depth), this.#target);
+  }
+
+  #keywords(node: JsonObject, depth: number): Entries {
+    const out: Entries = new Map();
+    for (const [key, value] of Object.entries(node)) {
+      if (value === undefined) continue;
+      const next = this.#keyword(key, value, node, depth);
+      if (next !== undefined) out.set(next[0], next[1]);
+    }
+    this.#mergeAllOf(node, depth, out);
+    return out;
+  }
+
+  #keyword(key: string, value: JsonValue, node: JsonObject, depth: number): Entry | undefined {
+    switch (key) {
+      case '$ref':
+        return entryOf('$ref', typeof value === 'string' ? this.#references.resolve(value) : undefined);
+      case '$defs':
+      case 'definitions':
+        // All definitions end up in the root's place for them; nested ones only when something refers to them.
+        return depth === 0 ? ['$defs', {}] : undefined;
+      case 'properties':
+        return entryOf('properties', this.#each(value, depth));
+      case 'items':
+        return Array.isArray(value) ? this.#list('prefixItems', value, depth) : entryOf('items', this.#lower(value, depth + 1));
+      case 'additionalItems':
+        return Array.isArray(node['items']) ? entryOf('items', this.#lower(value, depth + 1)) : undefined;
+      case 'prefixItems':
+      case 'anyOf':
+      case 'oneOf':
+        return Array.isArray(value) ? this.#list(key, value, depth) : undefined;
+      case 'additionalProperties':
+        return value === true ? [key, true] : [key, this.#alternatives([value, ...patternsOf(node)], depth)];
+      case 'patternProperties':
+        return this.#patternOfAll(value, node, depth);
+      case 'const':
+        return Object.hasOwn(node, 'enum') ? undefined : ['enum', [value]];
+      case 'exclusiveMinimum':
+        return lowerBound('minimum', value, node, 1);
+      case 'exclusiveMaximum':
+        return lowerBound('maximum', value, node, -1);
+      default:
+        return [key, value];
+    }
+  }
+
+  #each(value: JsonValue, depth: number): JsonObject | undefined {
+    if (!isObject(value)) return undefined;
+    const entries: Entry[] = [];
+    for (const [name, child] of Object.entries(value)) {
+      const lowered = this.#lower(child, depth + 1);
+      if (lowered !== undefined) entries.push([name, lowered]);
+    }
+    return Object.fromEntries(entries);
+  }
+
+  #all(schemas: readonly (JsonValue | undefined)[], depth: number): JsonObject[] {
+    return schemas.map((child) => this.#lower(child, depth + 1)).filter((child) => child !== undefined);
+  }
+
+  #list(key: string, schemas: readonly JsonValue[], depth: number): Entry | undefined {
+    const lowered = this.#all(schemas, depth);
+    return lowered.length === 0 ? undefined : [key, lowered];
+  }
+
+  /** What one of these schemas allows; false where none allows anything. */
+  #alternatives(schemas: readonly (JsonValue | undefined)[], depth: number): JsonValue {
+    const lowered = this.#all(schemas, depth);
+    return lowered.length > 1 ? { anyOf: lowered } : (lowered[0] ?? false);
+  }
+
+  /** Without a word on all other properties only a pattern that speaks of all of them says something. */
+  #patternOfAll(patterns: JsonValue, node: JsonObject, depth: number): Entry | undefined {
+    if (Object.hasOwn(node, 'additionalProperties') || !isObject(patterns)) return undefined;
+    const all = Object.entries(patterns).find(([pattern]) => ANY_NAME.test(pattern));
+    return all && ['additionalProperties', this.#alternatives([all[1]], depth)];
+  }
+
+  /** A conjunction has no word: its branches are merged, and where two disagree the first stays. */
+  #mergeAllOf(node: JsonObject, depth: number, out: Entries): void {
+    const branches = node['allOf'];
+    if (!Array.isArray(branches)) return;
+    for (const branch of branches) {
+      if (!isObject(branch) || depth > MAX_DEPTH) continue;
+      for (const [key, value] of this.#keywords(branch, depth + 1)) mergeKeyword(out, key, value);
+    }
+  }
+}
+
+/** Schemas of the properties that patterns name, which the target cannot. */
+function patternsOf({ patternProperties: patterns }: JsonObject): (JsonValue | undefined)[] {
+  return isObject(patterns) ? Object.values(patterns) : [];
+}
+
+function entryOf(key: string, value: JsonValue | undefined): Entry | undefined {
+  return value === undefined ? undefined : [key, value];
+}
+
+function lowerBound(key: string, value: JsonValue, node: JsonObject, step: number): Entry | undefined {
+  // Draft 4 has a boolean here, beside the bound itself.
+  if (typeof value !== 'number' || Object.hasOwn(node, key)) return undefined;
+  return [key, node['type'] === 'integer' && Number.isInteger(value) ? value + step : value];
+}
+
+function mergeKeyword(out: Entries, key: string, value: JsonValue): void {
+  const known = out.get(key);
+  if (known === undefined) {
+    out.set(key, value);
+  } else if (key === 'properties' && isObject(known) && isObject(value)) {
+    const more = Object.entries(value).filter(([name]) => !Object.hasOwn(known, name));
+    out.set(key, Object.fromEntries([...Object.entries(known), ...more]) as JsonObject);
+  } else if (key === 'required' && Array.isArray(known) && Array.isArray(value)) {
+    out.set(key, [...new Set([...known, ...value])]);
+  }
+}
+
+/** The root is never a mere reference, even where a conjunction of one branch left nothing else. */
+function besideNothing(root: JsonObject): JsonObject {
+  const { $ref: reference, ...rest } = root;
+  return reference === undefined ? root : { anyOf: [{ $ref: reference }], ...rest };
+}
+
+/** Removes what the target does not take, and puts what remains into forms that it does. */
+function finish(entries: Entries, target: SchemaTarget): JsonObject {
+  const nullable = entries.get('nullable') === true;
+  for (const key of [...entries.keys()]) if (!target.keywords.has(key)) entries.delete(key);
+  fixRequired(entries);
+  const { types, allowsNull } = fixEnum(entries, readTypes(entries.get('type'), nullable));
+  if (entries.has('$ref')) return besideReference(entries);
+  if (types === undefined) {
+    entries.delete('type');
+    return allowsNull ? spread(entries, [undefined, 'null']) : Object.fromEntries(entries);
+  }
+  if (types.length === 1) {
+    entries.set('type', types[0] ?? 'null');
+    return withItems(Object.fromEntries(entries));
+  }
+  return spread(entries, types);
+}
+
+/** The type names, each once; undefined where any type is meant. */
+function readTypes(value: JsonValue | undefined, nullable: boolean): string[] | undefined {
+  const listed = Array.isArray(value) ? value : [value];
+  const types = new Set<string>();
+  for (const entry of listed) {
+    const name = typeof entry === 'string' ? entry.toLowerCase() : '';
+    if (TYPES.has(name)) types.add(name);
+  }
+  if (types.size === 0) return undefined;
+  if (nullable) types.add('null');
+  return [...types];
+}
+
+interface TypesOfEnum {
+  readonly types: readonly string[] | undefined;
+  /** The enumeration also allowed null, and no type says so. */
+  readonly allowsNull: boolean;
+}
+
+/** Only strings and numbers may be enumerated; of other values their type can be said, when all share it. */
+function fixEnum(entries: Entries, types: readonly string[] | undefined): TypesOfEnum {
+  const listed = entries.get('enum');
+  if (listed === undefined) return { types, allowsNull: false };
+  const values = Array.isArray(listed) ? listed : [];
+  const kept = values.filter((value) => typeof value === 'string' || typeof value === 'number');
+  const others = values.filter((value) => typeof value !== 'string' && typeof value !== 'number');
+  const isNull = types?.length === 1 && types[0] === 'null';
+  if (kept.length > 0 && !isNull && others.every((value) => value === null)) {
+    entries.set('enum', kept);
+    return { types, allowsNull: others.length > 0 && types === undefined };
+  }
+  entries.delete('enum');
+  const [kind, ...kinds] = new Set(values.map(kindOf));
+  return { types: types ?? (kind === undefined || kinds.length > 0 ? undefined : [kind]), allowsNull: false };
+}
+
+function kindOf(value: JsonValue): string {
+  if (value === null) return 'null';
+  return Array.isArray(value) ? 'array' : typeof value;
+}
+
+function fixRequired(entries: Entries): void {
+  const properties = entries.get('properties');
+  for (const key of ['required', 'propertyOrdering']) {
+    const listed = entries.get(key);
+    if (listed === undefined) continue;
+    const known = Array.isArray(listed) && isObject(properties) ? listed.filter((name) => isNameOf(name, properties)) : [];
+    const names = [...new Set(known)];
+    if (names.length === 0) entries.delete(key);
+    else entries.set(key, names);
+  }
+}
+
+function isNameOf(name: JsonValue, properties: JsonObject): boolean {
+  return typeof name === 'string' && Object.hasOwn(properties, name);
+}
+
+/** Beside a reference only `$` keywords are allowed; what describes it goes around it. */
+function besideReference(entries: Entries): JsonObject {
+  const ref = entries.get('$ref') ?? '';
+  const around = [...entries].filter(([key]) => key === 'title' || key === 'description');
+  const beside = [...entries].filter(([key]) => key.startsWith('$'));
+  if (around.length === 0) return Object.fromEntries(beside);
+  return Object.fromEntries([...around, ...beside.filter(([key]) => key !== '$ref'), ['anyOf', [{ $ref: ref }]]]);
+}
+
+/** Several types become one branch each, with the keywords that speak of that type. `undefined` is the branch of any type. */
+function spread(entries: Entries, types: readonly (string | undefined)[]): JsonObject {
+  if (entries.has('anyOf') || entries.has('oneOf')) {
+    entries.delete('type');
+    return Object.fromEntries(entries);
+  }
+  const outer: Entry[] = [];
+  const inner: Entry[] = [];
+  for (const [key, value] of entries) {
+    if (key === 'type') continue;
+    (key.startsWith('$') || key === 'title' || key === 'description' ? outer : inner).push([key, value]);
+  }
+  const branches = types.map((type) => branchOf(type, inner)).filter((branch) => branch !== undefined);
+  return Object.fromEntries([
+    ...outer,
+    ...(branches.length === 0 ? inner.filter(([key]) => key === 'enum') : [['anyOf', branches]]),
+  ]);
+}
+
+function branchOf(type: string | undefined, inner: readonly Entry[]): JsonObject | undefined {
+  const branch: Entry[] = type === undefined ? [] : [['type', type]];
+  for (const [key, value] of inner) {
+    if (key === 'enum' && type !== undefined && Array.isArray(value)) {
+      if (type === 'null') continue;
+      const fitting = value.filter((entry) => (typeof entry === 'string' ? 'string' : 'number') === scalarOf(type));
+      if (fitting.length === 0) return undefined;
+      branch.push([key, fitting]);
+    } else if (type === undefined || (OF_TYPE.get(key)?.includes(type) ?? key === 'enum')) {
+      branch.push([key, value]);
+    }
+  }
+  return withItems(Object.fromEntries(branch));
+}
+
+/** An array says what it holds, if only that it is anything: the vendor refuses one that does not. */
+function withItems(schema: JsonObject): JsonObject {
+  const isBare = schema['type'] === 'array' && schema['items'] === undefined && schema['prefixItems'] === undefined;
+  return isBare ? { ...schema, items: {} } : schema;
+}
+
+function scalarOf(type: string): string {
+  return type === 'integer' ? 'number' : type;
+}

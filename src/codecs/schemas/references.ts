@@ -1,0 +1,100 @@
+/**
+ * References inside one JSON Schema, gathered under the root's `$defs`: older `definitions`, definitions of nested schemas
+ * and pointers into the schema itself all become `#/$defs/name`. A recursive schema stays a finite one.
+ */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
+
+export interface Definition {
+  readonly name: string;
+  readonly schema: JsonValue;
+}
+
+/** Walks at most once over each definition; `next` gives them in order of the root's list, then of first reference. */
+export class SchemaReferences {
+  readonly #root: JsonObject;
+  readonly #nameByPointer = new Map<string, string>();
+  readonly #names = new Set<string>();
+  readonly #waiting: Definition[] = [];
+
+  constructor(root: JsonObject) {
+    this.#root = root;
+    for (const holder of ['$defs', 'definitions']) {
+      const definitions = root[holder];
+      if (!isObject(definitions)) continue;
+      for (const [name, schema] of Object.entries(definitions)) {
+        if (schema !== undefined) this.#add(`#/${holder}/${escapeStep(name)}`, name, schema);
+      }
+    }
+  }
+
+  /** The root with the schema that it refers to in its own place; what leads nowhere, or in a circle, is left out. */
+  inlineRoot(): JsonObject {
+    let root = this.#root;
+    const followed = new Set<string>();
+    for (;;) {
+      const { $ref: reference, ...siblings } = root;
+      if (reference === undefined) return root;
+      const pointer = typeof reference === 'string' ? normalise(reference) : undefined;
+      const target = pointer?.startsWith('#/') === true && !followed.has(pointer) ? this.#at(pointer) : undefined;
+      if (!isObject(target) || pointer === undefined) return siblings;
+      followed.add(pointer);
+      root = { ...target, ...siblings };
+    }
+  }
+
+  /** The definition that has not been given yet. References met while lowering it add further ones. */
+  next(): Definition | undefined {
+    return this.#waiting.shift();
+  }
+
+  /** The reference as `#/$defs/…` or an anchor; undefined when it leads nowhere inside this schema. */
+  resolve(reference: string): string | undefined {
+    if (!reference.startsWith('#')) return undefined;
+    if (reference !== '#' && !reference.startsWith('#/')) return reference;
+    const pointer = normalise(reference);
+    if (pointer === undefined) return undefined;
+    const known = this.#nameByPointer.get(pointer);
+    if (known !== undefined) return `#/$defs/${escapeStep(known)}`;
+    const schema = this.#at(pointer);
+    if (!isObject(schema)) return undefined;
+    const last = pointer === '#' ? 'root' : unescapeStep(pointer.slice(pointer.lastIndexOf('/') + 1));
+    return `#/$defs/${escapeStep(this.#add(pointer, last, schema))}`;
+  }
+
+  #add(pointer: string, wish: string, schema: JsonValue): string {
+    let name = wish;
+    for (let count = 2; this.#names.has(name); count += 1) name = `${wish}_${count}`;
+    this.#names.add(name);
+    this.#nameByPointer.set(pointer, name);
+    this.#waiting.push({ name, schema });
+    return name;
+  }
+
+  #at(pointer: string): JsonValue | undefined {
+    let value: JsonValue | undefined = this.#root;
+    for (const step of pointer.split('/').slice(1).map(unescapeStep)) {
+      if (Array.isArray(value)) value = value[Number(step)];
+      else if (isObject(value) && Object.hasOwn(value, step)) value = value[step];
+      else return undefined;
+    }
+    return value;
+  }
+}
+
+/** Percent signs decoded, so that equal pointers are equal text. Undefined for a malformed one. */
+function normalise(reference: string): string | undefined {
+  if (!reference.includes('%')) return reference;
+  try {
+    return decodeURIComponent(reference);
+  } catch {
+    return undefined;
+  }
+}
+
+function escapeStep(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
+function unescapeStep(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
+}

@@ -1,0 +1,122 @@
+/**
+ * A bijection between tools and the names that a target protocol allows, made anew for each request in the order of the
+ * tools, so that equal requests get equal names (spec rule 1; prompt caches).
+ */
+import { createHash } from 'node:crypto';
+import type { ToolName } from '../canonical/item.ts';
+import type { CanonicalRequest, Tool } from '../canonical/request.ts';
+
+export interface NameRule {
+  /** Characters that the target refuses in a name. Must have the `g` flag. */
+  readonly illegal: RegExp;
+  readonly maxLength: number;
+  /** True when a name may not start with a digit, `-`, `.` or `:`. */
+  readonly startsWithLetter?: boolean;
+}
+
+export interface ToolNames {
+  /** The name on the wire. A tool that was never declared gets a name of its own by the same rule. */
+  toWire(tool: ToolName): string;
+  /** The tool behind a wire name; an unknown name is a tool of that name. */
+  fromWire(name: string): ToolName;
+}
+
+/** Names are wire names already: for an upstream of the client's own dialect. */
+export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire: (name) => ({ name }) };
+
+const SEPARATOR = '__';
+
+/** Every tool once: vendors refuse a name that comes twice, and the first declaration counts (known failure T3). */
+export function uniqueTools(tools: readonly Tool[]): Tool[] {
+  const seen = new Set<string>();
+  return tools.filter((tool) => {
+    if (tool.kind === 'native') return true;
+    const key = keyOf(tool.tool);
+    if (seen.has(key)) return false;
+    seen.add(key);
+    return true;
+  });
+}
+
+/** Names for the declared tools of a request, then for those that only its history calls. */
+export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 'items'>, rule: NameRule): ToolNames {
+  const declared = tools.flatMap((tool) => (tool.kind === 'native' ? [] : [tool.tool]));
+  const called = items.flatMap((item) => (item.kind === 'toolCall' ? [item.tool] : []));
+  return nameTools([...declared, ...called], rule);
+}
+
+/**
+ * A tool keeps its own name where that is legal and unique; a namespaced one whose name is taken becomes
+ * `namespace__name`; what is still too long or taken gets a hash suffix.
+ */
+export function nameTools(tools: Iterable<ToolName>, rule: NameRule): ToolNames {
+  const list = [...tools];
+  if (list.length === 0) return new UndeclaredNames(rule);
+  return declaredNames(list, rule);
+}
+
+/** Most requests declare no tools: an open stream then keeps no tables of them. */
+class UndeclaredNames implements ToolNames {
+  readonly #rule: NameRule;
+  #named: ToolNames | undefined;
+
+  constructor(rule: NameRule) {
+    this.#rule = rule;
+  }
+
+  toWire(tool: ToolName): string {
+    this.#named ??= declaredNames([], this.#rule);
+    return this.#named.toWire(tool);
+  }
+
+  fromWire(name: string): ToolName {
+    return this.#named?.fromWire(name) ?? { name };
+  }
+}
+
+function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
+  const wireByTool = new Map<string, string>();
+  const toolByWire = new Map<string, ToolName>();
+  const plainNames = new Map<string, number>();
+  for (const key of new Set(list.map(keyOf))) {
+    const name = key.slice(key.indexOf('\n') + 1);
+    plainNames.set(name, (plainNames.get(name) ?? 0) + 1);
+  }
+
+  const assign = (tool: ToolName): string => {
+    const key = keyOf(tool);
+    const known = wireByTool.get(key);
+    if (known !== undefined) return known;
+    const ambiguous = tool.namespace !== undefined && ((plainNames.get(tool.name) ?? 0) > 1 || toolByWire.has(tool.name));
+    const wish = ambiguous ? `${tool.namespace}${SEPARATOR}${tool.name}` : tool.name;
+    let wire = fit(wish, rule);
+    if (wire !== wish && toolByWire.has(wire)) wire = withHash(wish, key, rule);
+    if (toolByWire.has(wire)) wire = withHash(wish, key, rule);
+    wireByTool.set(key, wire);
+    toolByWire.set(wire, tool);
+    return wire;
+  };
+
+  // Names that need no change are given first, so that a changed one can never take them.
+  for (const tool of list) if (tool.namespace === undefined && fit(tool.name, rule) === tool.name) assign(tool);
+  for (const tool of list) assign(tool);
+  return { toWire: assign, fromWire: (name) => toolByWire.get(name) ?? { name } };
+}
+
+function keyOf(tool: ToolName): string {
+  return `${tool.namespace ?? ''}\n${tool.name}`;
+}
+
+function fit(name: string, rule: NameRule): string {
+  let legal = name.replace(rule.illegal, '_');
+  if (rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal)) legal = `_${legal}`;
+  if (legal === '') legal = '_';
+  return legal.length <= rule.maxLength ? legal : withHash(legal, name, rule);
+}
+
+function withHash(name: string, seed: string, rule: NameRule): string {
+  const hash = createHash('sha256').update(seed).digest('hex').slice(0, 8);
+  let legal = name.replace(rule.illegal, '_');
+  if (rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal)) legal = `_${legal}`;
+  return `${legal.slice(0, rule.maxLength - 9)}_${hash}`;
+}

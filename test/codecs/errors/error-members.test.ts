@@ -1,0 +1,118 @@
+/** The shapes in which upstreams write errors, read the same by every dialect (semantics 2.2.2). */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { JsonValue } from '../../../src/codecs/canonical/json.ts';
+import { decodeJsonError } from '../../../src/codecs/errors/json-refusal.ts';
+import { UPSTREAMS } from '../../../src/codecs/registry.ts';
+import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../../../src/codecs/errors/upstream.ts';
+
+const CASES: readonly (readonly [string, JsonValue, ErrorMembers])[] = [
+  [
+    'an object',
+    { error: { message: 'm', type: 't', code: 'c', param: 'p' } },
+    { message: 'm', type: 't', code: 'c', param: 'p' },
+  ],
+  ['a number as code', { error: { message: 'm', code: 429 } }, { message: 'm', code: '429' }],
+  ['empty strings are missing', { error: { message: '', type: '', code: '' } }, {}],
+  [
+    'a router’s metadata',
+    { error: { message: 'm', metadata: { provider_code: 'pc', error_type: 'et' } } },
+    { message: 'm', code: 'pc', type: 'et' },
+  ],
+  [
+    'direct members before metadata',
+    { error: { code: 'c', type: 't', metadata: { provider_code: 'pc', error_type: 'et' } } },
+    { code: 'c', type: 't' },
+  ],
+  [
+    'the details of messages',
+    { type: 'error', error: { type: 't', message: 'm', details: { error_code: 'dc' } } },
+    { message: 'm', code: 'dc', type: 't' },
+  ],
+  ['a text', { error: 'm', code: 'c' }, { message: 'm', code: 'c' }],
+  ['a detail', { detail: 'm' }, { message: 'm' }],
+  ['bare members', { message: 'm', code: 'c' }, { message: 'm', code: 'c' }],
+  [
+    'a list of what is wrong with the body',
+    {
+      detail: [
+        { type: 'int_parsing', loc: ['body', 'max_tokens'], msg: 'must be an integer' },
+        { loc: ['body', 'messages', 0, 'role'], msg: 'unknown' },
+      ],
+    },
+    { message: 'max_tokens: must be an integer; messages.0.role: unknown' },
+  ],
+  ['a list of nothing', { detail: [] }, {}],
+  ['a list of texts', { detail: ['x', null] }, {}],
+  ['text that is no JSON', 'busy', { message: 'busy' }],
+  ['nothing', null, {}],
+];
+
+for (const [name, body, members] of CASES) {
+  test(name, () => {
+    const read = Object.fromEntries(Object.entries(readErrorMembers(body)).filter(([, value]) => value !== undefined));
+    assert.deepEqual(read, members);
+  });
+}
+
+test('a 400 that says our key is wrong is no fault of the client; one that quotes what a client wrote is', () => {
+  const statusOf = (message: string) =>
+    refusal(400, { message }, { reason: 'http_status', text: message }).details.upstream?.status;
+  for (const message of [
+    'Incorrect API key provided. You can obtain an API key from https://console.example.',
+    'API key not valid. Please pass a valid API key.',
+    'Invalid API key: key1234',
+  ]) {
+    assert.equal(statusOf(message), 401, message);
+  }
+  for (const message of [
+    "Invalid value: 'api key'. Supported values are: 'auto' and 'default'.",
+    "Missing required parameter: 'tools[0].api_key'.",
+    'The tool api_key is invalid.',
+  ]) {
+    assert.equal(statusOf(message), 400, message);
+  }
+});
+
+/** Codes of failed responses that agents act on, and those that speak of the gateway's own account. */
+const CODES: readonly (readonly [code: string, status: number | undefined, isShown: boolean])[] = [
+  ['cyber_policy', 400, true],
+  ['bio_policy', 400, true],
+  ['misalignment_policy_violation', 400, true],
+  ['failed_to_download_image', 400, true],
+  ['server_is_overloaded', 529, true],
+  ['slow_down', 503, true],
+  ['vector_store_timeout', undefined, true],
+  ['insufficient_quota', 429, false],
+  ['thread_unsupported_request', undefined, true],
+  ['compaction_nothing_to_summarize', undefined, true],
+  ['usage_not_included', undefined, false],
+  ['data_residency_mismatch', undefined, false],
+];
+
+for (const [code, status, isShown] of CODES) {
+  test(`an error inside a stream: ${code}`, () => {
+    const members = { code, message: 'm' };
+    assert.equal(statusOfMembers(members), status);
+    const shown = refusal(status, members, { reason: 'error_event', text: '' }).shownCode;
+    assert.equal(shown, isShown ? code : 'upstream_error');
+  });
+}
+
+test('an unknown model is a 404 under whatever status, unless the request names another model', () => {
+  const statusOf = (status: number, param?: string, code = 'model_not_found') =>
+    refusal(status, { code, param, message: 'm' }, { reason: 'http_status', text: '' }).details.upstream?.status;
+  assert.deepEqual([statusOf(400, 'model'), statusOf(400), statusOf(404), statusOf(500, 'model')], [404, 404, 404, 500]);
+  assert.deepEqual([statusOf(400, 'tools[0].model'), statusOf(400, 'model', 'unsupported_value')], [400, 400]);
+});
+
+test('an error that answers a stream as its first event is read as one that is plain', () => {
+  const error = JSON.stringify({ error: { code: 400, message: 'No such voice.', status: 'INVALID_ARGUMENT' } });
+  for (const decodeError of [...UPSTREAMS.map((codec) => codec.decodeError), decodeJsonError]) {
+    const read = (text: string) => decodeError({ status: 400, headers: {}, text }).message;
+    assert.equal(read(error), 'No such voice.');
+    assert.equal(read(`data: ${error}\r\n\r\n`), 'No such voice.');
+    assert.equal(read(`event: error\ndata:${error}\n\ndata: [DONE]\n\n`), 'No such voice.');
+    assert.equal(read('data: of no kind'), 'data: of no kind');
+  }
+});

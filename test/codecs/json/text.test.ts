@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  compactJson,
+  editJson,
+  type JsonEdit,
+  type JsonPath,
+  jsonSlicer,
+  sliceElements,
+  sliceJson,
+} from '../../../src/codecs/json/text.ts';
+
+const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
+
+test('a replaced member leaves number spelling, key order, white space and duplicates alone', () => {
+  const text = '{ "10": 1.0e2, "id" :  "up" ,"2":{"id":"inner"}, "b":[1,2.50] }';
+  assert.equal(editJson(text, [edit(['id'], '"mine"')]), '{ "10": 1.0e2, "id" :  "mine" ,"2":{"id":"inner"}, "b":[1,2.50] }');
+});
+
+test('nested paths and array elements are reached', () => {
+  const text = '{"choices":[{"delta":{"x":"a\\"]}"}},{"delta":{}}]}';
+  assert.equal(editJson(text, [edit(['choices', 0, 'delta', 'x'], '1')]), '{"choices":[{"delta":{"x":1}},{"delta":{}}]}');
+});
+
+test('removal takes one comma with it, wherever the member stands', () => {
+  assert.equal(editJson('{"a":1,"b":2,"c":3}', [edit(['a'], undefined)]), '{"b":2,"c":3}');
+  assert.equal(editJson('{"a":1,"b":2,"c":3}', [edit(['b'], undefined)]), '{"a":1,"c":3}');
+  assert.equal(editJson('{"a":1, "b":2 , "c":3}', [edit(['b'], undefined), edit(['c'], undefined)]), '{"a":1}');
+  assert.equal(editJson('{"a":1}', [edit(['a'], undefined)]), '{}');
+  assert.equal(editJson('[1,2,3]', [edit([0], undefined), edit([2], undefined)]), '[2]');
+});
+
+test('a missing member is added to its object, and only there', () => {
+  assert.equal(editJson('{"a":{}}', [edit(['a', 'b'], '1'), edit(['a', 'c'], '2')]), '{"a":{"b":1,"c":2}}');
+  assert.equal(editJson('{"a":1}', [edit(['x', 'y'], '1')]), '{"a":1}');
+  assert.equal(editJson('{"a":1}', [edit(['a'], undefined), edit(['b'], '2')]), '{"b":2}');
+});
+
+test('escaped keys and __proto__ are keys like any other', () => {
+  assert.equal(
+    editJson('{"\\u0061":1,"__proto__":2}', [edit(['a'], '3'), edit(['__proto__'], '4')]),
+    '{"\\u0061":3,"__proto__":4}',
+  );
+});
+
+test('slices give the exact text', () => {
+  const text = '{"a":[ {"x":1.50} , "s" ],"a2":null}';
+  assert.equal(sliceJson(text, ['a', 0, 'x']), '1.50');
+  assert.equal(sliceJson(text, ['a', 5]), undefined);
+  assert.deepEqual(sliceElements(text, ['a']), ['{"x":1.50}', '"s"']);
+});
+
+/** A value in some spelling, and where its children stand in it. */
+interface Spelled {
+  readonly text: string;
+  readonly kind: 'object' | 'array' | 'scalar';
+  readonly children: readonly { readonly key: string | number; readonly start: number; readonly value: Spelled }[];
+}
+
+const space = fc.string({ unit: fc.constantFrom(' ', '\t', '\r', '\n'), maxLength: 2 });
+const escaped = (key: string): string =>
+  `"${[...key].map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`).join('')}"`;
+const keys = fc
+  .tuple(fc.constantFrom('a', 'b', '0', '', 'c"}]', '__proto__'), fc.boolean())
+  .map(([key, isEscaped]) => ({ key, text: isEscaped ? escaped(key) : JSON.stringify(key) }));
+
+const { spelled } = fc.letrec<{ spelled: Spelled }>((tie) => ({
+  spelled: fc.oneof(
+    { depthSize: 'small', withCrossShrink: true },
+    fc
+      .constantFrom('1.50', '-0', '1e2', 'true', 'null', '"s"', '"\\\\"', '"{[\\"]}"', '""')
+      .map((text): Spelled => ({ text, kind: 'scalar', children: [] })),
+    fc
+      .tuple(fc.boolean(), space, fc.array(fc.tuple(keys, tie('spelled'), space, space, space, space), { maxLength: 4 }))
+      .map(([isObject, inner, members]): Spelled => {
+        let text = isObject ? '{' : '[';
+        text += inner;
+        const children: Spelled['children'][number][] = [];
+        for (const [index, [key, value, before, colon, after, end]] of members.entries()) {
+          if (index > 0) text += `,${before}`;
+          if (isObject) text += `${key.text}${colon}:${after}`;
+          children.push({ key: isObject ? key.key : index, start: text.length, value });
+          text += value.text + end;
+        }
+        return { text: text + (isObject ? '}' : ']'), kind: isObject ? 'object' : 'array', children };
+      }),
+  ),
+}));
+
+/** Every path that leads somewhere; of duplicate keys to the last. */
+function placesIn(value: Spelled, path: JsonPath, start: number): { path: JsonPath; start: number; value: Spelled }[] {
+  const last = new Map(value.children.map((child) => [child.key, child]));
+  const below = [...last.values()].flatMap((child) => placesIn(child.value, [...path, child.key], start + child.start));
+  return [{ path, start, value }, ...below];
+}
+
+/** Paths that lead nowhere: a number into an object, a name into an array, a child that is not there. */
+function astray(path: JsonPath): JsonPath[] {
+  const turns = path.map((step, index) => [...path.slice(0, index), typeof step === 'number' ? String(step) : 0]);
+  return [...turns, [...path, 'none'], [...path, 99]];
+}
+
+/** A key on the way stands twice, so that an edit has two places. */
+function isDouble(at: Spelled, [step, ...rest]: JsonPath): boolean {
+  const found = at.children.filter(({ key }) => key === step);
+  return found.length > 1 || found.some(({ value }) => isDouble(value, rest));
+}
+
+test('property: every way to read a place gives its exact text, in any spelling, and an edit of it changes no other byte', () => {
+  fc.assert(
+    fc.property(spelled, space, space, (whole, before, after) => {
+      const text = before + whole.text + after;
+      const slice = jsonSlicer(text);
+      for (const { path, start, value } of placesIn(whole, [], before.length)) {
+        assert.equal(sliceJson(text, path), value.text);
+        assert.equal(slice(path), value.text);
+        const elements = value.kind === 'array' ? value.children.map((child) => child.value.text) : undefined;
+        assert.deepEqual(sliceElements(text, path), elements);
+        for (const nowhere of astray(path)) {
+          assert.equal(sliceJson(text, nowhere), undefined);
+          assert.equal(slice(nowhere), undefined);
+        }
+        if (isDouble(whole, path)) continue;
+        const edited = `${text.slice(0, start)}"new"${text.slice(start + value.text.length)}`;
+        assert.equal(editJson(text, [edit(path, '"new"')]), edited);
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('property: an edited text parses to the edited value, and other members keep their text', () => {
+  const values = fc.jsonValue({ maxDepth: 3 });
+  fc.assert(
+    fc.property(
+      fc.array(fc.tuple(fc.string(), values), { maxLength: 6 }),
+      fc.array(fc.tuple(fc.nat(7), fc.option(values)), { maxLength: 4 }),
+      fc.constantFrom(undefined, 1, '\t'),
+      (members, changes, indent) => {
+        const object = Object.fromEntries(members);
+        const keys = [...Object.keys(object), 'added'];
+        const expected = new Map<string, unknown>(Object.entries(object));
+        const edits = new Map<string, JsonEdit>();
+        for (const [pick, value] of changes) {
+          const key = keys[pick % keys.length] ?? 'added';
+          edits.set(key, edit([key], value === null ? undefined : JSON.stringify(value)));
+        }
+        for (const [key, { value }] of edits) {
+          if (value === undefined) expected.delete(key);
+          else expected.set(key, JSON.parse(value));
+        }
+        const edited = editJson(JSON.stringify(object, null, indent), [...edits.values()]);
+        assert.deepEqual(
+          JSON.parse(edited),
+          Object.fromEntries([...expected].map(([key, value]) => [key, JSON.parse(JSON.stringify(value))])),
+        );
+      },
+    ),
+    { numRuns: 500 },
+  );
+});
+
+test('property: an array keeps what is not removed', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.jsonValue({ maxDepth: 2 }), { maxLength: 8 }),
+      fc.uniqueArray(fc.nat(9)),
+      fc.constantFrom(undefined, 2),
+      (list, removed, indent) => {
+        const text = JSON.stringify(list, null, indent);
+        const edited = editJson(
+          text,
+          removed.filter((index) => index < list.length).map((index) => edit([index], undefined)),
+        );
+        assert.deepEqual(JSON.parse(edited), JSON.parse(JSON.stringify(list.filter((_, index) => !removed.includes(index)))));
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
+
+test('compacted text has no white space between tokens, and says the same in the same spelling', () => {
+  assert.equal(compactJson('{ "a b" : [ 1.0 , "x\\" y" ,\n\ttrue ] }'), '{"a b":[1.0,"x\\" y",true]}');
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value, null, 3);
+      assert.equal(compactJson(text), JSON.stringify(JSON.parse(text)));
+    }),
+  );
+});
+
+test('a string of many megabytes is compacted as any other', () => {
+  const long = JSON.stringify(`${'a'.repeat(20_000_000)}${'\\"'.repeat(1_000_000)}`);
+  assert.equal(compactJson(`{ "x" : ${long} }`), `{"x":${long}}`);
+});

@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { nameTools } from '../../../src/codecs/tools/names.ts';
+
+const RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
+
+test('T3 T4: one name in two namespaces becomes two wire names, restored with their namespace', () => {
+  const a = { name: 'search', namespace: 'files' };
+  const b = { name: 'search', namespace: 'web' };
+  const names = nameTools([a, b, { name: 'run' }], RULE);
+  assert.deepEqual([names.toWire(a), names.toWire(b)], ['files__search', 'web__search']);
+  assert.deepEqual(names.fromWire('web__search'), b);
+  assert.deepEqual(names.fromWire('run'), { name: 'run' });
+});
+
+test('a unique namespaced tool keeps its inner name', () => {
+  const names = nameTools([{ name: 'search', namespace: 'files' }], RULE);
+  assert.equal(names.toWire({ name: 'search', namespace: 'files' }), 'search');
+});
+
+test('G8: characters that the target refuses are replaced and restored', () => {
+  const tool = { name: 'mcp/files@read file' };
+  const names = nameTools([tool], RULE);
+  assert.match(names.toWire(tool), /^[a-zA-Z0-9_-]{1,64}$/);
+  assert.deepEqual(names.fromWire(names.toWire(tool)), tool);
+});
+
+test('property: a bijection onto legal names, the same for equal requests', () => {
+  const toolName = fc.record(
+    {
+      name: fc.string({ minLength: 1, maxLength: 90, unit: fc.constantFrom('a', 'b', '/', '_', '.', '1', 'é') }),
+      namespace: fc.constantFrom('x', 'y', 'x__a'),
+    },
+    { requiredKeys: ['name'] },
+  );
+  const rule = { illegal: /[^a-zA-Z0-9_.:-]/g, maxLength: 24, startsWithLetter: true };
+  fc.assert(
+    fc.property(fc.uniqueArray(toolName, { selector: (tool) => `${tool.namespace}\n${tool.name}`, maxLength: 30 }), (tools) => {
+      const names = nameTools(tools, rule);
+      const wires = tools.map((tool) => names.toWire(tool));
+      assert.equal(new Set(wires).size, tools.length);
+      for (const wire of wires) assert.match(wire, /^[a-zA-Z_][a-zA-Z0-9_.:-]{0,23}$/);
+      assert.deepEqual(
+        wires.map((wire) => names.fromWire(wire)),
+        tools,
+      );
+      const again = nameTools(tools, rule);
+      assert.deepEqual(
+        tools.map((tool) => again.toWire(tool)),
+        wires,
+      );
+    }),
+  );
+});
