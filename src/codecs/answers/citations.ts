@@ -24,33 +24,86 @@ export function codePointLength(text: string): number {
   return length;
 }
 
-/**
- * The same place counted in another unit; undefined where it is no whole number of characters of `text` (negative, past the
- * end, between the bytes or surrogates of one character). O(length) a call.
- */
-export function convertPosition(text: string, position: number, from: TextUnit, to: TextUnit): number | undefined {
-  if (!Number.isInteger(position) || position < 0) return undefined;
-  const counts = { codePoint: 0, utf16: 0, utf8: 0 };
-  let at = 0;
-  while (counts[from] < position) {
-    if (at >= text.length) return undefined;
-    const code = text.charCodeAt(at);
-    const isPair = isHigh(code) && at + 1 < text.length && isLow(text.charCodeAt(at + 1));
-    const units = isPair ? 2 : 1;
-    counts.codePoint += 1;
-    counts.utf16 += units;
-    counts.utf8 += isPair ? 4 : code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
-    at += units;
+/** The code points of a text that grows at its end: what was counted once is not counted again, however often it is asked for. */
+export class GrowingLength {
+  #units = 0;
+  #codePoints = 0;
+
+  /** As {@link codePointLength}. `text` begins with the text of the call before. */
+  of(text: string): number {
+    while (this.#units < text.length) {
+      const isHighEnd = isHigh(text.charCodeAt(this.#units));
+      // The other half of the pair may still come.
+      if (isHighEnd && this.#units + 1 === text.length) return this.#codePoints + 1;
+      this.#units += isHighEnd && isLow(text.charCodeAt(this.#units + 1)) ? 2 : 1;
+      this.#codePoints += 1;
+    }
+    return this.#codePoints;
   }
-  return counts[from] === position ? counts[to] : undefined;
 }
 
-/** Both ends converted, or undefined where one of them does not fit or the span runs backwards. */
-export function convertSpan(text: string, span: Span, from: TextUnit, to: TextUnit): Span | undefined {
-  if (span.end < span.start) return undefined;
-  const start = convertPosition(text, span.start, from, to);
-  const end = convertPosition(text, span.end, from, to);
-  return start === undefined || end === undefined ? undefined : { start, end };
+type Counts = Record<TextUnit, number>;
+
+/** Code units between two places whose counts are kept. */
+const STRIDE = 256;
+
+/** Places in one text, counted in any unit. Reads the text once, as far as it is asked about; a place then costs no more than a stride. */
+export class TextPlaces {
+  readonly #text: string;
+  /** The counts about every {@link STRIDE} code units, from the beginning. */
+  readonly #marks: Counts[] = [{ codePoint: 0, utf16: 0, utf8: 0 }];
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  /**
+   * The same place counted in another unit; undefined where it is no whole number of characters of the text (negative, past the end,
+   * between the bytes or surrogates of one character).
+   */
+  convert(position: number, from: TextUnit, to: TextUnit): number | undefined {
+    if (!Number.isInteger(position) || position < 0) return undefined;
+    const counts = { ...this.#markBefore(position, from) };
+    while (counts[from] < position) if (!this.#step(counts)) return undefined;
+    return counts[from] === position ? counts[to] : undefined;
+  }
+
+  /** Both ends converted, or undefined where one of them does not fit or the span runs backwards. */
+  convertSpan(span: Span, from: TextUnit, to: TextUnit): Span | undefined {
+    if (span.end < span.start) return undefined;
+    const start = this.convert(span.start, from, to);
+    const end = this.convert(span.end, from, to);
+    return start === undefined || end === undefined ? undefined : { start, end };
+  }
+
+  /** The last mark that is not behind the position. Makes those that are missing. */
+  #markBefore(position: number, unit: TextUnit): Counts {
+    for (let last = this.#marks.at(-1); last !== undefined && last[unit] < position; last = this.#marks.at(-1)) {
+      const next = { ...last };
+      while (next.utf16 < last.utf16 + STRIDE && this.#step(next));
+      if (next.utf16 < last.utf16 + STRIDE) break;
+      this.#marks.push(next);
+    }
+    let [from, to] = [0, this.#marks.length];
+    while (to - from > 1) {
+      const middle = (from + to) >>> 1;
+      if ((this.#marks[middle]?.[unit] ?? 0) <= position) from = middle;
+      else to = middle;
+    }
+    return this.#marks[from] ?? { codePoint: 0, utf16: 0, utf8: 0 };
+  }
+
+  /** One character on; false at the end. */
+  #step(counts: Counts): boolean {
+    const at = counts.utf16;
+    if (at >= this.#text.length) return false;
+    const code = this.#text.charCodeAt(at);
+    const isPair = isHigh(code) && at + 1 < this.#text.length && isLow(this.#text.charCodeAt(at + 1));
+    counts.codePoint += 1;
+    counts.utf16 += isPair ? 2 : 1;
+    counts.utf8 += isPair ? 4 : code < 0x80 ? 1 : code < 0x800 ? 2 : 3;
+    return true;
+  }
 }
 
 /** The span of a URL citation in code points, where it has one. */

@@ -27,8 +27,18 @@ export function tryJson(text: string): JsonValue | undefined {
 
 /** True for the text of a JSON object: what a function call's arguments must be when they are final. */
 export function isObjectText(text: string): boolean {
-  return isObject(tryJson(text));
+  // What does not end as an object does is not parsed: pieces of arguments are asked about again and again.
+  return endsInBrace(text) && isObject(tryJson(text));
 }
+
+function endsInBrace(text: string): boolean {
+  let last = text.length - 1;
+  while (last >= 0 && SPACES.has(text.charCodeAt(last))) last -= 1;
+  return text.charCodeAt(last) === 0x7d;
+}
+
+/** White space of JSON. */
+const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;

@@ -13,7 +13,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { codePointLength } from '../answers/citations.ts';
+import { GrowingLength } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
 import { openAiErrorBody } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
@@ -60,6 +60,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #chunks: ChunkWriter;
   #isNative = false;
   #content = '';
+  readonly #length = new GrowingLength();
   #toolCalls = 0;
   #details = 0;
   /** An item has said something in the display field `reasoning`. */
@@ -179,7 +180,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     switch (head.kind) {
       case 'text': {
         if (this.#content !== '' && this.#turns.isParted(index)) this.#say(TEXT_SEPARATOR, undefined, out);
-        open.at = codePointLength(this.#content);
+        open.at = this.#length.of(this.#content);
         open.start = this.#content.length;
         break;
       }

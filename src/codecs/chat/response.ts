@@ -7,7 +7,7 @@ import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, Tool
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { codePointLength } from '../answers/citations.ts';
+import { GrowingLength } from '../answers/citations.ts';
 import { editJson } from '../json/text.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../answers/token-usage.ts';
@@ -148,6 +148,8 @@ class Parts {
   #index = 0;
   #last: OutputItem | undefined;
   #phase: string | undefined;
+  /** Of the content. */
+  readonly #length = new GrowingLength();
   readonly #context: ResponseContext;
 
   constructor(context: ResponseContext) {
@@ -181,7 +183,7 @@ class Parts {
   #addText({ text, phase, citations, logprobs, opaque }: TextItem): void {
     this.#hasText = true;
     if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== phase)) this.content += TEXT_SEPARATOR;
-    const base = codePointLength(this.content);
+    const base = this.#length.of(this.content);
     const start = this.content.length;
     this.#phase = phase;
     this.content += text;

@@ -8,7 +8,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { codePointLength } from '../answers/citations.ts';
+import { GrowingLength } from '../answers/citations.ts';
 import { logprobsOf, spokenBy } from '../answers/logprobs.ts';
 import { annotation, place, sourcesIn, within } from './annotations.ts';
 
@@ -22,6 +22,7 @@ interface OpenText {
   readonly kind: TextKind;
   readonly index: number;
   text: string;
+  readonly length: GrowingLength;
   readonly citations: Citation[];
   logprobs: TokenLogprob[] | undefined;
   /** Where the item begins in the whole content, in code points: annotations count from there. */
@@ -36,8 +37,10 @@ export class Texts {
   #open: OpenText | undefined;
   /** Texts that say no more and wait for their citations. */
   readonly #said: OpenText[] = [];
-  /** The content when a text ended last; undefined before the first. */
-  #ended: string | undefined;
+  /** Code points of the content when a text ended last; undefined before the first. */
+  #ended: number | undefined;
+  /** Of the content. */
+  readonly #length = new GrowingLength();
   /** What was said of each kind by texts that are not open any more. */
   readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
   /** Citations that no text has yet. */
@@ -132,7 +135,7 @@ export class Texts {
     const placed = place(citation, open.base);
     open.citations.push(placed);
     // One that points beyond what has been said waits for the end of the text.
-    if (within(placed, codePointLength(open.text)) !== placed) return;
+    if (within(placed, open.length.of(open.text)) !== placed) return;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
@@ -179,8 +182,9 @@ export class Texts {
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
     const index = this.#begin(out);
-    const base = codePointLength(this.content);
-    const open: OpenText = { kind, index, text: '', citations: [], logprobs: undefined, base };
+    const base = this.#length.of(this.content);
+    const length = new GrowingLength();
+    const open: OpenText = { kind, index, text: '', length, citations: [], logprobs: undefined, base };
     this.#open = open;
     out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
     return open;
@@ -202,7 +206,7 @@ export class Texts {
   #isLate(citation: Citation): boolean {
     if (this.#ended === undefined) return false;
     const start = startOf(citation);
-    return start === undefined ? this.#latest === undefined : start < codePointLength(this.#ended);
+    return start === undefined ? this.#latest === undefined : start < this.#ended;
   }
 
   #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
@@ -212,8 +216,8 @@ export class Texts {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;
     }
-    this.#ended = this.content;
-    const length = open.citations.length === 0 ? 0 : codePointLength(open.text);
+    this.#ended = this.#length.of(this.content);
+    const length = open.citations.length === 0 ? 0 : open.length.of(open.text);
     const citations = open.citations.map((citation) => within(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);
     const scored = logprobs === undefined ? {} : { logprobs };

@@ -274,7 +274,7 @@ function isCut({ flavour, input }: Call): boolean {
 
 /** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */
 function beginsAnew(call: Call, piece: Piece): boolean {
-  return piece.input.trimStart().startsWith('{') && call.input.trimEnd().endsWith('}') && isObjectText(call.input);
+  return piece.input.trimStart().startsWith('{') && isObjectText(call.input);
 }
 
 /**

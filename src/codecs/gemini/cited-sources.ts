@@ -2,7 +2,7 @@
  * Grounding and citation metadata as citations of text items. The wire counts UTF-8 bytes: grounding inside one part,
  * citation metadata inside the whole visible text of the candidate. It comes late, so it waits for its item to end.
  */
-import { convertSpan, type Span } from '../answers/citations.ts';
+import { type Span, TextPlaces } from '../answers/citations.ts';
 import type { Citation } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { array, malformed, object, text } from './read-chunk.ts';
@@ -49,8 +49,9 @@ export class CitedSources {
     if (this.#waiting.length === 0) return [];
     const taken: Citation[] = [];
     const left: Waiting[] = [];
+    const ground = groundOf(item);
     for (const waiting of this.#waiting) {
-      const span = locate(waiting, item);
+      const span = locate(waiting, ground);
       if (span === undefined && !isLast) left.push(waiting);
       else if (span !== undefined || this.#isNew(waiting)) taken.push(citationOf(waiting, span));
     }
@@ -126,22 +127,37 @@ function citationOf({ source }: Waiting, span: Span | undefined): Citation {
   return span === undefined ? { kind: 'url', ...source } : { kind: 'url', ...source, ...span };
 }
 
-/** The place in code points, or undefined when the citation does not fit this item. */
-function locate(waiting: Waiting, item: CitedItem): Span | undefined {
-  const bases: number[] = [];
-  if (waiting.place !== undefined) {
-    for (const part of item.parts) {
-      if (part.place === waiting.place) bases.push(Buffer.byteLength(item.text.slice(0, part.start)));
-    }
+/** What every citation of an item is located by. */
+interface Ground {
+  readonly item: CitedItem;
+  readonly places: TextPlaces;
+  /** The UTF-8 bytes of the item before each of its parts, by the part's place on the wire. */
+  readonly bases: ReadonlyMap<number, readonly number[]>;
+}
+
+function groundOf(item: CitedItem): Ground {
+  const places = new TextPlaces(item.text);
+  const bases = new Map<number, number[]>();
+  for (const { place, start } of item.parts) {
+    const base = places.convert(start, 'utf16', 'utf8');
+    if (base === undefined) continue;
+    const known = bases.get(place);
+    if (known === undefined) bases.set(place, [base]);
+    else known.push(base);
   }
+  return { item, places, bases };
+}
+
+/** The place in code points, or undefined when the citation does not fit this item. */
+function locate(waiting: Waiting, { item, places, bases }: Ground): Span | undefined {
+  const inParts = waiting.place === undefined ? [] : (bases.get(waiting.place) ?? []);
   // Servers also count grounding in the whole visible text.
-  bases.push(-item.base);
-  for (const base of bases) {
+  for (const base of [...inParts, -item.base]) {
     const bytes = { start: waiting.span.start + base, end: waiting.span.end + base };
-    const units = convertSpan(item.text, bytes, 'utf8', 'utf16');
+    const units = places.convertSpan(bytes, 'utf8', 'utf16');
     if (units === undefined || units.start === units.end) continue;
     if (waiting.words !== undefined && item.text.slice(units.start, units.end) !== waiting.words) continue;
-    return convertSpan(item.text, bytes, 'utf8', 'codePoint');
+    return places.convertSpan(bytes, 'utf8', 'codePoint');
   }
   return undefined;
 }

@@ -62,6 +62,7 @@ export class Assembler {
       item,
       index: undefined,
       parts: [],
+      done: [],
       raw: [],
       summary: [],
       input: '',
@@ -77,10 +78,8 @@ export class Assembler {
 
   partAdded(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
     if (slot.type !== 'message') return;
-    for (const earlier of slot.parts) {
-      // A finished part ends before its successor starts, so that the text behind it can stream anywhere.
-      if (earlier?.done !== undefined && !earlier.ended) this.#endPart(slot, earlier, earlier.done, 'completed', events);
-    }
+    // A finished part ends before its successor starts, so that the text behind it can stream anywhere.
+    for (const earlier of slot.done.splice(0)) this.#endPart(slot, earlier, earlier.done, 'completed', events);
     if (part['type'] !== 'output_text' && part['type'] !== 'refusal') return;
     slot.parts[contentIndex] = this.#startPart(slot, part['type'] === 'refusal' ? 'refusal' : 'text', events);
   }
@@ -92,6 +91,7 @@ export class Assembler {
     const said = readPart(part, slot.item);
     if (said.kind !== open.kind || !said.text.startsWith(open.text)) throw contradiction(slot.type);
     open.done = part;
+    slot.done.push(open);
   }
 
   textDelta(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {

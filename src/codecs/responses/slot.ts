@@ -28,6 +28,8 @@ export interface Slot {
   item: JsonObject;
   index: number | undefined;
   readonly parts: (TextPart | undefined)[];
+  /** Of the parts those that are done and still wait to be ended. */
+  readonly done: TextPart[];
   readonly raw: string[];
   readonly summary: string[];
   input: string;

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import fc from 'fast-check';
 import type { Citation } from '../../../src/codecs/canonical/item.ts';
-import { codePointLength, convertPosition, convertSpan, fitCitations } from '../../../src/codecs/answers/citations.ts';
+import {
+  codePointLength,
+  fitCitations,
+  GrowingLength,
+  TextPlaces,
+  type TextUnit,
+} from '../../../src/codecs/answers/citations.ts';
 
 const text = 'aé漢😀z';
+const places = new TextPlaces(text);
 const cite = (start?: number, end?: number): Citation => ({
   kind: 'url',
   url: 'https://e.x',
@@ -21,27 +29,27 @@ test('positions convert between code points, UTF-16 units and UTF-8 bytes', () =
     [5, 6, 11],
   ] as const;
   for (const [codePoint, utf16, utf8] of table) {
-    assert.equal(convertPosition(text, codePoint, 'codePoint', 'utf16'), utf16);
-    assert.equal(convertPosition(text, codePoint, 'codePoint', 'utf8'), utf8);
-    assert.equal(convertPosition(text, utf8, 'utf8', 'codePoint'), codePoint);
-    assert.equal(convertPosition(text, utf16, 'utf16', 'codePoint'), codePoint);
+    assert.equal(places.convert(codePoint, 'codePoint', 'utf16'), utf16);
+    assert.equal(places.convert(codePoint, 'codePoint', 'utf8'), utf8);
+    assert.equal(places.convert(utf8, 'utf8', 'codePoint'), codePoint);
+    assert.equal(places.convert(utf16, 'utf16', 'codePoint'), codePoint);
   }
   assert.equal(codePointLength(text), 5);
 });
 
 test('a position inside a character, negative, fractional or past the end fits nothing', () => {
-  assert.equal(convertPosition(text, 2, 'utf8', 'codePoint'), undefined);
-  assert.equal(convertPosition(text, 4, 'utf16', 'codePoint'), undefined);
-  assert.equal(convertPosition(text, -1, 'utf8', 'codePoint'), undefined);
-  assert.equal(convertPosition(text, 0.5, 'utf8', 'codePoint'), undefined);
-  assert.equal(convertPosition(text, 12, 'utf8', 'codePoint'), undefined);
-  assert.equal(convertSpan(text, { start: 3, end: 1 }, 'utf8', 'codePoint'), undefined);
-  assert.deepEqual(convertSpan(text, { start: 1, end: 10 }, 'utf8', 'codePoint'), { start: 1, end: 4 });
+  assert.equal(places.convert(2, 'utf8', 'codePoint'), undefined);
+  assert.equal(places.convert(4, 'utf16', 'codePoint'), undefined);
+  assert.equal(places.convert(-1, 'utf8', 'codePoint'), undefined);
+  assert.equal(places.convert(0.5, 'utf8', 'codePoint'), undefined);
+  assert.equal(places.convert(12, 'utf8', 'codePoint'), undefined);
+  assert.equal(places.convertSpan({ start: 3, end: 1 }, 'utf8', 'codePoint'), undefined);
+  assert.deepEqual(places.convertSpan({ start: 1, end: 10 }, 'utf8', 'codePoint'), { start: 1, end: 4 });
 });
 
 test('a lone surrogate counts as one character of three bytes', () => {
   assert.equal(codePointLength('\ud800x'), 2);
-  assert.equal(convertPosition('\ud800x', 3, 'utf8', 'codePoint'), 1);
+  assert.equal(new TextPlaces('\ud800x').convert(3, 'utf8', 'codePoint'), 1);
 });
 
 test('citations that no longer fit lose their position, not their URL', () => {
@@ -55,3 +63,47 @@ test('citations that no longer fit lose their position, not their URL', () => {
   const native: Citation = { kind: 'native', dialect: 'messages', body: { type: 'char_location' } };
   assert.deepEqual(fitCitations('', [native]), [native]);
 });
+
+const anyText = fc.array(fc.constantFrom('a', 'é', '漢', '😀', '\ud800', '\udc00', 'word '.repeat(40)), { maxLength: 60 });
+
+test('property: places of a long text are those that counting from its beginning finds, in whatever order they are asked for', () => {
+  const question = fc.record({ place: fc.nat(3000), from: unit(), to: unit() });
+  fc.assert(
+    fc.property(anyText, fc.array(question, { maxLength: 20 }), (pieces, questions) => {
+      const whole = pieces.join('');
+      const asked = new TextPlaces(whole);
+      const all = placesOf(whole);
+      for (const { place, from, to } of questions)
+        assert.equal(asked.convert(place, from, to), all.find((counts) => counts[from] === place)?.[to]);
+    }),
+  );
+});
+
+test('property: a text that grows has the length that it would have counted anew', () => {
+  fc.assert(
+    fc.property(anyText, (pieces) => {
+      const length = new GrowingLength();
+      let whole = '';
+      for (const piece of pieces) {
+        whole += piece;
+        assert.equal(length.of(whole), codePointLength(whole));
+      }
+    }),
+  );
+});
+
+function unit() {
+  return fc.constantFrom<TextUnit>('codePoint', 'utf16', 'utf8');
+}
+
+/** Every place between two characters, in all units. */
+function placesOf(whole: string): Record<TextUnit, number>[] {
+  const found = [{ codePoint: 0, utf16: 0, utf8: 0 }];
+  let [utf16, utf8] = [0, 0];
+  for (const [index, character] of [...whole].entries()) {
+    utf16 += character.length;
+    utf8 += Buffer.byteLength(character);
+    found.push({ codePoint: index + 1, utf16, utf8 });
+  }
+  return found;
+}
