@@ -67,14 +67,16 @@ export class Signatures {
       const opaque = this.#ownOf(item);
       if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
     }
-    items.forEach((item, at) => {
+    const homes = new Homes(items);
+    for (const [at, item] of items.entries()) {
+      homes.pass(item);
       const opaque = item.kind === 'reasoning' ? this.#ownOf(item) : undefined;
-      if (item.kind !== 'reasoning' || opaque === undefined || !isDetached(item, opaque)) return;
-      const home = homeOf(opaque, items, at);
-      if (home === undefined) return;
+      if (item.kind !== 'reasoning' || opaque === undefined || !isDetached(item, opaque)) continue;
+      const home = homes.of(opaque, at);
+      if (home === undefined) continue;
       this.#settled.add(item);
       if (!this.#byItem.has(home)) this.#byItem.set(home, opaque);
-    });
+    }
   }
 
   /** True when a value of another owner was left out. */
@@ -105,15 +107,59 @@ export class Signatures {
   }
 }
 
-/** The item that a detached signature belongs to: clients put it behind that item where they cannot put it on it. */
-function homeOf(opaque: Opaque, items: readonly Item[], at: number): Item | undefined {
-  const kind = kindOfForm(opaque.form);
-  if (kind === 'functionCall') {
-    const isCall = (item: Item): boolean => item.kind === 'toolCall' && item.callId === opaque.itemId;
-    return items.slice(0, at).findLast(isCall) ?? items.slice(at).find(isCall) ?? neighbour(items, at, 'toolCall');
+type HomeKind = 'text' | 'toolCall' | 'media';
+
+/** The items that detached signatures belong to: clients put one behind its item where they cannot put it on it. Goes through the items once. */
+class Homes {
+  readonly #items: readonly Item[];
+  /** Of calls that share an id the one that was passed last, or else the first that comes. */
+  readonly #passed = new Map<string, Item>();
+  #first: ReadonlyMap<string, Item> | undefined;
+  readonly #neighbours = new Map<HomeKind, readonly (Item | undefined)[]>();
+
+  constructor(items: readonly Item[]) {
+    this.#items = items;
   }
-  if (kind === 'text') return neighbour(items, at, 'text');
-  return kind === 'inlineData' ? neighbour(items, at, 'media') : undefined;
+
+  pass(item: Item): void {
+    if (item.kind === 'toolCall') this.#passed.set(item.callId, item);
+  }
+
+  of(opaque: Opaque, at: number): Item | undefined {
+    const kind = kindOfForm(opaque.form);
+    if (kind === 'functionCall') return this.#call(opaque.itemId) ?? this.#neighbour('toolCall', at);
+    if (kind === 'text') return this.#neighbour('text', at);
+    return kind === 'inlineData' ? this.#neighbour('media', at) : undefined;
+  }
+
+  #call(id: string | undefined): Item | undefined {
+    if (id === undefined) return undefined;
+    this.#first ??= new Map(this.#items.toReversed().flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item]] : [])));
+    return this.#passed.get(id) ?? this.#first.get(id);
+  }
+
+  #neighbour(kind: HomeKind, at: number): Item | undefined {
+    const known = this.#neighbours.get(kind) ?? neighboursOf(this.#items, kind);
+    this.#neighbours.set(kind, known);
+    return known[at];
+  }
+}
+
+/** For each item the nearest one of `kind` in the same run of assistant items, first before, then behind. */
+function neighboursOf(items: readonly Item[], kind: HomeKind): readonly (Item | undefined)[] {
+  const found: (Item | undefined)[] = [];
+  let near: Item | undefined;
+  for (const item of items) {
+    found.push(near);
+    near = isOfModel(item) ? (item.kind === kind ? item : near) : undefined;
+  }
+  near = undefined;
+  for (let at = items.length - 1; at >= 0; at--) {
+    const item = items[at];
+    found[at] ??= near;
+    near = item !== undefined && isOfModel(item) ? (item.kind === kind ? item : near) : undefined;
+  }
+  return found;
 }
 
 /** True for a reasoning item that carries the signature of something else. */
@@ -121,18 +167,4 @@ function isDetached(item: Item, opaque: Opaque): boolean {
   if (item.kind !== 'reasoning') return false;
   const kind = kindOfForm(opaque.form);
   return kind === 'functionCall' || kind === 'text' || kind === 'inlineData';
-}
-
-/** The nearest assistant item of `kind` in the same run of assistant items, first before, then behind. */
-function neighbour(items: readonly Item[], at: number, kind: 'text' | 'toolCall' | 'media'): Item | undefined {
-  return scan(items, at, -1, kind) ?? scan(items, at, 1, kind);
-}
-
-function scan(items: readonly Item[], at: number, step: number, kind: string): Item | undefined {
-  for (let index = at + step; index >= 0 && index < items.length; index += step) {
-    const item = items[index];
-    if (item === undefined || !isOfModel(item)) return undefined;
-    if (item.kind === kind) return item;
-  }
-  return undefined;
 }

@@ -2,30 +2,46 @@
  * Puts signatures back where they belong: one that was sent as an empty thinking block after a call or a text (see
  * `message-parts.ts`) names what it signs inside its envelope. Works on the items of one assistant message.
  */
-import type { Item } from '../canonical/item.ts';
+import type { Item, ReasoningItem } from '../canonical/item.ts';
 import { TEXT_SIGNATURE } from './message-parts.ts';
 
 export function restoreSignatures(items: readonly Item[]): Item[] {
-  const result: Item[] = [];
-  for (const item of items) {
-    const target =
-      item.kind === 'reasoning' && item.summary === undefined ? signedBy(item.opaque?.itemId, result, items) : undefined;
-    const opaque = item.kind === 'reasoning' ? item.opaque : undefined;
-    const signed = target === undefined ? undefined : result[target];
-    if (target === undefined || opaque === undefined || (signed?.kind !== 'toolCall' && signed?.kind !== 'text')) {
-      result.push(item);
-      continue;
-    }
-    const { itemId: _, ...own } = opaque;
-    result[target] = { ...signed, opaque: own };
-  }
-  return result;
+  const signed = new SignedItems(items);
+  for (const item of items) if (item.kind !== 'reasoning' || !signed.sign(item)) signed.add(item);
+  return signed.items;
 }
 
-/** The index of the signed item among those before the signature; a call is found by its id, a text is the nearest one. */
-function signedBy(itemId: string | undefined, before: readonly Item[], all: readonly Item[]): number | undefined {
-  if (itemId === undefined) return undefined;
-  const isCall = all.some((item) => item.kind === 'toolCall' && item.callId === itemId);
-  const at = before.findLastIndex((item) => (isCall ? item.kind === 'toolCall' && item.callId === itemId : item.kind === 'text'));
-  return at !== -1 && (isCall || itemId === TEXT_SIGNATURE) ? at : undefined;
+class SignedItems {
+  readonly items: Item[] = [];
+  readonly #callIds: ReadonlySet<string>;
+  /** Where the latest call of each id stands, and the latest text. */
+  readonly #callAt = new Map<string, number>();
+  #textAt: number | undefined;
+
+  constructor(all: readonly Item[]) {
+    this.#callIds = new Set(all.flatMap((item) => (item.kind === 'toolCall' ? [item.callId] : [])));
+  }
+
+  add(item: Item): void {
+    if (item.kind === 'toolCall') this.#callAt.set(item.callId, this.items.length);
+    else if (item.kind === 'text') this.#textAt = this.items.length;
+    this.items.push(item);
+  }
+
+  /** Puts the value of a signature on the item that it names; false for a thought of its own. */
+  sign({ summary, opaque }: ReasoningItem): boolean {
+    const at = summary === undefined ? this.#placeOf(opaque?.itemId) : undefined;
+    const signed = at === undefined ? undefined : this.items[at];
+    if (at === undefined || opaque === undefined || (signed?.kind !== 'toolCall' && signed?.kind !== 'text')) return false;
+    const { itemId: _, ...own } = opaque;
+    this.items[at] = { ...signed, opaque: own };
+    return true;
+  }
+
+  /** Where the signed item stands among those before the signature; a call is found by its id, a text is the nearest one. */
+  #placeOf(itemId: string | undefined): number | undefined {
+    if (itemId === undefined) return undefined;
+    if (this.#callIds.has(itemId)) return this.#callAt.get(itemId);
+    return itemId === TEXT_SIGNATURE ? this.#textAt : undefined;
+  }
 }

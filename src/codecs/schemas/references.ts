@@ -14,7 +14,10 @@ export class SchemaReferences {
   readonly #root: JsonObject;
   readonly #nameByPointer = new Map<string, string>();
   readonly #names = new Set<string>();
-  readonly #waiting: Definition[] = [];
+  /** The number that the next definition of a name gets which is taken. */
+  readonly #counts = new Map<string, number>();
+  readonly #found: Definition[] = [];
+  #given = 0;
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -44,7 +47,7 @@ export class SchemaReferences {
 
   /** The definition that has not been given yet. References met while lowering it add further ones. */
   next(): Definition | undefined {
-    return this.#waiting.shift();
+    return this.#found[this.#given++];
   }
 
   /** The reference as `#/$defs/…` or an anchor; undefined when it leads nowhere inside this schema. */
@@ -63,10 +66,12 @@ export class SchemaReferences {
 
   #add(pointer: string, wish: string, schema: JsonValue): string {
     let name = wish;
-    for (let count = 2; this.#names.has(name); count += 1) name = `${wish}_${count}`;
+    let count = this.#counts.get(wish) ?? 2;
+    for (; this.#names.has(name); count += 1) name = `${wish}_${count}`;
+    this.#counts.set(wish, count);
     this.#names.add(name);
     this.#nameByPointer.set(pointer, name);
-    this.#waiting.push({ name, schema });
+    this.#found.push({ name, schema });
     return name;
   }
 
