@@ -17,6 +17,7 @@ import { GrowingLength } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
 import { openAiErrorBody } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
+import { type ItemEvent, OWN_KIND, Turns } from '../answers/turns.ts';
 import { annotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
@@ -34,7 +35,6 @@ import {
 import { NativeStream } from './native-stream.ts';
 import { finishOf } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
-import { Turns } from './turns.ts';
 import { DONE } from './wire.ts';
 
 interface Open {
@@ -55,12 +55,19 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #native: NativeStream;
   readonly #legacy: boolean;
   readonly #open = new Map<number, Open>();
-  readonly #turns: Turns;
+  /**
+   * Clients join what is said of one kind as it comes, so texts and thoughts that a responses upstream says side by side wait for their own
+   * kind. Calls have an index and keep nobody waiting, nor do texts of other upstreams, which stay open for their citations alone.
+   */
+  readonly #turns: Turns<Frame[]>;
   readonly #annotations: JsonObject[] = [];
   readonly #chunks: ChunkWriter;
   #isNative = false;
   #content = '';
   readonly #length = new GrowingLength();
+  /** The kind of the item that began last, and the phase of the text that did. */
+  #last: ItemHead['kind'] | undefined;
+  #phase: string | undefined;
   #toolCalls = 0;
   #details = 0;
   /** An item has said something in the display field `reasoning`. */
@@ -74,7 +81,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#native = new NativeStream(context);
     this.#legacy = wantsLegacyCalls(context);
     this.#chunks = new ChunkWriter(context);
-    this.#turns = new Turns(context.owner);
+    const holds = context.owner.channelType === 'responses' ? OWN_KIND : {};
+    this.#turns = new Turns(holds, 'start', (event, out) => this.#item(event, out));
   }
 
   push(step: Step, out: Frame[]): void {
@@ -88,7 +96,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     for (const event of step.events) {
       if (event.type === 'response.end') this.#finish(event.outcome, out);
       else if (isSaid) this.#note(event);
-      else this.#takeTurn(event, out);
+      else this.#encode(event, out);
     }
   }
 
@@ -141,17 +149,26 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
   }
 
-  #takeTurn(event: CanonicalEvent, out: Frame[]): void {
-    if (this.#turns.holds(event)) return;
-    this.#encode(event, out);
-    for (const held of this.#turns.next(event)) this.#encode(held, out);
-  }
-
   #encode(event: CanonicalEvent, out: Frame[]): void {
     switch (event.type) {
       case 'response.start':
         this.#chunks.role(out);
         return;
+      case 'usage.report':
+        this.#usage = mergeUsage(this.#usage, event.usage);
+        return;
+      case 'item.start':
+      case 'item.delta':
+      case 'item.end':
+        this.#turns.push(event, out);
+        return;
+      default:
+        return;
+    }
+  }
+
+  #item(event: ItemEvent, out: Frame[]): void {
+    switch (event.type) {
       case 'item.start':
         this.#start(event.index, event.head, out);
         return;
@@ -166,20 +183,19 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         if (open !== undefined) this.#close(open, event.item, out);
         return;
       }
-      case 'usage.report':
-        this.#usage = mergeUsage(this.#usage, event.usage);
-        return;
-      default:
-        return;
     }
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
     const open: Open = { head, said: '', summary: [], at: -1, start: 0, id: '' };
     this.#open.set(index, open);
+    const before = this.#last;
+    this.#last = head.kind;
     switch (head.kind) {
       case 'text': {
-        if (this.#content !== '' && this.#turns.isParted(index)) this.#say(TEXT_SEPARATOR, undefined, out);
+        const isParted = before !== 'text' || this.#phase !== head.phase;
+        this.#phase = head.phase;
+        if (this.#content !== '' && isParted) this.#say(TEXT_SEPARATOR, undefined, out);
         open.at = this.#length.of(this.#content);
         open.start = this.#content.length;
         break;

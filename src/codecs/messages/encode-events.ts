@@ -9,13 +9,21 @@ import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import type { SealingStage } from '../../streams/stage.ts';
+import { type Holds, OWN_KIND, Turns } from '../answers/turns.ts';
 import { BlockWriter, frame } from './block-writer.ts';
 import { errorFrame } from './errors.ts';
-import { unfinishedCall } from './message-parts.ts';
+import { mediaRefused, unfinishedCall } from './message-parts.ts';
 import { NativeSplicer } from './native-splice.ts';
 import { encodeStop, stopMembers } from './stop-reason.ts';
 import { encodeUsage } from './usage.ts';
 import { CUTTING_STOPS } from './wire.ts';
+
+/**
+ * Nothing is said beside an open call (M4). Texts and thoughts of a responses upstream, which may say several piece by piece, also wait for
+ * their own kind. Those of others are left open for their citations alone, and keep nobody waiting.
+ */
+const HOLDS: Holds = { toolCall: ['text', 'refusal', 'reasoning', 'toolCall', 'media', 'native'] };
+const AND_OWN_KIND: Holds = { ...HOLDS, ...OWN_KIND };
 
 export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
   return new EventEncoder(context);
@@ -25,6 +33,7 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
   ended = false;
   readonly #context: ResponseContext;
   readonly #writer: BlockWriter;
+  readonly #turns: Turns<Frame[]>;
   #splicer: NativeSplicer | undefined;
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that usage which comes early can be in it. */
@@ -33,6 +42,8 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#writer = new BlockWriter(context);
+    const holds = context.owner.channelType === 'responses' ? AND_OWN_KIND : HOLDS;
+    this.#turns = new Turns(holds, 'start', (event, out) => this.#writer.write(event, out));
   }
 
   push(step: Step, out: Frame[]): void {
@@ -72,14 +83,13 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
       case 'native.event':
         return;
       case 'item.start':
+        if (event.head.kind === 'media') throw mediaRefused();
         this.#start(out);
-        this.#writer.start(event.head, out);
+        this.#turns.push(event, out);
         return;
       case 'item.delta':
-        this.#writer.delta(event.index, event.delta, out);
-        return;
       case 'item.end':
-        this.#writer.end(event.index, event.item, event.status, out);
+        this.#turns.push(event, out);
         return;
       case 'response.end':
         this.#finish(event.outcome, out);

@@ -16,8 +16,8 @@ import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
+import { type Holds, type ItemEvent, Turns } from '../answers/turns.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
-import { CallsInTurn, type ItemEvent } from './calls-in-turn.ts';
 import { endingInOrder } from './ending-order.ts';
 import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
 import { PieceWriter } from './pieces.ts';
@@ -33,6 +33,12 @@ import {
   tellItem,
 } from './told.ts';
 import { ID_PREFIX, type KnownItemType } from './wire.ts';
+
+/**
+ * A call begins after the call before it has ended, as the vendor has it: agents that go by the item that began last (pi) would run one
+ * call with the arguments of another. All else may be open side by side here.
+ */
+const HOLDS: Holds = { toolCall: ['toolCall'] };
 
 /** One canonical item while it is open. */
 interface Handle {
@@ -57,7 +63,7 @@ export class ItemWriter {
   /** As `#emit`, for what ends an item. */
   readonly #ending: Emit;
   readonly #pieces: PieceWriter;
-  readonly #calls = new CallsInTurn((event) => this.#write(event));
+  readonly #turns = new Turns(HOLDS, 'word', (event) => this.#write(event));
   readonly #handles = new Map<number, Handle>();
   /** The message that neighbouring texts still join. */
   #run: Run | undefined;
@@ -70,7 +76,7 @@ export class ItemWriter {
   }
 
   write(event: ItemEvent): void {
-    this.#calls.push(event);
+    this.#turns.push(event);
   }
 
   #write(event: ItemEvent): void {
@@ -97,7 +103,11 @@ export class ItemWriter {
 
   /** Closes everything: what is still open ends as incomplete. */
   finish(): void {
-    this.#calls.finish((index) => this.#cut(index));
+    for (const event of this.#turns.rest()) {
+      if (event.type === 'item.start') this.#cutCalls();
+      this.#write(event);
+    }
+    this.#cutCalls();
     for (const item of this.told) {
       const isRun = this.#run?.item === item;
       const cut = item.content.some((part) => !part.isClosed) || item.summary.some((part) => !part.isClosed);
@@ -108,10 +118,13 @@ export class ItemWriter {
     this.#handles.clear();
   }
 
-  #cut(index: number): void {
-    const item = this.#handles.get(index)?.item;
-    this.#handles.delete(index);
-    if (item !== undefined) closeItem(item, 'incomplete', this.#ending);
+  /** Nothing more is said of a call that has not ended. */
+  #cutCalls(): void {
+    for (const [index, { head, item }] of this.#handles) {
+      if (head.kind !== 'toolCall' || item === undefined) continue;
+      this.#handles.delete(index);
+      closeItem(item, 'incomplete', this.#ending);
+    }
   }
 
   #delta(handle: Handle, delta: ItemDelta): void {

@@ -85,6 +85,32 @@ test('parallel calls: the first streams live, the next wait and follow in order'
   ]);
 });
 
+test('texts that a responses upstream says piece by piece are a block each; those of others give way', () => {
+  const head = { kind: 'text', role: 'assistant' } as const;
+  const says = (index: number, text: string): CanonicalEvent => ({ type: 'item.delta', index, delta: { kind: 'text', text } });
+  const ends = (index: number, text: string): CanonicalEvent => ({
+    type: 'item.end',
+    index,
+    item: { ...head, text, citations: [] },
+    status: 'completed',
+  });
+  const starts = [0, 1].map((index): CanonicalEvent => ({ type: 'item.start', index, head }));
+  const events = [start, ...starts, says(0, 'a'), says(1, 'x'), says(0, 'b'), says(1, 'y'), ends(0, 'ab'), ends(1, 'xy'), done];
+  const read = (channelType: 'responses' | 'chat_completion') => {
+    const owner = { channelType, scope: 's', model: 'm' };
+    const encoder = messagesClient.encodeEvents({ ...responseContext(), owner });
+    const frames: Frame[] = [];
+    encoder.push({ events }, frames);
+    checkClientStream(frames);
+    return outline(frames).filter((line) => line.includes('text_delta'));
+  };
+  assert.deepEqual(read('responses'), ['0 text_delta a', '0 text_delta b', '1 text_delta xy']);
+  assert.deepEqual(
+    read('chat_completion').map((line) => line.slice(0, 1)),
+    ['0', '1', '2', '3'],
+  );
+});
+
 test('arguments are on the wire before their call ends', () => {
   const frames = encodeSteps(
     [{ events: [start] }, { events: [call(0, 'a')] }, { events: [input(0, '{"x')] }],
