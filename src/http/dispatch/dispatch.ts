@@ -128,8 +128,7 @@ class AttemptLoop<Answer> {
       const failed: Failure[] = [];
       for (const channel of round) {
         if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
-        if (rounds === 0) this.#dispatcher.retries.asked(channel.id);
-        const outcome = await this.#try(channel, preferred);
+        const outcome = await this.#try(channel, preferred, rounds === 0);
         if ('taken' in outcome) return outcome.taken;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
@@ -152,6 +151,7 @@ class AttemptLoop<Answer> {
   async #try(
     channel: Channel,
     preferred: string | undefined,
+    isFirst: boolean,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
@@ -166,6 +166,7 @@ class AttemptLoop<Answer> {
       release();
       return { failure: undefined };
     }
+    if (isFirst) this.#dispatcher.retries.asked(channel.id);
     try {
       const answer = await this.#send(channel);
       permit.answering();

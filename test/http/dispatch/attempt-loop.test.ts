@@ -162,6 +162,10 @@ test('the budget of repeats grows with the exchanges, not with the repeats', asy
   const busy = setUp({ a: ['fine'] });
   for (let count = 0; count < 6; count++) answerOf(await busy.run({ maxAttempts: 99 }));
   assert.equal(spendable(busy), 4);
+  const out = setUp({ a: ['fine'] });
+  out.health.enter('a', 'm')?.refused();
+  for (let count = 0; count < 6; count++) errorOf(await out.run());
+  assert.equal(spendable(out), 3, 'what is passed over is no load of the Channel');
 });
 
 test('the wait between rounds doubles, four times', async () => {
