@@ -199,6 +199,23 @@ test('nobody waits for a Channel whose circuit stays open for longer than it ask
   assert.deepEqual([sick.asked, sick.clock.monotonic()], [['0 a', '101 a'], 102]);
 });
 
+test('the client is told when the first Channel may answer, whichever failed last', async () => {
+  const told = async (script: Parameters<typeof setUp>[0], plan: Partial<Plan> = {}): Promise<number | undefined> =>
+    errorOf(await setUp(script).run({ maxRetryWaitMs: 1, ...plan })).details.retryAfterMs;
+  assert.equal(await told({ a: [said(503, 9000)] }), 9000);
+  assert.equal(await told({ a: [said(503, 3000)], b: [said(503, 9000)] }), 2999);
+  assert.equal(await told({ a: [said(503, 9000)], b: [said(503, 3000)] }), 3000);
+  assert.equal(await told({ a: [said(400)], b: [said(429, 9000)] }), 9000, 'a wrong request stays wrong');
+  assert.equal(
+    await told({ a: [said(401)], b: [said(429, 9000)] }),
+    799,
+    'the circuit of the refused one lets it through before',
+  );
+  assert.equal(await told({ a: [said(500)], b: [said(429, 9000)] }), undefined, 'one may be asked at once');
+  assert.equal(await told({ a: [said(429, 9000)], b: [said(500)] }, { maxAttempts: 1 }), undefined, 'one was not asked');
+  assert.equal(await told({ a: [said(500)] }), undefined);
+});
+
 test('each keeps the time that it named; one that named a later one is asked in a later round', async () => {
   const loop = setUp({ a: [said(503, 600)], b: [said(503, 100), said(500)] });
   errorOf(await loop.run({ maxAttempts: 4 }));
