@@ -27,6 +27,9 @@ import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from
 const DIALECT = 'responses';
 const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
+/** Events that only keep a connection: the vendor's own, which official clients do not know everywhere, and a router's. They are not the answer's. */
+const KEEP_ALIVES: ReadonlySet<string> = new Set(['keepalive', 'ping', 'response.keep_alive']);
+
 /** What a delta of an item belongs to. */
 interface Subject {
   readonly name: string;
@@ -72,6 +75,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const said = parseFrame(frame);
     if (said === undefined) return;
     const name = nameOf(frame, said);
+    if (KEEP_ALIVES.has(name)) return;
     const placed = this.#places.place(name, said);
     let text = placed === undefined ? frame.data : editJson(frame.data, placed.edits);
     let json = placed === undefined ? said : parseJsonObject(text);

@@ -47,6 +47,8 @@ export async function callUpstream<Answer>(
     const requestId = headerOf(head.headers, 'x-request-id') || headerOf(head.headers, 'request-id');
     if (requestId !== '') note.upstreamRequestId = requestId;
     if (head.status < 200 || head.status > 299) {
+      // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
+      timers.stop();
       const receivedAtMs = options.clock.now();
       const text = await readErrorText(head, options.clock);
       throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });

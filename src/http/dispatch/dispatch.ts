@@ -105,6 +105,8 @@ class AttemptLoop<Answer> {
   #crowded = false;
   /** What of the reasoning each Channel refused: it is sent none of that any more. */
   readonly #refused = new Map<string, ReadonlySet<Reasoning>>();
+  /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
+  readonly #readyAt = new Map<string, number | undefined>();
   /** The last attempt failed before the upstream had said anything. */
   #nothingRead = false;
 
@@ -128,8 +130,7 @@ class AttemptLoop<Answer> {
       const failed: Failure[] = [];
       for (const channel of round) {
         if (this.#attempts.length >= plan.maxAttempts) throw this.#final();
-        if (rounds === 0) this.#dispatcher.retries.asked(channel.id);
-        const outcome = await this.#try(channel, preferred);
+        const outcome = await this.#try(channel, preferred, rounds === 0);
         if ('taken' in outcome) return outcome.taken;
         if (outcome.failure !== undefined) failed.push(outcome.failure);
       }
@@ -152,6 +153,7 @@ class AttemptLoop<Answer> {
   async #try(
     channel: Channel,
     preferred: string | undefined,
+    isFirst: boolean,
   ): Promise<{ readonly taken: Taken<Answer> } | { readonly failure: Failure | undefined }> {
     const { health } = this.#dispatcher;
     // Nobody waits in the queue of a Channel that will not be asked.
@@ -166,6 +168,7 @@ class AttemptLoop<Answer> {
       release();
       return { failure: undefined };
     }
+    if (isFirst) this.#dispatcher.retries.asked(channel.id);
     try {
       const answer = await this.#send(channel);
       permit.answering();
@@ -241,6 +244,7 @@ class AttemptLoop<Answer> {
     if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
     const verdict = verdictOf(error);
     if (verdict === 'stop') throw error;
+    this.#readyAt.set(channel.id, Number.POSITIVE_INFINITY);
     if (verdict === 'unsuitable') {
       this.#unsuitable ??= error;
       return undefined;
@@ -250,9 +254,10 @@ class AttemptLoop<Answer> {
     // Only now: a request that is wrong by itself says nothing against the Channel, and its prompt cache is still there.
     if (this.#plan.conversation !== undefined) this.#dispatcher.affinity.failed(this.#plan.conversation, channel.id);
     const waitMs = error.details.retryAfterMs ?? error.details.upstream?.retryAfterMs;
+    const now = this.#dispatcher.clock.monotonic();
+    this.#readyAt.set(channel.id, waitMs === undefined ? undefined : now + waitMs);
     // Nobody waits for a Channel whose circuit will not let the repeat through.
     if (this.#dispatcher.health.closedForMs(channel.id, this.#circuit) > (waitMs ?? 0)) return undefined;
-    const now = this.#dispatcher.clock.monotonic();
     if (waitMs !== undefined)
       return waitMs <= this.#plan.maxRetryWaitMs ? { channel, readyAt: now + waitMs, invited: true } : undefined;
     return isTransient(error) ? { channel, readyAt: now, invited: false } : undefined;
@@ -305,8 +310,20 @@ class AttemptLoop<Answer> {
     });
   }
 
+  /** Until the first Channel may answer the request; undefined where one may now, or none said when. */
+  #comeBackMs(): number | undefined {
+    if ([...this.#readyAt.values()].every((at) => at === undefined || at === Number.POSITIVE_INFINITY)) return undefined;
+    const { clock, health } = this.#dispatcher;
+    const now = clock.monotonic();
+    const waits = this.#plan.channels.map(({ id }) =>
+      Math.max(0, (this.#readyAt.get(id) ?? now) - now, health.closedForMs(id, this.#circuit)),
+    );
+    const soonest = Math.min(...waits);
+    return soonest === 0 ? undefined : soonest;
+  }
+
   #final(): GatewayError {
-    if (this.#errors.length > 0) return finalError(this.#errors);
+    if (this.#errors.length > 0) return finalError(this.#errors, this.#comeBackMs());
     if (this.#unsuitable !== undefined) return this.#unsuitable;
     if (this.#crowded) return new GatewayError('overloaded', 'Every upstream of this model is busy.', { retryAfterMs: 1000 });
     return noneFit(this.#plan.channels, this.#circuit, this.#dispatcher.health);

@@ -100,9 +100,9 @@ function noHealthyUpstream(retryAfterMs: number): GatewayError {
 
 /**
  * The error of an exchange all of whose attempts failed: the one deterministic refusal that all agree on passes as itself, anything
- * else is a 502.
+ * else is a 502. `retryAfterMs`: until it may go well, if that is known.
  */
-export function finalError(errors: readonly GatewayError[]): GatewayError {
+export function finalError(errors: readonly GatewayError[], retryAfterMs?: number): GatewayError {
   const last = errors.at(-1);
   if (last === undefined) return noHealthyUpstream(1000);
   if (last.code !== 'upstream_error') return last;
@@ -110,6 +110,7 @@ export function finalError(errors: readonly GatewayError[]): GatewayError {
   const isAgreed =
     status !== undefined && isDeterministic(status) && errors.every(({ details }) => details.upstream?.status === status);
   if (isAgreed) return new GatewayError('upstream_error', last.message, { ...last.details, status });
-  const { shownCode: _code, param: _param, ...details } = last.details;
-  return new GatewayError('upstream_error', last.message, { ...details, cause: last });
+  const { shownCode: _code, param: _param, retryAfterMs: _alone, ...details } = last.details;
+  const wait = retryAfterMs === undefined ? {} : { retryAfterMs };
+  return new GatewayError('upstream_error', last.message, { ...details, ...wait, cause: last });
 }

@@ -30,6 +30,17 @@ for (const { title, block } of casesOf(readFileSync(new URL('./decode-events.cas
   });
 }
 
+test('decodeEvents: events that only keep the connection are no part of the answer', () => {
+  const beat = '{"type":"keepalive","sequence_number":1}';
+  const { steps } = decodeAll(
+    framesOf(beat, CREATED, beat, '{"type":"response.completed","response":{"id":"r","status":"completed","output":[]}}'),
+  );
+  assert.deepEqual(
+    steps.map(({ native }) => native?.name),
+    ['response.created', 'response.completed'],
+  );
+});
+
 test('decodeEvents: a failed response keeps what was said, its usage and its error; later input is ignored', () => {
   const decoder = responsesUpstream.decodeEvents(decodeContext());
   const steps: Step[] = [];

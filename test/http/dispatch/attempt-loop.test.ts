@@ -162,6 +162,10 @@ test('the budget of repeats grows with the exchanges, not with the repeats', asy
   const busy = setUp({ a: ['fine'] });
   for (let count = 0; count < 6; count++) answerOf(await busy.run({ maxAttempts: 99 }));
   assert.equal(spendable(busy), 4);
+  const out = setUp({ a: ['fine'] });
+  out.health.enter('a', 'm')?.refused();
+  for (let count = 0; count < 6; count++) errorOf(await out.run());
+  assert.equal(spendable(out), 3, 'what is passed over is no load of the Channel');
 });
 
 test('the wait between rounds doubles, four times', async () => {
@@ -193,6 +197,23 @@ test('nobody waits for a Channel whose circuit stays open for longer than it ask
   const sick = setUp({ a: [said(503, 100), said(503, 100), 'never'] }, {}, () => 0, { ...SETTINGS, failures: 2 });
   errorOf(await sick.run());
   assert.deepEqual([sick.asked, sick.clock.monotonic()], [['0 a', '101 a'], 102]);
+});
+
+test('the client is told when the first Channel may answer, whichever failed last', async () => {
+  const told = async (script: Parameters<typeof setUp>[0], plan: Partial<Plan> = {}): Promise<number | undefined> =>
+    errorOf(await setUp(script).run({ maxRetryWaitMs: 1, ...plan })).details.retryAfterMs;
+  assert.equal(await told({ a: [said(503, 9000)] }), 9000);
+  assert.equal(await told({ a: [said(503, 3000)], b: [said(503, 9000)] }), 2999);
+  assert.equal(await told({ a: [said(503, 9000)], b: [said(503, 3000)] }), 3000);
+  assert.equal(await told({ a: [said(400)], b: [said(429, 9000)] }), 9000, 'a wrong request stays wrong');
+  assert.equal(
+    await told({ a: [said(401)], b: [said(429, 9000)] }),
+    799,
+    'the circuit of the refused one lets it through before',
+  );
+  assert.equal(await told({ a: [said(500)], b: [said(429, 9000)] }), undefined, 'one may be asked at once');
+  assert.equal(await told({ a: [said(429, 9000)], b: [said(500)] }, { maxAttempts: 1 }), undefined, 'one was not asked');
+  assert.equal(await told({ a: [said(500)] }), undefined);
 });
 
 test('each keeps the time that it named; one that named a later one is asked in a later round', async () => {

@@ -11,6 +11,7 @@ import {
   startMessage,
   wholeMessage,
 } from '../../support/fake-upstream.ts';
+import { createFakeClock } from '../../support/fake-clock.ts';
 import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
 const error = (type: string, message = 'no') => ({ type: 'error', error: { type, message } });
@@ -355,4 +356,30 @@ test('F13: a kept connection that the upstream closed is no failure', async () =
   for (let round = 0; round < 2; round++) assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
   assert.equal(calls, 3);
   await upstream.close();
+});
+
+test('a refusal stays one where its body never ends, also under limits that are shorter than the patience with it', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    socket.write('HTTP/1.1 401 X\r\ncontent-type: application/json\r\ncontent-length: 500\r\n\r\n{"error":');
+  });
+  t.after(() => upstream.close());
+  const clock = createFakeClock();
+  await using gateway = await testGateway(
+    { channels: [channel(upstream.url, { timeouts: { first_data_ms: 1000, idle_ms: 1000 } })], models: MODELS },
+    { clock },
+  );
+  const answer = gateway.post('/v1/messages', ask());
+  await eventually(() => upstream.requests.length === 1, 'the request');
+  await eventually(() => {
+    clock.advance(100);
+    return gateway.store.settled.length === 1;
+  }, 'the row');
+  assert.equal((await answer).status, 502);
+  assert.deepEqual(
+    gateway.store.settled[0]?.attempts.map(({ upstreamStatus, errorCode }) => [upstreamStatus, errorCode]),
+    [[401, 'http_status']],
+  );
+  assert.equal(upstream.sockets.size, 0);
+  await gateway.post('/v1/messages', ask());
+  assert.equal(upstream.requests.length, 1, 'the Channel is cooled');
 });

@@ -53,7 +53,7 @@ const FINISHED = {
 const READ_TURNS = 20;
 
 /** What an upstream of this type would be read with, on a clock that the test moves. */
-function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'chat_completion', idleMs: number) {
+function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'chat_completion' | 'responses', idleMs: number) {
   const codec = codecs.upstream(type);
   const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
   const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
@@ -146,6 +146,22 @@ test('E10: an upstream that talks is not silent, though the client hears nothing
   assert.ok(source.ended);
   const end = steps.flatMap(({ events }) => events).at(-1);
   assert.equal(end?.type === 'response.end' ? end.outcome.status : end?.type, 'completed');
+});
+
+test('a keep-alive event of a responses upstream is a sign of life and no data', async () => {
+  const created = { type: 'response.created', response: { id: 'r', object: 'response', status: 'in_progress', output: [] } };
+  for (const before of [[created], []]) {
+    const clock = createFakeClock();
+    const { body, read, write } = answerOn(clock, 'responses', 20_000);
+    for (const said of before) write(said);
+    for (let waited = 0; waited < 60_000; waited += 10_000) {
+      assert.ok(!body.destroyed);
+      write({ type: 'keepalive', sequence_number: waited });
+      await read();
+      clock.advance(10_000);
+    }
+    assert.ok(body.destroyed, 'after first_data_ms');
+  }
 });
 
 test('F4: silence before the first data: comments do not count, the limit is first_data_ms', async (t) => {
