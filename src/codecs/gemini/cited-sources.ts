@@ -21,7 +21,7 @@ interface Waiting {
   readonly span: Span;
   /** The part that the span counts in; undefined when it counts in the whole candidate. */
   readonly place: number | undefined;
-  /** The cited words, where the wire repeats them: they settle what the numbers mean. */
+  /** The cited words, where the wire repeats them: they settle what the numbers mean, and where those are off, the place. */
   readonly words: string | undefined;
 }
 
@@ -50,7 +50,7 @@ export class CitedSources {
     const taken: Citation[] = [];
     const left: Waiting[] = [];
     for (const waiting of this.#waiting) {
-      const span = locate(waiting, item);
+      const span = locate(waiting, item) ?? (isLast ? placeOf(waiting.words, item.text) : undefined);
       if (span === undefined && !isLast) left.push(waiting);
       else if (span !== undefined || this.#isNew(waiting)) taken.push(citationOf(waiting, span));
     }
@@ -144,4 +144,12 @@ function locate(waiting: Waiting, item: CitedItem): Span | undefined {
     return convertSpan(item.text, bytes, 'utf8', 'codePoint');
   }
   return undefined;
+}
+
+/** Where the words stand in the text, if that is one place: servers count text that they trimmed since (off by one or two bytes). */
+function placeOf(words: string | undefined, text: string): Span | undefined {
+  if (words === undefined || words === '') return undefined;
+  const start = text.indexOf(words);
+  if (start === -1 || text.includes(words, start + 1)) return undefined;
+  return convertSpan(text, { start, end: start + words.length }, 'utf16', 'codePoint');
 }
