@@ -4,6 +4,7 @@
  */
 import { upstreamFault } from '../canonical/error.ts';
 import type { Logprobs, TokenLogprob } from '../canonical/item.ts';
+import { readBase64 } from '../media.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
 /** Reads an array of entries; null, absent and empty are no logprobs. Throws `malformed_event` for anything else. */
@@ -32,8 +33,16 @@ function readHead(entry: JsonValue): Head {
   if (typeof token !== 'string' || typeof logprob !== 'number') throw malformed();
   if (bytes === undefined) return { token, logprob };
   if (bytes === null) return { token, logprob, bytes };
+  if (typeof bytes === 'string') return { token, logprob, bytes: spelledBytes(bytes) };
   if (!Array.isArray(bytes) || !bytes.every(isByte)) throw malformed();
   return { token, logprob, bytes };
+}
+
+/** Servers written in Go (Novita) spell a list of bytes as they spell every one: in base64. */
+function spelledBytes(value: string): readonly number[] {
+  const payload = readBase64(value);
+  if (payload === undefined) throw malformed();
+  return [...Buffer.from(payload, 'base64')];
 }
 
 function isByte(value: JsonValue): value is number {

@@ -20,6 +20,8 @@ import { callEntries } from './tool-pieces.ts';
 import { list, object, text, word } from './wire.ts';
 
 interface Audio {
+  /** Of its item, once a piece of it was said. */
+  index: number | undefined;
   readonly id: string | undefined;
   readonly data: string[];
   transcript: string;
@@ -67,7 +69,7 @@ export class Answer {
     this.#pushContent(delta['content'], choice, whole, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
-    this.#pushAudio(delta['audio']);
+    this.#pushAudio(delta['audio'], out);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     const calls = callEntries(delta['tool_calls']);
     if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
@@ -240,33 +242,35 @@ export class Answer {
     out.push({ type: 'item.end', index, item: { kind: 'media', role: 'assistant', media }, status: 'completed' });
   }
 
-  /** Audio comes in pieces of base64 and of transcript; it is one item at the end. */
-  #pushAudio(value: JsonValue | undefined): void {
+  /** Audio comes in pieces of base64 and of transcript: one item, which is begun with the first of them and whole at the end. */
+  #pushAudio(value: JsonValue | undefined, out: CanonicalEvent[]): void {
     if (value === undefined || value === null) return;
     const piece = object(value, 'audio');
-    this.#audio ??= { id: word(piece['id']), data: [], transcript: '' };
+    this.#audio ??= { index: undefined, id: word(piece['id']), data: [], transcript: '' };
     const data = text(piece['data'], 'audio');
+    const transcript = text(piece['transcript'], 'audio');
+    if (data === '' && transcript === '') return;
+    this.#audio.index ??= this.#beginAudio(this.#audio, out);
     if (data !== '') this.#audio.data.push(data);
-    this.#audio.transcript += text(piece['transcript'], 'audio');
+    this.#audio.transcript += transcript;
   }
 
-  #endAudio(audio: Audio, out: CanonicalEvent[]): void {
+  #beginAudio({ id }: Audio, out: CanonicalEvent[]): number {
+    this.#calls?.settle(false, out);
+    const index = this.#begin(out);
+    out.push({ type: 'item.start', index, head: { kind: 'media', ...(id === undefined ? {} : { id }) } });
+    return index;
+  }
+
+  #endAudio({ index, id, data, transcript }: Audio, out: CanonicalEvent[]): void {
     this.#audio = undefined;
-    if (audio.data.length === 0 && audio.transcript === '') return;
-    this.#giveWay(out);
+    if (index === undefined) return;
     const wanted = this.#context.request.json['audio'];
     const format = isObject(wanted) ? word(wanted['format']) : undefined;
-    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: joinBase64(audio.data) };
-    const reported = audio.transcript === '' ? {} : { reported: { transcript: audio.transcript } };
-    const id = audio.id === undefined ? {} : { id: audio.id };
-    const index = this.#nextItem();
-    out.push({ type: 'item.start', index, head: { kind: 'media', ...id } });
-    out.push({
-      type: 'item.end',
-      index,
-      item: { kind: 'media', role: 'assistant', media: { type: 'audio', source, ...reported }, ...id },
-      status: 'completed',
-    });
+    const source = { from: 'inline' as const, mime: mimeOfAudioFormat(format ?? 'pcm16'), data: joinBase64(data) };
+    const media = { type: 'audio' as const, source, ...(transcript === '' ? {} : { reported: { transcript } }) };
+    const item = { kind: 'media' as const, role: 'assistant' as const, media, ...(id === undefined ? {} : { id }) };
+    out.push({ type: 'item.end', index, item, status: 'completed' });
   }
 
   /** Another kind begins: text and reasoning say no more. Tool calls go on, their deltas may interleave. */

@@ -21,7 +21,7 @@ interface Waiting {
   readonly span: Span;
   /** The part that the span counts in; undefined when it counts in the whole candidate. */
   readonly place: number | undefined;
-  /** The cited words, where the wire repeats them: they settle what the numbers mean. */
+  /** The cited words, where the wire repeats them: they settle what the numbers mean, and where those are off, the place. */
   readonly words: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export class CitedSources {
     const left: Waiting[] = [];
     const ground = groundOf(item);
     for (const waiting of this.#waiting) {
-      const span = locate(waiting, ground);
+      const span = locate(waiting, ground) ?? (isLast ? placeOf(waiting.words, ground) : undefined);
       if (span === undefined && !isLast) left.push(waiting);
       else if (span !== undefined || this.#isNew(waiting)) taken.push(citationOf(waiting, span));
     }
@@ -160,4 +160,12 @@ function locate(waiting: Waiting, { item, places, bases }: Ground): Span | undef
     return places.convertSpan(bytes, 'utf8', 'codePoint');
   }
   return undefined;
+}
+
+/** Where the words stand in the text, if that is one place: servers count text that they trimmed since (off by one or two bytes). */
+function placeOf(words: string | undefined, { item: { text }, places }: Ground): Span | undefined {
+  if (words === undefined || words === '') return undefined;
+  const start = text.indexOf(words);
+  if (start === -1 || text.includes(words, start + 1)) return undefined;
+  return places.convertSpan({ start, end: start + words.length }, 'utf16', 'codePoint');
 }

@@ -14,6 +14,12 @@ describe('logprobs', () => {
     const read = readLogprobs(wire);
     assert.deepEqual(read && writeLogprobs(read), wire);
   });
+  it('are read with their bytes in base64 (Novita)', () => {
+    const wire = [{ token: 'é', logprob: -1, bytes: 'w6k=', top_logprobs: [{ token: '', logprob: -2, bytes: '' }] }];
+    assert.deepEqual(readLogprobs(wire), [
+      { token: 'é', logprob: -1, bytes: [195, 169], top: [{ token: '', logprob: -2, bytes: [] }] },
+    ]);
+  });
   it('are absent for null, absent and empty', () => {
     for (const value of [undefined, null, []]) assert.equal(readLogprobs(value), undefined);
   });
@@ -23,6 +29,7 @@ describe('logprobs', () => {
     [{ token: 1, logprob: 1 }],
     [{ token: 'a' }],
     [{ ...entry('a'), bytes: [256] }],
+    [{ ...entry('a'), bytes: '%' }],
     [{ ...entry('a'), top_logprobs: {} }],
   ]) {
     it(`refuses ${JSON.stringify(value)}`, () => {

@@ -539,3 +539,19 @@ test('G14: answers with the field names of the definition are read as those with
     decodeStream([{ promptFeedback: { blockReason: 'SAFETY' } }]),
   );
 });
+
+test('grounding whose numbers are off by what the server trimmed stands where its words are, if that is one place', () => {
+  const support = (startIndex: number, endIndex: number, text: string) => ({
+    segment: { startIndex, endIndex, text },
+    groundingChunkIndices: [0],
+  });
+  const groundingMetadata = {
+    groundingChunks: [{ web: { uri: 'https://a.example' } }],
+    groundingSupports: [support(1, 6, '€ro.'), support(8, 13, 'Twice'), support(8, 13, 'Never')],
+  };
+  const [item] = items([chunkOf([{ text: '😀€ro. Twice Twice' }], 'STOP', { groundingMetadata })]);
+  assert.deepEqual(item?.kind === 'text' && item.citations, [
+    { kind: 'url', url: 'https://a.example', start: 1, end: 5 },
+    { kind: 'url', url: 'https://a.example' },
+  ]);
+});
