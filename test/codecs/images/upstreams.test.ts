@@ -290,6 +290,29 @@ test('usage is billed under whichever names an upstream reports it', () => {
   }
 });
 
+test('counters that are text are counted, and clients read them as numbers', () => {
+  const texts = { input_tokens: '5', output_tokens: '7', total_tokens: '12' };
+  const shown = { input_tokens: 5, output_tokens: 7, total_tokens: 12 };
+  for (const to of [native, router]) {
+    const whole = to.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage: texts }));
+    assert.deepEqual([whole.usage?.billed.input, whole.usage?.billed.output], [5, 7]);
+    const { output_tokens_details, ...usage } = JSON.parse(encodeImageAnswer(whole, 9)).usage;
+    assert.deepEqual([usage, output_tokens_details], [shown, { text_tokens: 0, image_tokens: 7 }]);
+    const event = { type: 'image_generation.completed', created_at: 1, b64_json: PNG, usage: texts };
+    const [frame] = encodeImageEvents('generation', decode(to, sse(event)), 9);
+    assert.equal(JSON.parse(frame?.data ?? '').usage.output_tokens, 7);
+  }
+});
+
+test('a total says the counter that a report leaves out', () => {
+  const billed = (usage: object) =>
+    native.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage })).usage?.billed ?? {};
+  const counters = (usage: object) => [billed(usage).input, billed(usage).output];
+  assert.deepEqual(counters({ output_tokens: 20, total_tokens: 20 }), [0, 20]);
+  assert.deepEqual(counters({ input_tokens: 5, total_tokens: 25 }), [5, 20]);
+  assert.deepEqual(counters({ input_tokens: 5 }), [5, undefined]);
+});
+
 test('clients of the images API read its own names of usage, and no prices of routers', () => {
   const shown = {
     input_tokens: 5,
