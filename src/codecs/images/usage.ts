@@ -50,7 +50,10 @@ export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValu
   const picture = readTokens(reported, TOKEN_NAMES);
   const isReal = picture !== undefined && (picture.input ?? 0) + (picture.cacheRead ?? 0) + (picture.output ?? 0) > 0;
   const native: JsonObject = { ...(isObject(usage) ? { usage } : {}), ...(isObject(toolUsage) ? { tool_usage: toolUsage } : {}) };
-  if (isReal && isObject(reported)) return { billed: { ...add(picture, model ?? {}), native }, shown: reported };
+  if (isReal && isObject(reported)) {
+    const shown = hasNumbers(reported) ? reported : shownUsage(picture);
+    return { billed: { ...add(picture, model ?? {}), native }, shown };
+  }
   return model === undefined ? undefined : { billed: { ...model, native }, shown: shownUsage(model) };
 }
 
