@@ -1,6 +1,6 @@
 /** What a responses upstream says of the image tool: finished `image_generation_call` items, in a whole object or in a stream. */
 import type { Stage } from '../../streams/stage.ts';
-import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { type GatewayError, havingUsed, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
@@ -68,17 +68,20 @@ export function toolEvents(): Stage<Frame, ImageAnswer> {
 
 function readResponse(response: JsonObject, told: Told, text: string): ImageAnswer {
   const { status, error, output } = response;
-  if (isObject(error) || status === 'failed' || status === 'cancelled') throw failureOf(isObject(error) ? error : {}, text);
+  const usage = responsesUsage(response['usage'], response['tool_usage']);
+  const failed = (reason: GatewayError): GatewayError => havingUsed(reason, usage?.billed);
+  if (isObject(error) || status === 'failed' || status === 'cancelled')
+    throw failed(failureOf(isObject(error) ? error : {}, text));
   const repeated = readItems((Array.isArray(output) ? output : []).filter((item) => !isDrawn(item, told)));
   const { images: all, refused } = add(told, repeated);
   const images = withoutRepeats(all);
   if (images.length === 0) {
-    if (refused !== undefined) throw refused;
-    if (isFiltered(response)) throw failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text);
-    throw upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) });
+    if (refused !== undefined) throw failed(refused);
+    if (isFiltered(response))
+      throw failed(failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text));
+    throw failed(upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) }));
   }
   const created = response['created_at'];
-  const usage = responsesUsage(response['usage'], response['tool_usage']);
   return {
     images: describe(images, repeated.words === '' ? told.words : repeated.words),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
