@@ -20,8 +20,6 @@ import { Meter } from './meter.ts';
 export interface WholeText {
   /** For the client, complete. */
   readonly body: string;
-  /** Absent where the upstream reported none. */
-  readonly usage?: Usage | undefined;
 }
 
 export interface Forwarding<Answer extends WholeText>
@@ -29,8 +27,8 @@ export interface Forwarding<Answer extends WholeText>
   readonly attempt: Attempt<Answer>;
   /** What the Channel calls the model, where that is not what it maps. */
   upstreamModelOf?(channel: Channel): string;
-  /** Flagged: for an answer that reported nothing. */
-  estimate(answer: Answer): Usage | Promise<Usage>;
+  /** What an answer used: as reported, and what the report leaves out counted and flagged. */
+  usageOf(answer: Answer): Usage | Promise<Usage>;
 }
 
 /** Releases the reservation. Throws what the client must be told; settled either way. */
@@ -40,7 +38,7 @@ export async function forward<Answer extends WholeText>(
   forwarding: Forwarding<Answer>,
 ): Promise<void> {
   const { gateway, config, gone } = call;
-  const { attempt, upstreamModelOf, estimate, ...plan } = forwarding;
+  const { attempt, upstreamModelOf, usageOf, ...plan } = forwarding;
   const { maxAttempts, maxRetryWaitMs } = config.dispatch;
   try {
     const meter = new Meter(call, admitted, { stream: false });
@@ -52,7 +50,7 @@ export async function forward<Answer extends WholeText>(
       const { answer, channel } = taken;
       meter.took(channel, upstreamModelOf?.(channel) ?? taken.upstreamModel, taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
-      const ending = { status: 200, usage: answer.usage ?? (await estimate(answer)) };
+      const ending = { status: 200, usage: await usageOf(answer) };
       await meter.settleFirst(() => ending);
       new Waiting(call).answer({ status: 200, body: answer.body, headers });
       meter.words();

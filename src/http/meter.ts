@@ -5,6 +5,7 @@
 import { ERRORS, type GatewayError, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../codecs/canonical/usage.ts';
 import { defined } from '../codecs/defined.ts';
+import type { BillableUsage } from '../store/charge.ts';
 import { countsOf } from '../store/day-usage.ts';
 import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';
@@ -14,7 +15,7 @@ import type { Channel } from './config/config.ts';
 import { failureOf, isUpstreamFault } from './dispatch/verdict.ts';
 import type { Asking } from './gateway.ts';
 
-/** How an exchange ended. `usage` is what is billed; absent: it costs nothing. */
+/** How an exchange ended. `usage` is what is billed; absent: it costs nothing, or what the attempts that failed said. */
 export interface Ending {
   readonly status: number;
   readonly error?: GatewayError;
@@ -120,11 +121,16 @@ export class Meter {
     return config.durability === 'strict' ? written : undefined;
   }
 
+  /** What the last attempt that told said that it used: it costs that where no other answered. */
+  #usageUnanswered(): BillableUsage | undefined {
+    return this.#channel === undefined ? this.attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
+  }
+
   #entry(ending: Ending): RequestLogEntry {
     const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
     const { principal, model, rates } = this.#admitted;
     const usage = isReport(ending.usage) ? ending.usage : undefined;
-    const billable = usage === undefined ? undefined : billableUsage(usage);
+    const billable = usage === undefined ? this.#usageUnanswered() : billableUsage(usage);
     const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
     const flagged =
       charge !== undefined && usage?.estimated === true ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge;

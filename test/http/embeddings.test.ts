@@ -133,6 +133,8 @@ test('both counters of usage reach the client, whatever the upstream left out', 
   }
   assert.deepEqual(await usage(',"usage":{"total_tokens":9,"more":1,"cost":1}'), { total_tokens: 9, more: 1, prompt_tokens: 9 });
   assert.deepEqual(await usage(',"usage":{"prompt_tokens":4}'), { prompt_tokens: 4, total_tokens: 4 });
+  assert.deepEqual(await usage(',"usage":{"prompt_tokens":"4","total_tokens":"4"}'), { prompt_tokens: 4, total_tokens: 4 });
+  assert.deepEqual(await usage(',"usage":{"prompt_tokens":-1,"total_tokens":4}'), { prompt_tokens: 4, total_tokens: 4 });
 });
 
 test('a report of no tokens is none: no text has no tokens, and the total may be all that is said', async () => {

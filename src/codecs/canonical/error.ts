@@ -2,6 +2,7 @@
  * One error class, one table: code, status, and whose fault it is. `http/errors.ts` answers with it, each client codec
  * writes the body in its own dialect. Upstream text is sanitised before it becomes a `message` (`codecs/errors/sanitise.ts`).
  */
+import type { Usage } from './usage.ts';
 
 export type Blame = 'client' | 'gateway' | 'upstream';
 
@@ -88,6 +89,8 @@ export interface ErrorDetails {
   readonly reason?: UpstreamReason;
   readonly upstream?: UpstreamFacts;
   readonly retryAfterMs?: number;
+  /** What an answer that failed as a whole said that it used. */
+  readonly usage?: Usage;
   readonly cause?: unknown;
 }
 
@@ -131,4 +134,9 @@ export function notRepresentable(message: string): GatewayError {
 /** The upstream's answer breaks its own protocol. `message` names the event, never upstream text. */
 export function upstreamFault(reason: UpstreamReason, message: string, upstream?: UpstreamFacts): GatewayError {
   return new GatewayError('upstream_error', message, upstream === undefined ? { reason } : { reason, upstream });
+}
+
+/** The same error, with what the answer that it refuses said that it used. */
+export function havingUsed(error: GatewayError, usage: Usage | undefined): GatewayError {
+  return usage === undefined ? error : new GatewayError(error.code, error.message, { ...error.details, usage });
 }

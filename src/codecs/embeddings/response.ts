@@ -133,11 +133,11 @@ const COUNTERS = ['prompt_tokens', 'total_tokens'] as const;
 /** Clients read both counters without looking: one that is missing says what the other does, or nothing. */
 function usageEdits(usage: JsonValue | undefined): JsonEdit[] {
   if (!isObject(usage)) return [{ path: ['usage'], value: '{"prompt_tokens":0,"total_tokens":0}' }];
-  const [known = 0] = COUNTERS.flatMap((name) => (typeof usage[name] === 'number' ? [usage[name]] : []));
-  return COUNTERS.filter((name) => typeof usage[name] !== 'number').map((name) => ({
-    path: ['usage', name],
-    value: String(known),
-  }));
+  const counts = COUNTERS.map((name) => ({ name, count: countOf(usage[name]) }));
+  const known = counts.find(({ count }) => count !== undefined)?.count ?? 0;
+  return counts
+    .filter(({ name, count }) => count === undefined || count !== usage[name])
+    .map(({ name, count }) => ({ path: ['usage', name], value: String(count ?? known) }));
 }
 
 function readUsage(usage: JsonValue | undefined): Usage | undefined {

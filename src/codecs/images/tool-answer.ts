@@ -1,6 +1,6 @@
 /** What a responses upstream says of the image tool: finished `image_generation_call` items, in a whole object or in a stream. */
 import type { Stage } from '../../streams/stage.ts';
-import { type GatewayError, upstreamFault } from '../canonical/error.ts';
+import { type GatewayError, havingUsed, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
@@ -20,19 +20,25 @@ const TERMINALS: ReadonlySet<string> = new Set([
 ]);
 
 export function decodeToolAnswer(text: string): ImageAnswer {
-  return readResponse(readJsonAnswer(text), { images: [], words: '' }, text);
+  return readResponse(readJsonAnswer(text), NOTHING, text);
 }
 
 /** What finished items said. */
 interface Told {
   readonly images: readonly MadeImage[];
+  /** The ids of the items that have a picture. */
+  readonly drawn: readonly JsonValue[];
+  /** Why a call drew nothing. */
+  readonly refused?: GatewayError;
   /** The text beside the pictures. */
   readonly words: string;
 }
 
-/** Items are taken as they finish; the terminal repeats them, and each picture counts once. */
+const NOTHING: Told = { images: [], drawn: [], words: '' };
+
+/** Items are taken as they finish; the terminal repeats them, not always with their pictures, and each picture counts once. */
 export function toolEvents(): Stage<Frame, ImageAnswer> {
-  let told: Told = { images: [], words: '' };
+  let told = NOTHING;
   let ended = false;
   const cutOff = (): GatewayError => upstreamFault('truncated', 'The upstream ended its stream before its answer was complete.');
   return {
@@ -62,15 +68,20 @@ export function toolEvents(): Stage<Frame, ImageAnswer> {
 
 function readResponse(response: JsonObject, told: Told, text: string): ImageAnswer {
   const { status, error, output } = response;
-  if (isObject(error) || status === 'failed' || status === 'cancelled') throw failureOf(isObject(error) ? error : {}, text);
-  const repeated = readItems(Array.isArray(output) ? output : []);
-  const images = withoutRepeats(add(told, repeated).images);
+  const usage = responsesUsage(response['usage'], response['tool_usage']);
+  const failed = (reason: GatewayError): GatewayError => havingUsed(reason, usage?.billed);
+  if (isObject(error) || status === 'failed' || status === 'cancelled')
+    throw failed(failureOf(isObject(error) ? error : {}, text));
+  const repeated = readItems((Array.isArray(output) ? output : []).filter((item) => !isDrawn(item, told)));
+  const { images: all, refused } = add(told, repeated);
+  const images = withoutRepeats(all);
   if (images.length === 0) {
-    if (isFiltered(response)) throw failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text);
-    throw upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) });
+    if (refused !== undefined) throw failed(refused);
+    if (isFiltered(response))
+      throw failed(failureOf({ code: 'content_filter', message: 'The picture was refused by a filter.' }, text));
+    throw failed(upstreamFault('empty', 'The upstream answered without an image.', { text: text.slice(0, 16_384) }));
   }
   const created = response['created_at'];
-  const usage = responsesUsage(response['usage'], response['tool_usage']);
   return {
     images: describe(images, repeated.words === '' ? told.words : repeated.words),
     ...(typeof created === 'number' && created > 0 ? { created } : {}),
@@ -87,35 +98,46 @@ function describe(images: readonly MadeImage[], words: string): readonly MadeIma
   return words === '' ? images : images.map((image) => ({ revisedPrompt: words, ...image }));
 }
 
+function isDrawn(item: JsonValue, { drawn }: Told): boolean {
+  return isObject(item) && item['id'] !== undefined && drawn.includes(item['id']);
+}
+
 function add(left: Told, right: Told): Told {
-  return { images: [...left.images, ...right.images], words: left.words + right.words };
+  const refused = left.refused ?? right.refused;
+  return {
+    images: [...left.images, ...right.images],
+    drawn: [...left.drawn, ...right.drawn],
+    ...(refused === undefined ? {} : { refused }),
+    words: left.words + right.words,
+  };
 }
 
 function readItems(items: readonly (JsonValue | undefined)[]): Told {
-  return { images: items.flatMap(readItem), words: items.map(readWords).join('') };
+  return items.map(readItem).reduce(add, NOTHING);
 }
 
-function readWords(item: JsonValue | undefined): string {
-  if (!isObject(item) || item['type'] !== 'message' || !Array.isArray(item['content'])) return '';
-  return item['content'].map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
-}
-
-/** One picture, or none: other items are not asked for. An upstream's `generating` in a finished item with a picture is finished. */
-function readItem(value: JsonValue | undefined): MadeImage[] {
-  if (!isObject(value) || value['type'] !== 'image_generation_call') return [];
+/** An upstream's `generating` in a finished item with a picture is finished. */
+function readItem(value: JsonValue | undefined): Told {
+  if (!isObject(value)) return NOTHING;
+  if (value['type'] !== 'image_generation_call') return { ...NOTHING, words: wordsOf(value) };
   if (value['status'] === 'failed' || isObject(value['error'])) {
-    throw failureOf(isObject(value['error']) ? value['error'] : {}, JSON.stringify(value).slice(0, 4096));
+    const refused = failureOf(isObject(value['error']) ? value['error'] : {}, JSON.stringify(value).slice(0, 4096));
+    return { ...NOTHING, refused };
   }
-  const { result, revised_prompt: revised } = value;
+  const { id, result, revised_prompt: revised } = value;
   const facts = FACTS.flatMap((name) => (typeof value[name] === 'string' ? [[name, value[name]] as const] : []));
-  return [
-    {
-      data: checkedData(result),
-      ...(typeof revised === 'string' && revised !== '' ? { revisedPrompt: revised } : {}),
-      facts: Object.fromEntries(facts),
-      beside: {},
-    },
-  ];
+  const image = {
+    data: checkedData(result),
+    ...(typeof revised === 'string' && revised !== '' ? { revisedPrompt: revised } : {}),
+    facts: Object.fromEntries(facts),
+    beside: {},
+  };
+  return { images: [image], drawn: id === undefined ? [] : [id], words: '' };
+}
+
+function wordsOf(item: JsonObject): string {
+  if (item['type'] !== 'message' || !Array.isArray(item['content'])) return '';
+  return item['content'].map((part) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : '')).join('');
 }
 
 function failureOf(error: JsonObject, text: string): GatewayError {

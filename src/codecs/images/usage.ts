@@ -3,7 +3,7 @@
  * Servers that imitate the first two mix them up, so either is read wherever the other is missing: a report is never lost by its names.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isPrice, type Usage } from '../canonical/usage.ts';
+import { countOf, isPrice, type Usage } from '../canonical/usage.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
 import { leaveOutPrices } from '../answers/router-prices.ts';
 import { pictureInput } from '../answers/token-usage.ts';
@@ -13,17 +13,24 @@ import type { ImageUsage } from './answer.ts';
 export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undefined {
   const read = readTokens(value, TOKEN_NAMES);
   if (read === undefined || !isObject(value)) return routerUsage(value);
+  if (!hasNumbers(value)) return { billed: { ...read, native: value }, shown: shownUsage(read) };
   const shown = Object.fromEntries(Object.entries(value).filter(([name]) => !isPrice(name)));
   return { billed: { ...read, native: value }, shown };
 }
 
-/** The text of an answer for a client as it is, but for prices. Undefined where its usage has names that the client does not read. */
+/** The text of an answer for a client as it is, but for prices. Undefined where its usage has names or counters that the client does not read. */
 export function withClientUsage(text: string, usage: JsonValue | undefined): string | undefined {
   if (!isObject(usage)) return text;
-  if (readTokens(usage, TOKEN_NAMES) === undefined && readTokens(usage, CHAT_NAMES) !== undefined) return undefined;
+  const ours = readTokens(usage, TOKEN_NAMES);
+  if (ours === undefined ? readTokens(usage, CHAT_NAMES) !== undefined : !hasNumbers(usage)) return undefined;
   const edits: JsonEdit[] = [];
   leaveOutPrices(usage, ['usage'], edits);
   return edits.length === 0 ? text : editJson(text, edits);
+}
+
+/** Some servers write counters as text. One that is missing is no text. */
+function hasNumbers(usage: JsonObject): boolean {
+  return [TOKEN_NAMES.input, TOKEN_NAMES.output, 'total_tokens'].every((name) => typeof usage[name] !== 'string');
 }
 
 /** A router says `prompt_tokens` and `completion_tokens`; clients of the images API read the other names. */
@@ -43,7 +50,10 @@ export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValu
   const picture = readTokens(reported, TOKEN_NAMES);
   const isReal = picture !== undefined && (picture.input ?? 0) + (picture.cacheRead ?? 0) + (picture.output ?? 0) > 0;
   const native: JsonObject = { ...(isObject(usage) ? { usage } : {}), ...(isObject(toolUsage) ? { tool_usage: toolUsage } : {}) };
-  if (isReal && isObject(reported)) return { billed: { ...add(picture, model ?? {}), native }, shown: reported };
+  if (isReal && isObject(reported)) {
+    const shown = hasNumbers(reported) ? reported : shownUsage(picture);
+    return { billed: { ...add(picture, model ?? {}), native }, shown };
+  }
   return model === undefined ? undefined : { billed: { ...model, native }, shown: shownUsage(model) };
 }
 
@@ -71,17 +81,19 @@ const CHAT_NAMES: Names = {
   draws: true,
 };
 
-/** Undefined where no total is said. A negative or unreadable count is not said, and zeros alone stand for a count that nobody made. */
+/** Undefined where no counter is said. A negative or unreadable one is not said, and zeros alone stand for a count that nobody made. */
 function readTokens(value: JsonValue | undefined, names: Names): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const input = count(value[names.input]);
-  const output = count(value[names.output]);
+  const total = countOf(value['total_tokens']);
+  const said = { input: countOf(value[names.input]), output: countOf(value[names.output]) };
+  const input = said.input ?? rest(total, said.output);
+  const output = said.output ?? rest(total, said.input);
   if ((input ?? 0) + (output ?? 0) === 0) return undefined;
   const inputDetails = objectOr(value[names.inputDetails]);
   const outputDetails = objectOr(value[names.outputDetails]);
   const { cacheRead, imageInput } = pictureInput(value, inputDetails, input ?? 0);
-  const reasoning = count(outputDetails['reasoning_tokens']);
-  const imageOutput = count(outputDetails['image_tokens']) ?? (names.draws ? output : undefined);
+  const reasoning = countOf(outputDetails['reasoning_tokens']);
+  const imageOutput = countOf(outputDetails['image_tokens']) ?? (names.draws ? output : undefined);
   return {
     ...(input === undefined ? {} : { input: input - cacheRead }),
     ...(cacheRead === 0 ? {} : { cacheRead }),
@@ -116,8 +128,8 @@ function add(left: Usage, right: Usage): Usage {
   return Object.fromEntries(sums.filter(([, sum]) => sum > 0));
 }
 
-function count(value: JsonValue | undefined): number | undefined {
-  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;
+function rest(total: number | undefined, part: number | undefined): number | undefined {
+  return total === undefined || part === undefined || part > total ? undefined : total - part;
 }
 
 function objectOr(value: JsonValue | undefined): JsonObject {

@@ -1,5 +1,5 @@
 /** The answer of `/responses/compact`: passed on as it came; only whether it is one, and what it used, is read here. */
-import { upstreamFault } from '../canonical/error.ts';
+import { havingUsed, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Usage } from '../canonical/usage.ts';
 import { errorOf, readUsage } from './read-outcome.ts';
@@ -15,7 +15,7 @@ export interface Compaction {
 export function readCompaction(text: string): Compaction {
   const json = tryJson(text);
   if (!isObject(json)) throw undecodable();
-  if (json['error'] !== undefined && json['error'] !== null) throw errorOf(json['error'], text);
+  if (json['error'] !== undefined && json['error'] !== null) throw havingUsed(errorOf(json['error'], text), readUsage(json));
   if (!Array.isArray(json['output'])) throw undecodable();
   return { body: text, output: json['output'], usage: readUsage(json) };
 }

@@ -12,14 +12,19 @@ const NOT_TAKEN = new Set([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056]);
 
 export function statusCode(body: JsonObject | undefined): number | undefined {
   const base = body?.['base_resp'];
-  const code = isObject(base) ? base['status_code'] : undefined;
+  const said = isObject(base) ? base['status_code'] : undefined;
+  const code = typeof said === 'string' && said.trim() !== '' ? Number(said) : said;
   return typeof code === 'number' ? code : undefined;
 }
 
 /** The answer to a submission, of either version: an id without an error number, an error number, or an HTTP status. */
 export function readSubmission(answer: UpstreamAnswer): Submission {
-  if (answer.status < 200 || answer.status > 299) return submissionRefusal(answer);
   const body = bodyOf(answer);
+  if (answer.status < 200 || answer.status > 299) {
+    const byStatus = submissionRefusal(answer);
+    const byCode = byStatusCode(body);
+    return byStatus.said === 'notTaken' || byCode.said === 'unclear' ? byStatus : byCode;
+  }
   const id = body === undefined ? undefined : idText(answer.text, ['task_id']);
   return (statusCode(body) ?? 0) === 0 && id !== undefined ? { said: 'accepted', upstreamId: id } : byStatusCode(body);
 }

@@ -83,7 +83,7 @@ function readProgress(answer: UpstreamAnswer): Progress {
 function readLookup(answer: UpstreamAnswer): Progress {
   const body = bodyOf(answer);
   const file = body?.['file'];
-  const url = isObject(file) ? resultLink(file['download_url']) : undefined;
+  const url = isObject(file) ? (resultLink(file['download_url']) ?? resultLink(file['backup_download_url'])) : undefined;
   const isGood = answer.status >= 200 && answer.status <= 299 && (statusCode(body) ?? 0) === 0;
   if (!isGood || !isObject(file)) return { said: 'queryError', reason: `file lookup, HTTP ${answer.status}` };
   if (url === undefined) return { said: 'unclear', reason: 'a success without a result link' };

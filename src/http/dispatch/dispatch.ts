@@ -3,7 +3,6 @@
  * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { billableUsage } from '../billable.ts';
@@ -34,8 +33,6 @@ export interface Target {
 export interface AttemptNote {
   upstreamStatus?: number;
   upstreamRequestId?: string;
-  /** What a failure said that it used. */
-  usage?: Usage;
 }
 
 /** Sends one request and resolves once its answer is one that may be shown. Rejecting means that nothing was shown. */
@@ -207,14 +204,14 @@ class AttemptLoop<Answer> {
     const startedAtMs = clock.now();
     const started = clock.monotonic();
     const record = (error?: GatewayError): void => {
-      const { usage, ...learnt } = note;
+      const usage = error?.details.usage;
       this.#attempts.push({
         channelId: channel.id,
         channelType: channel.type,
         upstreamModel: this.#modelOf(channel),
         startedAtMs,
         durationMs: Math.round(clock.monotonic() - started),
-        ...learnt,
+        ...note,
         ...(usage === undefined ? {} : { usage: billableUsage(usage) }),
         ...(error === undefined ? {} : failureOf(error)),
       });

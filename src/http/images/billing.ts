@@ -14,15 +14,30 @@ export function estimateImage(request: ImageRequest): Estimate {
   return { input: inputTokens(request), output: 0, imageOutput: DRAWN_IMAGE_TOKENS };
 }
 
-/** Each picture that came back counts once, whatever was asked for (known failure I7). Without a report, tokens are counted and flagged. */
+/**
+ * Each picture that came back counts once, whatever was asked for (known failure I7). What the upstream leaves out of its report is counted
+ * and flagged (U3), an output of nothing too: no picture has no tokens.
+ */
 export function imageUsage(request: ImageRequest, answer: ImageAnswer, rates: Rates): Usage {
   const images = answer.images.length;
-  if (answer.usage !== undefined) return { ...answer.usage.billed, images };
-  // A model that is priced by the piece alone needs no count of tokens.
-  if (rates.pieces.has('image')) return { images };
+  const reported = answer.usage?.billed;
+  // A model that has a price for each picture needs no count of tokens.
+  if (rates.pieces.has('image')) return { ...reported, images };
+  const missing = {
+    ...((reported?.input ?? reported?.cacheRead) === undefined ? givenTokens(request) : {}),
+    ...(reported?.output ? {} : drawnTokens(images)),
+  };
+  const isWhole = Object.keys(missing).length === 0;
+  return { ...reported, ...missing, images, ...(isWhole ? {} : { estimated: true }) };
+}
+
+function givenTokens(request: ImageRequest): Usage {
+  return { input: inputTokens(request), imageInput: GIVEN_IMAGE_TOKENS * request.images.length };
+}
+
+function drawnTokens(images: number): Usage {
   const output = DRAWN_IMAGE_TOKENS * images;
-  const given = GIVEN_IMAGE_TOKENS * request.images.length;
-  return { input: inputTokens(request), imageInput: given, output, imageOutput: output, images, estimated: true };
+  return { output, imageOutput: output };
 }
 
 function inputTokens(request: ImageRequest): number {

@@ -4,9 +4,9 @@
  * are made for another endpoint.
  */
 import { invalid } from '../../codecs/canonical/error.ts';
+import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
-import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
 import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
 import { checkModel, reserve } from '../admit.ts';
@@ -15,7 +15,7 @@ import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
 import { conversationOf } from '../dispatch/affinity.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import type { Target } from '../dispatch/dispatch.ts';
-import { countedUsage, estimateInput, estimateOutput } from '../estimate.ts';
+import { completedUsage, estimateInput, estimateOutput } from '../estimate.ts';
 import { ask, forward } from '../forward.ts';
 import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
@@ -58,7 +58,7 @@ async function compactAsked(call: Call, asked: Asked): Promise<void> {
     carriesRaw: carriesRaw(request),
     attempt: (target) => attempt(target, call, request, upstream, asked),
     upstreamModelOf: (channel) => wireModel(channel, request.model),
-    estimate: (answer) => counted(request, answer),
+    usageOf: ({ usage, output }) => completedUsage(usage, request, () => wholeOf(output)),
   });
 }
 
@@ -117,11 +117,11 @@ function atCompact(channel: Channel): Channel {
   return path === undefined ? channel : { ...channel, options: { ...channel.options, path: `${path}/compact` } };
 }
 
-/** An upstream that reported nothing is billed by a flagged estimate. */
-async function counted(request: CanonicalRequest, { output }: Compaction): Promise<Usage> {
+/** What was said, for what a report leaves out. */
+function wholeOf(output: Compaction['output']): Whole {
   const items = output.map((body) => ({
     item: { kind: 'native' as const, dialect: 'responses' as const, body },
     status: 'completed' as const,
   }));
-  return await countedUsage(request, { items, outcome: { status: 'completed', stop: 'end' } });
+  return { items, outcome: { status: 'completed', stop: 'end' } };
 }

@@ -47,7 +47,7 @@ export const embeddings: Handler = async (call) => {
       const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
       return ask(call, target, { path: EMBEDDINGS_PATH, headers: {}, body }, codec);
     },
-    estimate: () => estimated(request),
+    usageOf: ({ usage }) => usage ?? estimated(request),
   });
 };
 

@@ -3,13 +3,13 @@
  * instead of an answer (a status, an error event, HTML, JSON where a stream was asked) becomes the GatewayError that the loop judges.
  */
 import type { IncomingHttpHeaders } from 'node:http';
-import { upstreamFault } from '../../codecs/canonical/error.ts';
+import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
 import type { Native, Step } from '../../codecs/canonical/event.ts';
 import { fold, type Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import { Order } from '../../codecs/canonical/order.ts';
 import { asSent, type CanonicalRequest } from '../../codecs/canonical/request.ts';
-import { isPlaceholder } from '../../codecs/canonical/usage.ts';
+import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { DecodeContext, Mint, UpstreamCodec, UpstreamRequest } from '../../codecs/codec.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import { namingField } from '../../codecs/errors/upstream.ts';
@@ -17,7 +17,7 @@ import type { Clock } from '../../streams/clock.ts';
 import type { IdleTimers } from '../../streams/idle-timers.ts';
 import type { Config, Model } from '../config/config.ts';
 import { factsByName } from '../config/thinking-by-name.ts';
-import type { AttemptNote, Target } from '../dispatch/dispatch.ts';
+import type { Target } from '../dispatch/dispatch.ts';
 import { callUpstream, contentTypeOf } from '../dispatch/call-upstream.ts';
 import { joinList } from '../dispatch/header-lists.ts';
 import { applyParameters, type Upstreams } from '../dispatch/upstream.ts';
@@ -70,7 +70,7 @@ interface Sent {
 export function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return send(target, options, async (sent) => {
     const source = await openSource(sent, options);
-    const held = await readUntilCommit(source, target.note);
+    const held = await readUntilCommit(source);
     return { kind: 'stream', owner: sent.context.owner, held, source, losses: sent.encoded.losses };
   });
 }
@@ -89,7 +89,7 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
     }
     timers.stop();
     const whole = fold(steps.flatMap(({ events }) => events));
-    throwEarlyFailure(steps, target.note);
+    throwEarlyFailure(steps);
     const [only] = steps;
     const native = steps.length === 1 && only?.native?.name === 'response' ? only.native : undefined;
     return { kind: 'whole', owner: context.owner, whole, native, losses: encoded.losses };
@@ -177,7 +177,7 @@ async function openWhole({ codec, context, head, timers }: Sent, options: TextAt
   return wholeAsSource(codec.decodeResponse(text, context));
 }
 
-async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise<Step[]> {
+async function readUntilCommit(source: AnswerSource): Promise<Step[]> {
   const held: Step[] = [];
   for (let seen = 0; ; ) {
     let failure: unknown;
@@ -193,31 +193,29 @@ async function readUntilCommit(source: AnswerSource, note: AttemptNote): Promise
     }
     const committed = held.slice(seen).some(commits);
     seen = held.length;
-    throwEarlyFailure(held, note);
+    throwEarlyFailure(held);
     if (committed) return held;
     if (broken) throw failure;
     if (source.ended) throw upstreamFault('empty', 'The upstream ended without an answer.');
   }
 }
 
-/** An answer that failed before it said anything may still come from another Channel; what its end said that it used is noted. */
-function throwEarlyFailure(steps: readonly Step[], note: AttemptNote): void {
+/** An answer that failed before it said anything may still come from another Channel. */
+function throwEarlyFailure(steps: readonly Step[]): void {
   for (const { events } of steps) {
     for (const event of events) {
       if (event.type === 'item.start') return;
       if (event.type === 'response.end' && (event.outcome.status === 'failed' || event.outcome.status === 'cancelled')) {
-        noteUsage(events, note);
-        throw event.outcome.error;
+        throw havingUsed(event.outcome.error, usageBeside(events));
       }
     }
   }
 }
 
 /** A report beside the end. One that came earlier knows the input only, and nobody is charged for an input that got no answer. */
-function noteUsage(events: Step['events'], note: AttemptNote): void {
-  if (!events.some(({ type }) => type === 'response.end')) return;
+function usageBeside(events: Step['events']): Usage | undefined {
   const report = events.findLast((event) => event.type === 'usage.report');
-  if (report !== undefined && !isPlaceholder(report.usage)) note.usage = report.usage;
+  return report === undefined || isPlaceholder(report.usage) ? undefined : report.usage;
 }
 
 async function readToEnd(source: AnswerSource): Promise<readonly Step[]> {

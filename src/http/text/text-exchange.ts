@@ -11,7 +11,7 @@ import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import type { Admitted } from '../admit.ts';
 import type { Channel } from '../config/config.ts';
-import { type AttemptNote, dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
+import { dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
 import type { Taken } from '../dispatch/taken.ts';
 import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
@@ -29,8 +29,6 @@ import { failureFrames, relay } from './relay.ts';
 interface Search {
   readonly plan: Plan;
   readonly options: TextAttemptOptions;
-  /** Of every attempt, as the upstreams say it. */
-  readonly notes: AttemptNote[];
 }
 
 export class TextExchange {
@@ -78,7 +76,7 @@ export class TextExchange {
       ...(asked.stored === undefined ? {} : { stored: asked.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
-    this.#search = { plan, options, notes: [] };
+    this.#search = { plan, options };
   }
 
   /** Gives back what was reserved, however it ends. */
@@ -118,7 +116,7 @@ export class TextExchange {
       taken?.failed(error);
       // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
       const theirs = isUpstreamFault(error) ? error : undefined;
-      const usage = taken === undefined ? this.#usageUnanswered() : await this.#usageOf(taken.answer, theirs);
+      const usage = taken === undefined ? undefined : await this.#usageOf(taken.answer, theirs);
       await this.#meter.settle({ ...endingOf(error, usage), status: error.status });
       throw error;
     }
@@ -178,7 +176,7 @@ export class TextExchange {
     } catch (thrown) {
       const error = toGatewayError(thrown);
       const status = committed === undefined ? error.status : 200;
-      await this.#meter.settle({ ...endingOf(error, this.#usageUnanswered()), status });
+      await this.#meter.settle({ ...endingOf(error, undefined), status });
       if (committed === undefined) throw error;
       await this.#sayFailure(committed, error);
       return undefined;
@@ -202,10 +200,7 @@ export class TextExchange {
   ): Promise<Taken<Answer>> {
     const search = this.#search;
     if (search === undefined) throw new Error('an exchange is dispatched once');
-    const ask = (target: Target): Promise<Answer> => {
-      search.notes.push(target.note);
-      return attempt(target, search.options);
-    };
+    const ask = (target: Target): Promise<Answer> => attempt(target, search.options);
     const taken = await dispatch(search.plan, ask, this.#call.gateway.dispatcher, this.#meter.attempts);
     this.#search = undefined;
     this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
@@ -236,11 +231,6 @@ export class TextExchange {
 
   #channelHeader(taken: Taken<unknown>): Record<string, string> {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
-  }
-
-  /** What the last attempt that told said that it used: it costs that where no other answered. */
-  #usageUnanswered(): Usage | undefined {
-    return this.#search?.notes.findLast(({ usage }) => usage !== undefined)?.usage;
   }
 
   /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */

@@ -290,6 +290,29 @@ test('usage is billed under whichever names an upstream reports it', () => {
   }
 });
 
+test('counters that are text are counted, and clients read them as numbers', () => {
+  const texts = { input_tokens: '5', output_tokens: '7', total_tokens: '12' };
+  const shown = { input_tokens: 5, output_tokens: 7, total_tokens: 12 };
+  for (const to of [native, router]) {
+    const whole = to.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage: texts }));
+    assert.deepEqual([whole.usage?.billed.input, whole.usage?.billed.output], [5, 7]);
+    const { output_tokens_details, ...usage } = JSON.parse(encodeImageAnswer(whole, 9)).usage;
+    assert.deepEqual([usage, output_tokens_details], [shown, { text_tokens: 0, image_tokens: 7 }]);
+    const event = { type: 'image_generation.completed', created_at: 1, b64_json: PNG, usage: texts };
+    const [frame] = encodeImageEvents('generation', decode(to, sse(event)), 9);
+    assert.equal(JSON.parse(frame?.data ?? '').usage.output_tokens, 7);
+  }
+});
+
+test('a total says the counter that a report leaves out', () => {
+  const billed = (usage: object) =>
+    native.decodeWhole(JSON.stringify({ created: 1, data: [{ b64_json: PNG }], usage })).usage?.billed ?? {};
+  const counters = (usage: object) => [billed(usage).input, billed(usage).output];
+  assert.deepEqual(counters({ output_tokens: 20, total_tokens: 20 }), [0, 20]);
+  assert.deepEqual(counters({ input_tokens: 5, total_tokens: 25 }), [5, 20]);
+  assert.deepEqual(counters({ input_tokens: 5 }), [5, undefined]);
+});
+
 test('clients of the images API read its own names of usage, and no prices of routers', () => {
   const shown = {
     input_tokens: 5,
@@ -344,6 +367,45 @@ test('tool stream: the finished item and its repetition are one picture', () => 
   assert.equal(decode(tool, sse(ended())).images.length, 1);
 });
 
+test('tool stream: an item that is done has its picture, whatever its repetition says', () => {
+  const done = { type: 'response.output_item.done', item: item() };
+  const other = PNG.replace('iVBOR', 'iVBOS');
+  for (const repeated of [
+    item({ result: null }),
+    item({ result: '' }),
+    item({ result: other }),
+    item({ status: 'failed', result: null }),
+  ]) {
+    const answer = decode(tool, sse(done, ended({ output: [repeated] })));
+    assert.deepEqual(
+      answer.images.map(({ data }) => data),
+      [PNG],
+    );
+  }
+  const unnamed = { type: 'response.output_item.done', item: item({ id: undefined }) };
+  assert.equal(decode(tool, sse(unnamed, ended({ output: [item({ id: undefined, result: other })] }))).images.length, 2);
+});
+
+test('tool: a call that failed beside one that drew is left out; only failures are a failure', () => {
+  const failed = item({ id: 'ig_0', status: 'failed', result: null, error: { code: 'moderation_blocked', message: 'no' } });
+  const done = (said: object) => ({ type: 'response.output_item.done', item: said });
+  for (const answer of [
+    tool.decodeWhole(JSON.stringify(ended({ output: [failed, item()] }).response)),
+    decode(tool, sse(done(failed), done(item()), ended({ output: [failed, item()] }))),
+  ]) {
+    assert.deepEqual(
+      answer.images.map(({ data }) => data),
+      [PNG],
+    );
+  }
+  for (const read of [
+    () => tool.decodeWhole(JSON.stringify(ended({ output: [failed] }).response)),
+    () => decode(tool, sse(done(failed), ended({ output: [] }))),
+  ]) {
+    assert.throws(read, (error) => error instanceof GatewayError && error.shownCode === 'moderation_blocked');
+  }
+});
+
 test('tool: text beside a picture is its revised prompt where the picture has none', () => {
   const words = {
     type: 'message',
@@ -383,6 +445,9 @@ test('tool usage: the picture’s tokens are shown, the model’s are billed bes
   const cached = { ...gen, cached_tokens: 45, cached_tokens_details: { cached_image_tokens: 38, cached_text_tokens: 7 } };
   const again = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: cached } }).response)).usage;
   assert.deepEqual([again?.billed.input, again?.billed.cacheRead, again?.billed.imageInput], [105, 45, 2]);
+  const texts = { input_tokens: '50', output_tokens: '200', total_tokens: '250' };
+  const numbers = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: texts } }).response)).usage?.shown;
+  assert.deepEqual([numbers?.['input_tokens'], numbers?.['output_tokens']], [50, 200]);
   const zero = { input_tokens: 0, output_tokens: 0, total_tokens: 0 };
   const plain = tool.decodeWhole(JSON.stringify(ended({ tool_usage: { image_gen: zero } }).response)).usage;
   assert.deepEqual(plain?.shown, { input_tokens: 100, output_tokens: 10, total_tokens: 110 });

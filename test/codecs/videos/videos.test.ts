@@ -219,6 +219,25 @@ test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the f
     report: {},
   });
   assert.equal(minimaxVideoV1.readLookup(answer({}, 500)).said, 'queryError');
+  const backup = minimaxVideoV1.readLookup(
+    answer({ file: { download_url: '', backup_download_url: 'https://b.example/v.mp4' } }),
+  );
+  assert.deepEqual(backup, { said: 'succeeded', url: 'https://b.example/v.mp4', report: {} });
+});
+
+test('minimax: an error number counts beside an error status, too, and as text', () => {
+  const base = (code: unknown) => ({ task_id: '10', base_resp: { status_code: code, status_msg: 'no' } });
+  for (const { readSubmission } of [minimaxVideoV1, minimaxVideoV2]) {
+    for (const status of [200, 400, 500]) {
+      assert.deepEqual(readSubmission(answer(base(1026), status)), { said: 'refused', error: { code: '1026', message: 'no' } });
+      assert.equal(readSubmission(answer(base(1008), status)).said, 'notTaken');
+    }
+    assert.equal(readSubmission(answer(base(1026), 401)).said, 'notTaken');
+    assert.equal(readSubmission(answer(base(1000), 500)).said, 'unclear');
+    assert.equal(readSubmission(answer(base(1000), 400)).said, 'refused');
+    assert.equal(readSubmission(answer(base('1026'))).said, 'refused');
+    assert.equal(readSubmission(answer(base('0'))).said, 'accepted');
+  }
 });
 
 test('minimax v2: the defaults of the specification', () => {

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as aTick } from 'node:timers/promises';
 import { type ErrorDetails, GatewayError, notConvertible } from '../../../src/codecs/canonical/error.ts';
-import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import { Affinity } from '../../../src/http/dispatch/affinity.ts';
 import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { type Attempt, dispatch, type Plan, type Target } from '../../../src/http/dispatch/dispatch.ts';
@@ -17,7 +16,7 @@ import { channelsOf } from './channels.ts';
 const SETTINGS = { failures: 100, windowMs: 1000, cooldownMs: 500, rateLimitCooldownMs: 200, refusedCooldownMs: 800 };
 
 /** What an attempt comes to; `late`: a failure after the head of an answer was there. */
-type Said = GatewayError | string | { readonly late: GatewayError; readonly usage?: Usage };
+type Said = GatewayError | string | { readonly late: GatewayError };
 
 /** What the upstreams say, by Channel and in order; the last word of each stands for all later ones. */
 function setUp(
@@ -50,7 +49,6 @@ function setUp(
     if (said instanceof GatewayError) throw said;
     target.note.upstreamStatus = 200;
     if (typeof said !== 'object') return said ?? 'ok';
-    if (said.usage !== undefined) target.note.usage = said.usage;
     throw said.late;
   };
   const channels = channelsOf(...Object.keys(script).map((id, priority) => ({ id, priority, ...changes[id] })));
@@ -376,7 +374,7 @@ test('the circuit learns how an attempt failed, and a trial keeps others out onl
 });
 
 test('what a failure said that it used stands in its attempt', async () => {
-  const loop = setUp({ a: [{ late: fault({ reason: 'truncated' }), usage: { input: 3, output: 0 } }] });
+  const loop = setUp({ a: [{ late: fault({ reason: 'truncated', usage: { input: 3, output: 0 } }) }] });
   errorOf(await loop.run());
   assert.deepEqual(loop.attempts[0]?.usage, { input: 3 });
   assert.equal(loop.attempts[0]?.upstreamStatus, 200);

@@ -62,6 +62,19 @@ test('no report: counted for a model that is priced by token, and flagged', () =
   assert.ok((usage.imageOutput ?? 0) > 0);
 });
 
+test('U3: what a report leaves out is counted and flagged, what it says stays', () => {
+  const byToken = rates([['output', DOLLAR]]);
+  const usage = (billed: object, of = byToken) => imageUsage(request, answer(2, billed), of);
+  const drawn = { output: 2112, imageOutput: 2112, images: 2, estimated: true };
+  assert.deepEqual(usage({ input: 7 }), { input: 7, ...drawn });
+  // No picture has no tokens.
+  assert.deepEqual(usage({ input: 7, output: 0, imageOutput: 0 }), { input: 7, ...drawn });
+  const asked = { input: 10, imageInput: 0, images: 2, estimated: true };
+  assert.deepEqual(usage({ output: 20, imageOutput: 20 }), { output: 20, imageOutput: 20, ...asked });
+  assert.deepEqual(usage({ cacheRead: 3, output: 20 }), { cacheRead: 3, output: 20, images: 2 });
+  assert.deepEqual(usage({ input: 7 }, rates([], DOLLAR)), { input: 7, images: 2 });
+});
+
 test('I8 a picture made in a responses conversation is billed: by its piece, and by the tool’s own tokens', () => {
   const usage = readUsage({
     output: [

@@ -298,6 +298,24 @@ test('I9 an empty or undecodable picture is a failure and costs nothing', async 
   }
 });
 
+test('a responses upstream that failed, or answered in words alone, costs what it reported', async () => {
+  const usage = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
+  const words = { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I cannot.' }] };
+  for (const response of [
+    { status: 'failed', error: { code: 'server_error', message: 'no' }, output: [], usage },
+    { status: 'completed', output: [words], usage },
+    { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [], usage },
+    { status: 'failed', error: { code: 'server_error', message: 'no' }, output: [] },
+  ]) {
+    place.sim.enqueue({ raw: { headers: { 'content-type': 'application/json' }, body: JSON.stringify(response) } });
+    await place.gateway.post('/v1/images/generations', { model: 'tool', prompt: 'x' });
+  }
+  await settled(4);
+  const rows = place.gateway.store.settled.map(({ status, usage: used }) => [status, used]);
+  const told = ['error', { input: 5, output: 3 }];
+  assert.deepEqual(rows, [told, told, told, ['error', undefined]]);
+});
+
 test('I6 JSON instead of the stream becomes a completion; a JSON error stays an error', async () => {
   const ask = { model: 'native', prompt: 'x', stream: true };
   const json = (body: object) => ({ raw: { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) } });

@@ -179,3 +179,29 @@ test('the next Channel is tried, and a success without usage is billed by estima
   );
   assert.deepEqual(entry?.charge?.flags, ['estimated']);
 });
+
+test('U3: what a report leaves out is counted and flagged, what it says stays', async () => {
+  await using gateway = await testGateway(configOf());
+  const output = [{ type: 'compaction', encrypted_content: 'x'.repeat(40) }];
+  upstream.answer = jsonAnswer(200, { object: 'response.compaction', output, usage: { input_tokens: 120 } });
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'some words' })).status, 200);
+  await eventually(() => gateway.store.settled.length === 1);
+  const [entry] = gateway.store.settled;
+  assert.equal(entry?.usage?.input, 120);
+  assert.ok((entry?.usage?.output ?? 0) > 0);
+  assert.deepEqual(entry?.charge?.flags, ['estimated']);
+});
+
+test('a compaction that failed costs what it reported, one that reported nothing is free', async () => {
+  await using gateway = await testGateway(configOf());
+  const failed = { object: 'response.compaction', status: 'failed', error: { code: 'server_error', message: 'no' }, output: [] };
+  upstream.answer = jsonAnswer(200, { ...failed, usage: { input_tokens: 120, output_tokens: 4 } });
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'x' })).status, 502);
+  upstream.answer = jsonAnswer(200, failed);
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'x' })).status, 502);
+  await eventually(() => gateway.store.settled.length === 2);
+  const [told, silent] = gateway.store.settled;
+  assert.deepEqual([told?.status, told?.usage], ['error', { input: 120, output: 4 }]);
+  assert.equal(told?.charge?.total, 128_000n);
+  assert.deepEqual([silent?.status, silent?.usage, silent?.charge], ['error', undefined, undefined]);
+});
