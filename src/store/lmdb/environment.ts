@@ -4,7 +4,6 @@
  * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too; closing needs a
  * turn of the event loop after the last flush.
  */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { StoreHealth, StoreOptions } from '../store.ts';
@@ -12,6 +11,7 @@ import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
 import { checkFile } from './check-file.ts';
 import { commitErrorOf } from './commit-error.ts';
+import { prepareFolder } from './folder.ts';
 import { FreeSpace } from './free-space.ts';
 import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
@@ -21,8 +21,6 @@ export interface Seams {
   readonly afterWrite?: () => void;
 }
 
-const DEFAULT_FLOOR = 64 * 1024 * 1024;
-const DEFAULT_BALLAST = 8 * 1024 * 1024;
 /** Address space, not disk: the file grows as it is needed, and nothing has to be mapped anew while serving. */
 const MAP_BYTES = 16 * 1024 ** 3;
 /** How often free space is looked at, and a failed store is tried again. */
@@ -49,10 +47,8 @@ export class Environment {
 
   /** Throws `StoreError` (`schema_newer`, `unavailable`). */
   static async open(options: StoreOptions, seams: Seams): Promise<Environment> {
-    const floor = options.freeSpaceFloor ?? DEFAULT_FLOOR;
     const environment = await guard(async () => {
-      // It holds the secret of the envelopes and the words of upstreams: nobody else's to read.
-      mkdirSync(options.path, { recursive: true, mode: 0o700 });
+      prepareFolder(options.path);
       checkFile(join(options.path, 'data.mdb'));
       // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
       const root = open({
@@ -63,8 +59,7 @@ export class Environment {
         overlappingSync: false,
         cache: false,
       });
-      const space = new FreeSpace(options.path, floor, options.ballastBytes ?? DEFAULT_BALLAST);
-      return new Environment(root, options, seams, space);
+      return new Environment(root, options, seams, new FreeSpace(options));
     });
     await environment.#checkSchema();
     await environment.#space.look();
