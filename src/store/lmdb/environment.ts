@@ -33,6 +33,7 @@ export class Environment {
   readonly #seams: Seams;
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
+  #rowsWait = false;
   #closed = false;
   #batchExpected = false;
   #stopWatching: () => void = () => undefined;
@@ -122,6 +123,19 @@ export class Environment {
     if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
   }
 
+  /** Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, and say nothing about them. */
+  rowsRefused(): void {
+    this.#rowsWait = true;
+  }
+
+  rowsWritten(): void {
+    if (!this.#rowsWait) return;
+    this.#rowsWait = false;
+    const before = this.health().healthy;
+    this.#writeFailure = undefined;
+    this.#reportSince(before);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -166,9 +180,11 @@ export class Environment {
     const cause = await commitErrorOf(error, this.options.clock);
     const full = isDiskFull(cause) || (codeOf(cause) === EIO && (await this.#space.isFull()));
     const message = cause instanceof Error ? cause.message : String(cause);
+    // Whoever writes meanwhile runs into the same.
+    const isNew = this.#writeFailure !== message;
     this.#writeFailure = message;
     if (full) this.#space.giveUpBallast();
-    this.options.onProblem?.({ what: 'store_write_failed', error: cause });
+    if (isNew) this.options.onProblem?.({ what: 'store_write_failed', error: cause });
     return new StoreError(full ? 'disk_full' : 'unavailable', `nothing was written: ${message}`, cause);
   }
 
@@ -183,16 +199,27 @@ export class Environment {
     try {
       const before = this.health().healthy;
       await this.#space.look();
-      if (this.#writeFailure !== undefined && this.#space.low === undefined) {
-        await this.transact((work) => work.put(work.tables.meta, 'probe', this.options.clock.now()));
-        this.#writeFailure = undefined;
-      }
-      const after = this.health();
-      if (before !== after.healthy)
-        this.options.onProblem?.({ what: after.healthy ? 'store_healthy' : `store_unhealthy: ${after.message}` });
+      if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
+      this.#reportSince(before);
     } finally {
       if (!this.#closed) this.#watch();
     }
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      await this.transact((work) => work.put(work.tables.meta, 'probe', this.options.clock.now()));
+      this.#writeFailure = undefined;
+    } catch (error) {
+      // It fails still, which was told when it began.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
+  #reportSince(wasHealthy: boolean): void {
+    const now = this.health();
+    if (wasHealthy !== now.healthy)
+      this.options.onProblem?.({ what: now.healthy ? 'store_healthy' : `store_unhealthy: ${now.message}` });
   }
 }
 
