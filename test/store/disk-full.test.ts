@@ -122,3 +122,21 @@ test('F31: while settlements are refused, a smaller write that goes through make
   assert.deepEqual(store.health(), { healthy: true });
   assert.deepEqual(problems, ['store_write_failed', 'store_healthy']);
 });
+
+test('F31: heartbeats that fail are told once, until one goes through', async (t) => {
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  let refusing = false;
+  const afterWrite = (): void => {
+    if (refusing) throw Object.assign(new Error('Disk quota exceeded'), { code: 122 });
+  };
+  const store = await openStore(t, { clock, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
+  for (const refused of [true, true, true, false, true]) {
+    refusing = refused;
+    clock.advance(10_000);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  refusing = false;
+  assert.equal(problems.filter((what) => what === 'heartbeat_failed').length, 2);
+  assert.equal(store.settlements.pending, 0);
+});
