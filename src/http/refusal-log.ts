@@ -1,7 +1,7 @@
 /**
  * What is written of a request that was refused before it was dispatched. One of an authenticated key gets its log line and its row in the
- * request log like any exchange, free of charge; one of nobody gets neither a row nor more than a debug line, since anyone could fill
- * the log with it (the metrics count it).
+ * request log like any exchange, free of charge, unless the store is unwell; one of nobody gets neither a row nor more than a debug line,
+ * since anyone could fill the log with it (the metrics count it).
  */
 import type { GatewayError } from '../codecs/canonical/error.ts';
 import type { RequestLogEntry } from '../store/request-log.ts';
@@ -55,5 +55,6 @@ export function logRefusal(call: Asking, error: GatewayError): void {
     },
     'refused',
   );
-  void gateway.store.settlements.settle({ entry });
+  // What a sick store cannot take waits in memory, where clients that ask again and again must not fill it with what costs nothing.
+  if (gateway.store.health().healthy) void gateway.store.settlements.settle({ entry });
 }

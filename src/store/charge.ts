@@ -51,7 +51,7 @@ export interface Charge {
 }
 
 /** Above this a count is not a measurement but a mistake (or an attack on the arithmetic): it is not billed, and flagged. */
-const LARGEST_COUNT = 1_000_000_000;
+export const LARGEST_COUNT = 1_000_000_000;
 
 type TokenField =
   | 'input'

@@ -1,5 +1,5 @@
 /** What a request adds to its key's day. Pure; shared by every engine. */
-import type { BillableUsage } from './charge.ts';
+import { type BillableUsage, LARGEST_COUNT } from './charge.ts';
 import type { DayUsage } from './spend-windows.ts';
 
 export type DayCounts = Omit<DayUsage, 'day'>;
@@ -43,7 +43,7 @@ export function countsOf(usage: BillableUsage): Partial<DayCounts> {
   };
 }
 
-/** Counts come from upstreams: nonsense is not added up. The row of the log keeps it. */
+/** Counts come from upstreams: what is not billed for its size is not added up either. The row of the log keeps it. */
 function sane(count: number): number {
-  return Number.isSafeInteger(count) && count > 0 ? count : 0;
+  return Number.isSafeInteger(count) && count > 0 && count <= LARGEST_COUNT ? count : 0;
 }

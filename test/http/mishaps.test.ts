@@ -7,6 +7,7 @@ import { bodyOf, chunk, endingOf, GOOD, rig, STREAM_HEAD } from '../slow/faults/
 import { fakeUpstream } from '../support/fake-upstream.ts';
 import { ask, channel, eventually, testGateway } from '../support/test-gateway.ts';
 import { StoreError } from '../../src/store/store-error.ts';
+import type { Store } from '../../src/store/store.ts';
 
 const frames = GOOD.messages.map((frame) => chunk(frame).toString());
 const whole = `${STREAM_HEAD}${frames.join('')}0\r\n\r\n`;
@@ -169,4 +170,17 @@ test('F31, F39: a store that is away when the gateway stops: what is open ends w
   await assert.rejects(fetch(`http://127.0.0.1:${running.operationsPort}/healthz`));
   assert.ok(gateway.logLines.some((line) => line.includes('lease')));
   store.settlements.flush = flush;
+});
+
+test('F31: refusals while the store is unwell have no row: nothing is queued in memory that costs nothing', async () => {
+  await using gateway = await testGateway({ channels: [], models: {} });
+  const refused = async (): Promise<number> => {
+    assert.equal((await gateway.post('/v1/messages', ask({ model: 'nobody' }))).status, 404);
+    return gateway.store.settled.length;
+  };
+  assert.equal(await refused(), 1);
+  const health: Store['health'] = () => ({ healthy: false, reason: 'write_failed', message: 'the disk is full' });
+  Object.assign(gateway.store, { health });
+  assert.equal(await refused(), 1);
+  assert.equal(gateway.logLines.filter((line) => line.includes('"refused"')).length, 2, 'each has its line in the log');
 });

@@ -32,6 +32,12 @@ eachStore(({ openStore, place }) => {
     assert.equal((await store.accounts.find('Ann'))?.walletNanos, -5n);
     assert.equal((await store.accounts.find(account.id))?.name, 'Ann');
     assert.equal(refusal(await store.accounts.create({ name: 'Ann' }, cause())).reason, 'name_taken');
+    // Accounts are found by either: a name must not be taken for an id.
+    assert.deepEqual(refusal(await store.accounts.create({ name: `acct_${'0'.repeat(32)}` }, cause())), {
+      reason: 'invalid',
+      field: 'name',
+      message: 'must not begin like an account id',
+    });
     assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
   });
 
@@ -382,6 +388,7 @@ eachStore(({ openStore, place }) => {
     await first.settlements.flush();
     const second = await openStore(t, { path, clock });
     assert.deepEqual(await second.settlements.closeInterrupted(), []);
+    assert.deepEqual((await second.ledger.verify()).differences, [], 'what is open is no difference');
     await first.close();
     const rows = await second.requestLog.find('living');
     assert.deepEqual(

@@ -88,3 +88,55 @@ test('a path that cannot be used is a StoreError at start', async (t) => {
   writeFileSync(path, 'not a directory');
   await assert.rejects(openLmdbStore(options(path)), { name: 'StoreError', code: 'unavailable' });
 });
+
+test('F31: while settlements are refused, a smaller write that goes through makes nothing well; what is wrong is said once', async (t) => {
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  let refusing = false;
+  let writes = 0;
+  // A quota, which free space does not show: the first write of a transaction still finds a page.
+  const afterWrite = (): void => {
+    writes += 1;
+    queueMicrotask(() => {
+      writes = 0;
+    });
+    if (refusing && writes > 1) throw Object.assign(new Error('Disk quota exceeded'), { code: 122 });
+  };
+  const store = await openStore(t, { clock, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
+  const owner = await funded(store, 10n);
+  refusing = true;
+  const settled = store.settlements.settle({ entry: entry(owner, 'waits', 1n) });
+  await assert.rejects(store.settlements.flush(), StoreError);
+  for (let second = 0; second < 5; second += 1) {
+    clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(store.health().healthy, false, `after ${second} s`);
+  }
+  refusing = false;
+  clock.advance(1_000);
+  assert.equal((await settled).settled, true);
+  for (let n = 0; n < 50 && !store.health().healthy; n += 1) {
+    clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+  assert.deepEqual(store.health(), { healthy: true });
+  assert.deepEqual(problems, ['store_write_failed', 'store_healthy']);
+});
+
+test('F31: heartbeats that fail are told once, until one goes through', async (t) => {
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  let refusing = false;
+  const afterWrite = (): void => {
+    if (refusing) throw Object.assign(new Error('Disk quota exceeded'), { code: 122 });
+  };
+  const store = await openStore(t, { clock, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
+  for (const refused of [true, true, true, false, true]) {
+    refusing = refused;
+    clock.advance(10_000);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+  }
+  refusing = false;
+  assert.equal(problems.filter((what) => what === 'heartbeat_failed').length, 2);
+  assert.equal(store.settlements.pending, 0);
+});

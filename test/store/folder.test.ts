@@ -1,10 +1,13 @@
 /** The folder of a store: made where there is none, for the gateway's user alone; one that is there keeps the rights that its owner gave it. */
 import assert from 'node:assert/strict';
-import { mkdirSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
-import { options, tempDirectory } from './support/store.ts';
+import { FakeClock, options, tempDirectory } from './support/store.ts';
+
+/** Why tests of missing rights say nothing here. */
+const NOBODY = 'root may write everything';
 
 const rightsOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
@@ -17,4 +20,43 @@ test('a folder that the gateway makes is for its own user', async (t) => {
   mkdirSync(given, { mode: 0o750 });
   await (await openLmdbStore(options(given))).close();
   assert.equal(rightsOf(given), '750');
+});
+
+test('a folder that cannot be made is refused, and not asked for ever', { skip: !existsSync('/proc/self') }, async () => {
+  await assert.rejects(openLmdbStore(options('/proc/no-such-folder/data')), { name: 'StoreError', code: 'unavailable' });
+});
+
+for (const [name, make] of [
+  ['a folder in the place of the data', (path: string) => mkdirSync(join(path, 'data.mdb'))],
+  ['a device in the place of the data', (path: string) => symlinkSync('/dev/null', join(path, 'data.mdb'))],
+  ['a folder in the place of the lock', (path: string) => mkdirSync(join(path, 'lock.mdb'))],
+  ['a device in the place of the lock', (path: string) => symlinkSync('/dev/null', join(path, 'lock.mdb'))],
+] as const) {
+  test(`${name} is refused by its name`, async (t) => {
+    const path = tempDirectory(t);
+    make(path);
+    await assert.rejects(openLmdbStore(options(path)), { code: 'unavailable', message: /(data|lock)\.mdb is no file$/ });
+  });
+}
+
+test('a lock that may not be written is refused with a sentence', { skip: process.getuid?.() === 0 && NOBODY }, async (t) => {
+  const path = tempDirectory(t);
+  await (await openLmdbStore(options(path))).close();
+  chmodSync(join(path, 'lock.mdb'), 0o400);
+  await assert.rejects(openLmdbStore(options(path)), { name: 'StoreError', code: 'unavailable', message: /EACCES/ });
+});
+
+test('a ballast that cannot be written is told once, and done without', async (t) => {
+  const path = tempDirectory(t);
+  mkdirSync(join(path, 'ballast'));
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  const store = await openLmdbStore(options(path, { clock, ballastBytes: 1024, onProblem: ({ what }) => problems.push(what) }));
+  t.after(() => store.close());
+  for (let second = 0; second < 130; second++) {
+    clock.advance(1_000);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert.deepEqual(problems, ['ballast_not_written']);
+  assert.deepEqual(store.health(), { healthy: true });
 });

@@ -1,7 +1,7 @@
 /** What a key may be. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkIps } from '../../src/store/key-rules.ts';
+import { checkIps, checkModels } from '../../src/store/key-rules.ts';
 
 test('malformed ranges are refused by their place', () => {
   for (const bad of [
@@ -21,4 +21,18 @@ test('malformed ranges are refused by their place', () => {
     assert.equal(!checked.ok && checked.refusal.field, 'ips[1]', bad);
   }
   assert.equal(checkIps(['0.0.0.0/0', '::/0']).ok, true);
+});
+
+test('models are names, each once, and ones that there are where they are known', () => {
+  assert.deepEqual(checkModels(['a', 'b', 'a']), { ok: true, value: ['a', 'b'] });
+  assert.deepEqual(checkModels(['a'], new Set(['a'])), { ok: true, value: ['a'] });
+  for (const [models, field] of [
+    [[], 'models'],
+    [['a', ''], 'models[1]'],
+    [['a', 'b\n'], 'models[1]'],
+    [['a', 'c'], 'models[1]'],
+  ] as const) {
+    const checked = checkModels(models, new Set(['a', 'b']));
+    assert.equal(!checked.ok && checked.refusal.field, field);
+  }
 });

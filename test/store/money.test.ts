@@ -211,6 +211,7 @@ test('a price names the field that is wrong', () => {
     ['long_context', { long_context: 5 }],
     ['long_context.above', { long_context: { input: '1' } }],
     ['long_context.above', { long_context: { above: -1 } }],
+    ['long_context.above', { long_context: { above: 0 } }],
     ['long_context.output', { long_context: { above: 1, output: 'x' } }],
     ['service_tiers.flex.input', { service_tiers: { flex: { input: '' } } }],
     ['service_tiers.flex.service_tiers', { service_tiers: { flex: { service_tiers: {} } } }],

@@ -46,13 +46,16 @@ export interface UsageIteration {
   readonly imageOutput?: number;
 }
 
+/** No request has more of anything: above this a count is a mistake, or an attack on the arithmetic. */
+const LARGEST_COUNT = 1_000_000_000;
+
 /**
- * A counter of any wire: a number or a numeric string that is whole and never negative. Undefined for everything else, which is then
- * counted as what was not reported is: nothing is free because an upstream writes nonsense.
+ * A counter of any wire: a number or a numeric string that is whole, never negative and at most a billion. Undefined for everything else,
+ * which is then counted as what was not reported is: nothing is free because an upstream writes nonsense.
  */
 export function countOf(value: JsonValue | undefined): number | undefined {
   const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
-  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 ? count : undefined;
+  return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 && count <= LARGEST_COUNT ? count : undefined;
 }
 
 /** All output tokens of a report: more reasoning than output was counted beside it, not in it (known failure U14). */

@@ -32,6 +32,8 @@ const LOOPBACK = '127.0.0.1';
 const OPERATIONS_PORT = 8081;
 /** Every address of the machine. */
 const ANY: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+/** How an address begins, of whatever kind. */
+const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MIB = 1024 * 1024;
 const JSON_BYTES = 32 * MIB;
 const DEFAULT_TIMEOUTS: Timeouts = { connectMs: 10_000, firstDataMs: 600_000, idleMs: 120_000, writeStallMs: 60_000 };
@@ -151,6 +153,8 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   ] as const) {
     if (url !== undefined && !URL.canParse(url)) problems.push({ path, message: 'is not a URL' });
   }
+  if (ADDRESS.test(file.store?.path ?? ''))
+    problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
     if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is no header value' });
   }

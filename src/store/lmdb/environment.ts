@@ -4,7 +4,6 @@
  * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too; closing needs a
  * turn of the event loop after the last flush.
  */
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { open, type RootDatabase } from 'lmdb';
 import type { StoreHealth, StoreOptions } from '../store.ts';
@@ -12,6 +11,7 @@ import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
 import { checkFile } from './check-file.ts';
 import { commitErrorOf } from './commit-error.ts';
+import { prepareFolder } from './folder.ts';
 import { FreeSpace } from './free-space.ts';
 import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
@@ -21,8 +21,6 @@ export interface Seams {
   readonly afterWrite?: () => void;
 }
 
-const DEFAULT_FLOOR = 64 * 1024 * 1024;
-const DEFAULT_BALLAST = 8 * 1024 * 1024;
 /** Address space, not disk: the file grows as it is needed, and nothing has to be mapped anew while serving. */
 const MAP_BYTES = 16 * 1024 ** 3;
 /** How often free space is looked at, and a failed store is tried again. */
@@ -35,6 +33,7 @@ export class Environment {
   readonly #seams: Seams;
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
+  #rowsWait = false;
   #closed = false;
   #batchExpected = false;
   #stopWatching: () => void = () => undefined;
@@ -49,10 +48,8 @@ export class Environment {
 
   /** Throws `StoreError` (`schema_newer`, `unavailable`). */
   static async open(options: StoreOptions, seams: Seams): Promise<Environment> {
-    const floor = options.freeSpaceFloor ?? DEFAULT_FLOOR;
     const environment = await guard(async () => {
-      // It holds the secret of the envelopes and the words of upstreams: nobody else's to read.
-      mkdirSync(options.path, { recursive: true, mode: 0o700 });
+      prepareFolder(options.path);
       checkFile(join(options.path, 'data.mdb'));
       // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
       const root = open({
@@ -63,8 +60,7 @@ export class Environment {
         overlappingSync: false,
         cache: false,
       });
-      const space = new FreeSpace(options.path, floor, options.ballastBytes ?? DEFAULT_BALLAST);
-      return new Environment(root, options, seams, space);
+      return new Environment(root, options, seams, new FreeSpace(options));
     });
     await environment.#checkSchema();
     await environment.#space.look();
@@ -127,6 +123,19 @@ export class Environment {
     if (!health.healthy) throw new StoreError(health.reason === 'closed' ? 'closed' : 'unhealthy', health.message);
   }
 
+  /** Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, and say nothing about them. */
+  rowsRefused(): void {
+    this.#rowsWait = true;
+  }
+
+  rowsWritten(): void {
+    if (!this.#rowsWait) return;
+    this.#rowsWait = false;
+    const before = this.health().healthy;
+    this.#writeFailure = undefined;
+    this.#reportSince(before);
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
@@ -171,9 +180,11 @@ export class Environment {
     const cause = await commitErrorOf(error, this.options.clock);
     const full = isDiskFull(cause) || (codeOf(cause) === EIO && (await this.#space.isFull()));
     const message = cause instanceof Error ? cause.message : String(cause);
+    // Whoever writes meanwhile runs into the same.
+    const isNew = this.#writeFailure !== message;
     this.#writeFailure = message;
     if (full) this.#space.giveUpBallast();
-    this.options.onProblem?.({ what: 'store_write_failed', error: cause });
+    if (isNew) this.options.onProblem?.({ what: 'store_write_failed', error: cause });
     return new StoreError(full ? 'disk_full' : 'unavailable', `nothing was written: ${message}`, cause);
   }
 
@@ -188,16 +199,27 @@ export class Environment {
     try {
       const before = this.health().healthy;
       await this.#space.look();
-      if (this.#writeFailure !== undefined && this.#space.low === undefined) {
-        await this.transact((work) => work.put(work.tables.meta, 'probe', this.options.clock.now()));
-        this.#writeFailure = undefined;
-      }
-      const after = this.health();
-      if (before !== after.healthy)
-        this.options.onProblem?.({ what: after.healthy ? 'store_healthy' : `store_unhealthy: ${after.message}` });
+      if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
+      this.#reportSince(before);
     } finally {
       if (!this.#closed) this.#watch();
     }
+  }
+
+  async #probe(): Promise<void> {
+    try {
+      await this.transact((work) => work.put(work.tables.meta, 'probe', this.options.clock.now()));
+      this.#writeFailure = undefined;
+    } catch (error) {
+      // It fails still, which was told when it began.
+      if (!(error instanceof StoreError)) throw error;
+    }
+  }
+
+  #reportSince(wasHealthy: boolean): void {
+    const now = this.health();
+    if (wasHealthy !== now.healthy)
+      this.options.onProblem?.({ what: now.healthy ? 'store_healthy' : `store_unhealthy: ${now.message}` });
   }
 }
 

@@ -20,6 +20,8 @@ export class Owner {
   readonly #environment: Environment;
   readonly #ttlMs: number;
   #stop: () => void = () => undefined;
+  /** The last heartbeat failed, which was told. */
+  #failing = false;
 
   private constructor(environment: Environment, id: string) {
     this.#environment = environment;
@@ -116,7 +118,15 @@ export class Owner {
     this.#stop = clock.after(this.#ttlMs / 3, () => {
       this.#schedule();
       const round = this.#beat().then(() => this.closeInterrupted());
-      round.catch((error: unknown) => onProblem?.({ what: 'heartbeat_failed', error }));
+      round.then(
+        () => {
+          this.#failing = false;
+        },
+        (error: unknown) => {
+          if (!this.#failing) onProblem?.({ what: 'heartbeat_failed', error });
+          this.#failing = true;
+        },
+      );
     });
   }
 }

@@ -124,12 +124,14 @@ export class SettlementQueue implements Settlements {
     }
     try {
       this.#done(await this.#environment.transact((work) => batch.map((row) => this.#apply(work, row))));
+      this.#environment.rowsWritten();
       return true;
     } catch (error) {
       if (!isEngineFailure(error)) {
         await this.#writeOneByOne(batch);
         return true;
       }
+      this.#environment.rowsRefused();
       if (this.#closed) for (const row of batch) this.#fail(row, error);
       else this.#putBack(batch);
       return false;
@@ -138,14 +140,19 @@ export class SettlementQueue implements Settlements {
 
   /** One row of the batch is wrong: each gets its own transaction, so that the others are written. */
   async #writeOneByOne(batch: readonly Row[]): Promise<void> {
+    let isRefused = false;
     for (const row of batch) {
       try {
         this.#done([await this.#environment.transact((work) => this.#apply(work, row))]);
       } catch (error) {
-        if (isEngineFailure(error) && !this.#closed) this.#putBack([row]);
-        else this.#fail(row, error);
+        if (isEngineFailure(error) && !this.#closed) {
+          isRefused = true;
+          this.#putBack([row]);
+        } else this.#fail(row, error);
       }
     }
+    if (isRefused) this.#environment.rowsRefused();
+    else this.#environment.rowsWritten();
   }
 
   #apply(work: Work, row: Row): Applied {

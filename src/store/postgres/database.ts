@@ -9,7 +9,7 @@ import type { StoreHealth } from '../store.ts';
 import { StoreError } from '../store-error.ts';
 import { Cache } from './cache.ts';
 import { clientConfig } from './connection.ts';
-import { messageOf, storeErrorOf } from './failure.ts';
+import { isReadOnlySession, messageOf, storeErrorOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions, type PostgresSeams } from './options.ts';
 import type { Row } from './rows.ts';
 import { DatabaseFailure, Session, type Statement, type Value } from './session.ts';
@@ -42,7 +42,10 @@ export class Database {
   readonly #seams: PostgresSeams;
   /** When one connection is lost, often all are: each of the pool may have to be found out, and then a new one be lost once more. */
   readonly #triesLost: number;
+  /** What was said since a write last went through: everybody who asks meanwhile runs into the same. */
+  readonly #told = new Set<string>();
   #writeFailure: string | undefined;
+  #rowsWait = false;
   #lineFailure: string | undefined;
   #closed = false;
 
@@ -72,7 +75,9 @@ export class Database {
     const doubt: { attempted?: Attempted<T> } = {};
     return {
       run: async () => {
-        const attempted = await this.#again(() => this.#attempt(id, change, doubt));
+        const attempted = await this.#again(() => this.#attempt(id, change, doubt)).catch((error: unknown) => {
+          throw doubt.attempted === undefined || !(error instanceof StoreError) ? error : inDoubt(error);
+        });
         delete doubt.attempted;
         this.cache.committed(attempted.work.changes());
         if (attempted.work.urgent) this.#notify();
@@ -143,9 +148,20 @@ export class Database {
     });
   }
 
-  /** True when a write has failed since the last one that succeeded. */
-  get writesFail(): boolean {
-    return this.#writeFailure !== undefined;
+  /** True when a write has failed since the last one that succeeded, and none waits that would tell when they succeed again. */
+  get needsProbe(): boolean {
+    return this.#writeFailure !== undefined && !this.#rowsWait;
+  }
+
+  /** Rows of the settlement queue were refused and are tried again. A smaller write may go through meanwhile, and say nothing about them. */
+  rowsRefused(): void {
+    this.#rowsWait = true;
+  }
+
+  rowsWritten(): void {
+    if (!this.#rowsWait) return;
+    this.#rowsWait = false;
+    this.recovered();
   }
 
   async close(): Promise<void> {
@@ -182,7 +198,7 @@ export class Database {
     try {
       client = await this.#pool.connect();
     } catch (error) {
-      throw new DatabaseFailure(error);
+      throw DatabaseFailure.toConnect(error);
     }
     // The driver says a connection's end twice: to the query, and as an event that must have a listener.
     const ignore = (): undefined => undefined;
@@ -202,7 +218,8 @@ export class Database {
   }
 
   async #rolledBack(session: Session, error: unknown): Promise<boolean> {
-    if (error instanceof DatabaseFailure && (error.kind === 'lost' || error.kind === 'away')) return false;
+    if (error instanceof DatabaseFailure && (error.kind === 'lost' || error.kind === 'away' || isReadOnlySession(error.cause)))
+      return false;
     try {
       await session.command('ROLLBACK');
       return true;
@@ -228,15 +245,18 @@ export class Database {
   #failed(failure: DatabaseFailure): StoreError {
     const found = storeErrorOf(failure.cause, 'the database failed');
     if (failure.kind === 'row') return found;
+    const message = messageOf(failure.cause);
     this.#report(() => {
-      this.#writeFailure = messageOf(failure.cause);
+      this.#writeFailure = message;
     });
-    this.options.onProblem?.({ what: 'database_failed', error: failure.cause });
+    if (!this.#told.has(message)) this.options.onProblem?.({ what: 'database_failed', error: failure.cause });
+    this.#told.add(message);
     return found;
   }
 
   /** A write has gone through again. */
   recovered(): void {
+    this.#told.clear();
     this.#report(() => {
       this.#writeFailure = undefined;
     });
@@ -256,4 +276,9 @@ export class Database {
       this.options.onProblem?.({ what: 'notification_not_sent', error }),
     );
   }
+}
+
+/** The commit was sent and nothing came back: whoever repeats the change as a new one may make it twice. */
+function inDoubt({ code, message, cause }: StoreError): StoreError {
+  return new StoreError(code, `${message}; whether the change was made is not known`, cause);
 }

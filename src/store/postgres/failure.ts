@@ -5,7 +5,7 @@ import { StoreError, type StoreErrorCode } from '../store-error.ts';
  * - `again`: the server undid the transaction because of another one; the same transaction may be tried at once
  * - `lost`: a connection that stood is gone; whether a commit that was under way happened is unknown
  * - `away`: no connection could be made, or one does not answer in time: trying again at once only takes longer
- * - `store`: the database cannot do it now (full, slow, read-only, shutting down)
+ * - `store`: the database cannot do it now (full, slow, read-only, shutting down, without the rights or the tables)
  * - `row`: the statement itself is wrong for the data: trying again gives the same
  */
 export type FailureKind = 'again' | 'lost' | 'away' | 'store' | 'row';
@@ -20,15 +20,19 @@ const AGAIN: ReadonlySet<string> = new Set(['40001', '40P01', '40003']);
 /** admin_shutdown, crash_shutdown, cannot_connect_now, idle timeouts: the backend has ended this connection. */
 const LOST: ReadonlySet<string> = new Set(['57P01', '57P02', '57P03', '57P05', '25P03', '53300']);
 
-/** By the SQL state; without one by what the connection said. What nobody foresaw concerns the row alone. */
+/** Too many rows, a value that its column cannot hold, a broken constraint, more than a page or an index takes. */
+const ROW = /^(21|22|23|54)/;
+
+/**
+ * By the SQL state: one that does not speak of the data would be the same for every row. Without a state by what the connection said; what
+ * nobody foresaw concerns the row alone.
+ */
 export function failureKind(error: unknown): FailureKind {
   const state = sqlStateOf(error);
   if (state === undefined) return connectionFailure(error) ?? 'row';
   if (AGAIN.has(state)) return 'again';
   if (LOST.has(state) || state.startsWith('08')) return 'lost';
-  // 25006 read-only, 53 out of resources, 55P03 lock timeout, 57014 statement timeout, 58 system error, XX internal, 28 and 3D access.
-  if (/^(25006|53|55|57|58|XX|28|3D|25P02|F0)/.test(state)) return 'store';
-  return 'row';
+  return ROW.test(state) ? 'row' : 'store';
 }
 
 /** The other end hung up, which says that it is there. */
@@ -72,6 +76,11 @@ const CODES: ReadonlyMap<string, StoreErrorCode> = new Map([
   ['22003', 'amount_out_of_range'],
 ]);
 
+/** True when this connection was told to take no writes, which it keeps to: a new one may have been told something else. */
+export function isReadOnlySession(error: unknown): boolean {
+  return sqlStateOf(error) === '25006';
+}
+
 /** The error that a caller of the store sees. `what` is said when the code alone says too little. */
 export function storeErrorOf(error: unknown, what: string): StoreError {
   if (error instanceof StoreError) return error;
@@ -80,7 +89,7 @@ export function storeErrorOf(error: unknown, what: string): StoreError {
   if (isUntrusted(error)) return new StoreError('untrusted', message, error);
   const code = state === undefined ? undefined : CODES.get(state);
   if (code !== undefined) return new StoreError(code, message, error);
-  if (failureKind(error) === 'row' && state?.startsWith('23') === true) return new StoreError('corrupt', message, error);
+  if (state !== undefined && ROW.test(state)) return new StoreError('corrupt', message, error);
   return new StoreError('unavailable', message, error);
 }
 

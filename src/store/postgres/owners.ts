@@ -49,6 +49,8 @@ export class Owner {
   readonly #database: Database;
   readonly #ttlMs: number;
   #stop: () => void = () => undefined;
+  /** The last heartbeat failed, which was told. */
+  #failing = false;
   #onBeat: () => Promise<void> = async () => undefined;
 
   private constructor(database: Database, id: string) {
@@ -143,7 +145,15 @@ export class Owner {
     const { clock, onProblem } = this.#database.options;
     this.#stop = clock.after(this.#ttlMs / 3, () => {
       this.#schedule();
-      this.#round().catch((error: unknown) => onProblem?.({ what: 'heartbeat_failed', error }));
+      this.#round().then(
+        () => {
+          this.#failing = false;
+        },
+        (error: unknown) => {
+          if (!this.#failing) onProblem?.({ what: 'heartbeat_failed', error });
+          this.#failing = true;
+        },
+      );
     });
   }
 

@@ -17,9 +17,15 @@ export class DatabaseFailure extends Error {
   override readonly name = 'DatabaseFailure';
   readonly kind: FailureKind;
 
-  constructor(error: unknown) {
+  constructor(error: unknown, kind = failureKind(error)) {
     super(messageOf(error), { cause: error });
-    this.kind = failureKind(error);
+    this.kind = kind;
+  }
+
+  /** That no connection could be made, whatever the words for it: it says nothing about a row. */
+  static toConnect(error: unknown): DatabaseFailure {
+    const kind = failureKind(error);
+    return new DatabaseFailure(error, kind === 'row' ? 'away' : kind);
   }
 }
 

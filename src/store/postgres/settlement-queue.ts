@@ -142,6 +142,7 @@ export class SettlementQueue implements Settlements {
       this.#done(batch.rows, await batch.unit.run());
     } catch (error) {
       if (isEngineFailure(error)) {
+        this.#database.rowsRefused();
         await this.#spoolAll(0);
         return false;
       }
@@ -149,6 +150,7 @@ export class SettlementQueue implements Settlements {
       return this.#writeOneByOne(batch.rows);
     }
     this.#batch = undefined;
+    this.#database.rowsWritten();
     await this.#spooled.clear();
     return true;
   }
@@ -174,6 +176,7 @@ export class SettlementQueue implements Settlements {
       } catch (error) {
         if (isEngineFailure(error)) {
           this.#putBack(rows.slice(index + 1));
+          this.#database.rowsRefused();
           await this.#spoolAll(0);
           return false;
         }
@@ -181,6 +184,7 @@ export class SettlementQueue implements Settlements {
       }
       this.#batch = undefined;
     }
+    this.#database.rowsWritten();
     return true;
   }
 

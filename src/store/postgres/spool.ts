@@ -3,10 +3,11 @@
  * when all of it is in the database. A file whose process has died is taken over, by renaming, by the next process that looks.
  * Knows lines and checksums; what the lines mean the queue says.
  */
-import { existsSync, mkdirSync, openSync, fsyncSync, closeSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, openSync, fsyncSync, closeSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
+import { makeFolder } from '../make-folder.ts';
 import { StoreError } from '../store-error.ts';
 import { messageOf } from './failure.ts';
 import { DEFAULTS, type PostgresOptions } from './options.ts';
@@ -41,7 +42,7 @@ export class Spool {
     this.#maxBytes = options.spoolMaxBytes ?? DEFAULTS.spoolMaxBytes;
     this.#path = join(options.spoolPath, `${options.process.pid}-${owner}.spool`);
     try {
-      mkdirSync(options.spoolPath, { recursive: true, mode: 0o700 });
+      makeFolder(options.spoolPath);
     } catch (error) {
       throw new StoreError('unavailable', `the spool folder cannot be used: ${messageOf(error)}`, error);
     }

@@ -121,7 +121,7 @@ export class Watch {
     try {
       await this.#pollOrReconnect();
       this.#database.setLine(undefined);
-      if (this.#database.writesFail) {
+      if (this.#database.needsProbe) {
         await this.#database.change(PROBE, [`probe-${this.#options.clock.now()}`]);
         this.#database.recovered();
       }

@@ -28,6 +28,8 @@ test('a counter is a number or a numeric string; anything else is unknown, never
     0.5,
     '10.5',
     2 ** 60,
+    1_000_000_001,
+    '1000000001',
     '',
     ' ',
     'seven',

@@ -144,6 +144,9 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf(file({ options: { proxy: 'http://' } })), ['channels[0].options.proxy: is not a URL']);
   assert.deepEqual(problemsOf({ public_base_url: 'https://a b' }), ['public_base_url: is not a URL']);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://:4318' } }), ['tracing.endpoint: is not a URL']);
+  assert.deepEqual(problemsOf({ store: { path: 'mysql://h/db' } }), [
+    'store.path: must be a folder: a database is named by store.url',
+  ]);
   assert.deepEqual(problemsOf(file({ models: ['other'] })), ['channels[0].models: "other" is not in models']);
   assert.deepEqual(problemsOf(file({ base_url: 'https://u:p@h' })), [
     'channels[0].base_url: must not hold credentials (use api_key)',

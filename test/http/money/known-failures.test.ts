@@ -143,6 +143,10 @@ test('U3: a report that leaves a part out is completed by a count, flagged; what
       { input: 1, output: 40 },
     ],
     [{ prompt_tokens: 70 }, { input: 70, output: 2 }],
+    [
+      { prompt_tokens: 70, completion_tokens: 5_000_000_000_000 },
+      { input: 70, output: 2 },
+    ],
     [{ prompt_tokens: 70, completion_tokens: 0 }, { input: 70 }],
   ] as const) {
     for (const stream of [true, false]) {

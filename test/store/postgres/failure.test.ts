@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type FailureKind, failureKind, storeErrorOf } from '../../../src/store/postgres/failure.ts';
+import { DatabaseFailure } from '../../../src/store/postgres/session.ts';
 
 const withCode = (code: string, message = 'm', more: object = {}) => Object.assign(new Error(message), { code }, more);
 const system = (code: string) => withCode(code, `write ${code}`, { syscall: 'write' });
@@ -29,15 +30,27 @@ const KINDS: readonly (readonly [string, unknown, FailureKind])[] = [
   ['lock timeout', withCode('55P03'), 'store'],
   ['read-only', withCode('25006'), 'store'],
   ['wrong password', withCode('28P01'), 'store'],
+  ['no right to a table', withCode('42501'), 'store'],
+  ['no such table', withCode('42P01'), 'store'],
+  ['a prepared statement that a pooler lost', withCode('26000'), 'store'],
+  ['what no version of ours knows', withCode('ZZ999'), 'store'],
   ['twice the same', withCode('23505'), 'row'],
+  ['text that is none', withCode('22021'), 'row'],
+  ['too large for an index', withCode('54000'), 'row'],
   ['a bug', new TypeError('x is not a function'), 'row'],
   ['no error at all', 'text', 'row'],
 ];
 
+test('what fails to connect says nothing about a row', () => {
+  const words = new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string');
+  assert.equal(DatabaseFailure.toConnect(words).kind, 'away');
+  assert.equal(DatabaseFailure.toConnect(withCode('28P01')).kind, 'store');
+});
+
 for (const [name, error, kind] of KINDS) test(`${name}: ${kind}`, () => assert.equal(failureKind(error), kind));
 
 test('the codes that a caller sees', () => {
-  const codes = ['28P01', '3D000', '42501', '25006', '53100', '22003', '23505', '57014'].map(
+  const codes = ['28P01', '3D000', '42501', '25006', '53100', '22003', '23505', '54000', '57014'].map(
     (code) => storeErrorOf(withCode(code), 'x').code,
   );
   assert.deepEqual(codes, [
@@ -47,6 +60,7 @@ test('the codes that a caller sees', () => {
     'read_only',
     'disk_full',
     'amount_out_of_range',
+    'corrupt',
     'corrupt',
     'unavailable',
   ]);

@@ -40,6 +40,75 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await clean(store);
   });
 
+  test('sessions that were told to take no writes are given up when the database takes them again', async (t) => {
+    const own = await startServer();
+    t.after(() => own.stop());
+    const url = await own.createDatabase();
+    const owned = await open(t, url);
+    const owner = await funded(owned, 1_000n);
+    const name = url.split('/').at(-1);
+    await own.admin(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+    await own.admin(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'mizu'`);
+    await until(() => !owned.health().healthy);
+    await assert.rejects(owned.accounts.credit(owner.account.id, 5n, cause()), { code: 'read_only' });
+    await own.admin(`BEGIN READ WRITE; ALTER DATABASE ${name} RESET default_transaction_read_only; COMMIT`);
+    await until(() => owned.health().healthy);
+    ok(await owned.accounts.credit(owner.account.id, 5n, cause()));
+    await clean(owned);
+  });
+
+  test('a database whose tables may not be written is unwell, said once, until its rows are written', async (t) => {
+    const url = await makePlace();
+    t.after(() => dropPlace(url));
+    const problems: string[] = [];
+    const store = await open(t, url, { pollMs: 20, onProblem: ({ what }) => problems.push(what) });
+    const owner = await funded(store, 1_000n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    // Only the journal: what the store writes to try the database goes through.
+    await admin(`CREATE FUNCTION ${schema}.denied() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'permission denied for table journal' USING ERRCODE = '42501'; END $$`);
+    await admin(`CREATE TRIGGER denied BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.denied()`);
+    const settled = store.settlements.settle({ entry: entry(owner, 'meanwhile', 7n) });
+    await until(() => !store.health().healthy);
+    for (let n = 0; n < 50; n += 1) {
+      await assert.rejects(store.admission.admit(owner, 10n, T0), { code: 'unhealthy' });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    await admin(`DROP TRIGGER denied ON ${schema}.journal`);
+    await settled;
+    await until(() => store.health().healthy);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
+    assert.deepEqual(problems, ['store_unhealthy: permission denied for table journal', 'database_failed', 'store_healthy']);
+    await clean(store);
+  });
+
+  test('a change whose commit was not answered is said to be in doubt', async (t) => {
+    stayAlive(t);
+    const url = await place(t);
+    const { socket } = await server();
+    const line = await cuttableSocket(socket);
+    t.after(() => line.close());
+    let cutNext = false;
+    const store = await openPostgresStore(
+      postgresOptions(url.replace(encodeURIComponent(socket), encodeURIComponent(line.folder)), { statementTimeoutMs: 300 }),
+      {
+        beforeStatement(text) {
+          if (cutNext && text === 'COMMIT') line.cut();
+        },
+      },
+    );
+    t.after(() => store.close());
+    const owner = await funded(store, 10n);
+    cutNext = true;
+    const message = /whether the change was made is not known$/;
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause()), { code: 'unavailable', message });
+    cutNext = false;
+    line.heal();
+    await until(() => store.health().healthy);
+    await clean(store);
+  });
+
   test('a full database refuses the write by name and keeps nothing of it', async (t) => {
     const url = await makePlace();
     const store = await open(t, url);
