@@ -136,6 +136,7 @@ class WorkerGroup {
 
   #signalled(signal: Signal): void {
     if (signal === 'renew') {
+      if (this.#phase === 'stopping') return;
       this.#renew().catch((error: unknown) => this.#options.log.error({ err: error }, 'workers could not be renewed'));
       return;
     }
@@ -177,8 +178,12 @@ class WorkerGroup {
     this.#renewing = true;
     try {
       for (const worker of this.#alive()) {
-        if (this.#phase === 'stopping' || worker.isDead()) continue;
-        if (await this.#succeed(worker)) continue;
+        // It may have died while those before it were renewed.
+        if (worker.isDead()) continue;
+        const succeeded = await this.#succeed(worker);
+        // A stop ends successors, too.
+        if (this.#phase === 'stopping') return;
+        if (succeeded) continue;
         // The code or the configuration on disk does not start: those that serve go on serving.
         this.#options.log.error('a new worker did not start; the old ones stay');
         return;
