@@ -5,6 +5,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import type { Gateway } from './gateway.ts';
 import { isLoopback } from './ip-ranges.ts';
+import { listenOn } from './listen.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export interface OperationsServer {
@@ -39,17 +40,10 @@ export function createOperationsServer(reports: OperatorReports, log: Logger): O
     });
   });
   return {
-    listen(host, port) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          const address = server.address();
-          if (typeof address !== 'object' || address === null) throw new Error('a listener on a port has an address');
-          if (isLoopback(address.address))
-            hosts = new Set(['localhost', '127.0.0.1', '[::1]', asHost(host), asHost(address.address)]);
-          resolve(address.port);
-        });
-      });
+    async listen(host, wanted) {
+      const { address, port } = await listenOn(server, host, wanted);
+      if (isLoopback(address)) hosts = new Set(['localhost', '127.0.0.1', '[::1]', asHost(host), asHost(address)]);
+      return port;
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
