@@ -23,7 +23,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 const MAX_DEPTH = 500;
 
 /** Throws `request_too_large`, `request_timeout`, `unsupported_media_type`, `invalid_request`, or `client_closed_request`. */
-export async function readBody(
+export async function receiveWhole(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
@@ -34,7 +34,7 @@ export async function readBody(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** The same, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
+/** {@link receiveWhole}, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
 export function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
