@@ -1,6 +1,7 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits
+ * and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
