@@ -186,6 +186,22 @@ test('F22: bodies that are no request: 400 with what is wrong, in the dialect', 
   assert.match(invalid, /^HTTP\/1\.1 400 /);
 });
 
+test('a body that has come in pieces while its key was looked up is read whole', async () => {
+  await using gateway = await testGateway(file);
+  const { keys } = gateway.store;
+  const authenticate = keys.authenticate.bind(keys);
+  // As a store does that is asked over a network.
+  keys.authenticate = async (...asked) => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return await authenticate(...asked);
+  };
+  const parts = [body.slice(0, 10), body.slice(10, 11), body.slice(11)];
+  const chunks = parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('');
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const answer = await raw(gateway.url, `${head}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`, { ms: 3000 });
+  assert.match(answer, /^HTTP\/1\.1 200 /);
+});
+
 test('F22: compressed bodies are read, bombs and unknown encodings are not', async () => {
   await using gateway = await testGateway({ ...file, limits: { json_bytes: 10_000 } });
   const send = (encoding: string, payload: Buffer) =>
