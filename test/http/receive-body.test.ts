@@ -24,19 +24,17 @@ interface Outcome {
 interface ReceiverOptions {
   /** Told each piece. */
   readonly take?: (chunk: Buffer) => void;
-  /** What the handler does before it reads, as a gateway looks up its key. */
+  /** What the handler does before it reads, as a gateway looks up its key; by default the packet that brought the head is parsed by then. */
   readonly before?: (request: IncomingMessage) => Promise<void>;
 }
 
 /** A server that receives bodies, on a clock that stands still. */
-async function receiver({ take, before = async () => undefined }: ReceiverOptions = {}) {
+async function receiver({ take, before = () => setImmediate() }: ReceiverOptions = {}) {
   const clock = createFakeClock();
   const outcomes: Outcome[] = [];
   const sockets = new Set<Socket>();
   let begun = 0;
   const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    // As in the gateway, the handler has a turn of its own: the packet that brought the head is parsed by then.
-    await setImmediate();
     await before(request);
     begun += 1;
     const limits = { maxBytes: MAX_BYTES, timeoutMs: TIMEOUT_MS };
@@ -90,7 +88,7 @@ const CHUNKED = head('transfer-encoding: chunked');
 
 test('a body that came with its head is taken at once, and the connection serves the next request', async () => {
   await using place = await receiver();
-  const { socket } = place.open();
+  const { socket, heard } = place.open();
   const bodies = ['{"a":1}', '', 'x'.repeat(MAX_BYTES)];
   for (const [index, body] of bodies.entries()) {
     socket.write(sized(body));
@@ -102,6 +100,8 @@ test('a body that came with its head is taken at once, and the connection serves
     place.outcomes,
     [...bodies, 'in chunks'].map((said) => ({ said, waited: false })),
   );
+  await eventually(() => heard().split('done').length > 4, 'the last answer');
+  assert.deepEqual(new Set(heard().match(/HTTP\/1\.1 \d+/g)), new Set(['HTTP/1.1 200']), 'nobody asked whether to go on');
   assert.equal(place.clock.pending, 0);
 });
 
@@ -124,6 +124,18 @@ test('a body in many packets is whole and in order, however it is framed', async
   const whole = { said: 'one two end', waited: true };
   assert.deepEqual(place.outcomes, [whole, whole, whole]);
   assert.equal(place.clock.pending, 0);
+});
+
+test('a body of known length is taken as soon as its last byte is here, before its end is', async () => {
+  const unended: boolean[] = [];
+  const before = async (request: IncomingMessage): Promise<void> => {
+    for (let turns = 0; turns < 1000 && request.readableLength < 5; turns++) await Promise.resolve();
+    unended.push(request.complete);
+  };
+  await using place = await receiver({ before });
+  place.open().socket.write(sized('whole'));
+  await place.over(1);
+  assert.deepEqual([place.outcomes, unended], [[{ said: 'whole', waited: false }], [false]]);
 });
 
 test('a body whose packets all came before anybody read is whole', async () => {
