@@ -23,7 +23,7 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true });
 const MAX_DEPTH = 500;
 
 /** Throws `request_too_large`, `request_timeout`, `unsupported_media_type`, `invalid_request`, or `client_closed_request`. */
-export async function readBody(
+export async function receiveWhole(
   request: IncomingMessage,
   response: ServerResponse,
   limits: BodyLimits,
@@ -34,7 +34,7 @@ export async function readBody(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** The same, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
+/** {@link receiveWhole}, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
 export function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -48,20 +48,20 @@ export function receiveBody(
   if (/^100-continue$/i.test(request.headers.expect ?? '')) response.writeContinue();
   const here = decoder === undefined ? arrived(request, declared) : undefined;
   if (here === undefined) return collect(request, decoder, limits, clock, take);
-  if (here.length > limits.maxBytes) throw tooLarge(limits.maxBytes);
-  take(here);
+  if (here.reduce((size, chunk) => size + chunk.length, 0) > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  for (const chunk of here) take(chunk);
   return undefined;
 }
 
-const NOTHING = Buffer.alloc(0);
-
 /** A small body mostly comes in one packet with its head, and is parsed before the handler has its first turn: nothing to wait for. */
-function arrived(request: IncomingMessage, declared: number): Buffer | undefined {
+function arrived(request: IncomingMessage, declared: number): readonly Buffer[] | undefined {
   if (!request.complete && (declared === 0 || request.readableLength < declared)) return undefined;
-  const body: Buffer | null = request.read();
+  const chunks: Buffer[] = [];
+  // One read() gives one buffer: a packet of the client's, or a chunk.
+  for (let chunk: Buffer | null = request.read(); chunk !== null; chunk = request.read()) chunks.push(chunk);
   // The end itself may still be on its way.
   request.resume();
-  return body ?? NOTHING;
+  return chunks;
 }
 
 /** The exact text and what it parsed to. Throws `invalid_request` for anything but one JSON object in UTF-8. */

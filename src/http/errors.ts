@@ -98,16 +98,15 @@ export function isClientGone(error: GatewayError): boolean {
   return error.code === 'client_closed_request';
 }
 
+/** All other codes that begin so are Node's words for a mistake of ours. */
+const CONNECTION_ERRORS = /^ERR_(TLS|SSL|STREAM)/;
+
 /** Node's and undici's error codes (`ECONNRESET`, `UND_ERR_SOCKET`, certificate words): the failure of a connection. */
 export function errorCode(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if ('code' in thrown && typeof thrown.code === 'string') {
-    return thrown.code.startsWith('ERR_') &&
-      !thrown.code.startsWith('ERR_TLS') &&
-      !thrown.code.startsWith('ERR_SSL') &&
-      !thrown.code.startsWith('ERR_STREAM')
-      ? undefined
-      : thrown.code;
+    const { code } = thrown;
+    return code.startsWith('ERR_') && !CONNECTION_ERRORS.test(code) ? undefined : code;
   }
   if (thrown instanceof AggregateError) return errorCode(thrown.errors[0]);
   return thrown.cause === undefined ? undefined : errorCode(thrown.cause);

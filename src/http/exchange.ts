@@ -100,11 +100,6 @@ export class Committed {
   flushHead(): void {
     this.#flush();
   }
-
-  /** Resolves when the client has everything; rejects when it left first. */
-  async end(frames: readonly string[]): Promise<void> {
-    await this.writer.end(frames);
-  }
 }
 
 /** Writes one whole answer. Says nothing when the client has left or the headers are out. */

@@ -27,6 +27,13 @@ export function inRanges(list: BlockList, address: string): boolean {
   return family !== 0 && list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
 }
 
+const LOOPBACK = ipRanges(['127.0.0.0/8', '::1']);
+
+/** Whether only this machine can reach the address; false for names. */
+export function isLoopback(address: string): boolean {
+  return inRanges(LOOPBACK, address);
+}
+
 /** Without a zone, in its shortest spelling, and IPv4 where it is IPv4 mapped into IPv6. Other text is returned as it is. */
 export function plainAddress(address: string): string {
   const zone = address.indexOf('%');

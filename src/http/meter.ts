@@ -136,6 +136,7 @@ export class Meter {
       charge !== undefined && usage?.estimated === true ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge;
     const since = (at: number | undefined): number | undefined =>
       at === undefined ? undefined : Math.round(at - this.#startedAt);
+    const firstWordsMs = since(this.#firstWordsAt);
     const optional = {
       clientRequestId,
       upstreamModel: this.#channel?.upstreamModel,
@@ -144,8 +145,8 @@ export class Meter {
       errorCode: ending.error?.code,
       errorText: ending.error === undefined ? undefined : fullText(ending.error),
       clientGone: ending.clientGone === true ? true : undefined,
-      firstByteMs: since(this.#firstWordsAt),
-      firstOutputMs: since(this.#firstWordsAt),
+      firstByteMs: firstWordsMs,
+      firstOutputMs: firstWordsMs,
       lastOutputMs: since(this.#lastWordsAt),
       effort: this.#options.effort,
       usage: billable,

@@ -1,8 +1,11 @@
 /** The operator's listener, on a port of its own: `/metrics`, `/healthz`, `/channels`. No authentication, so never on the public port. */
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
 import type { Config } from './config/config.ts';
 import type { Gateway } from './gateway.ts';
+import { isLoopback } from './ip-ranges.ts';
+import { listenOn } from './listen.ts';
 import { pathOfTarget } from './route-table.ts';
 
 export interface OperationsServer {
@@ -19,22 +22,28 @@ export interface OperatorReports {
   channels(): Promise<object>;
 }
 
+/**
+ * On a loopback address only requests whose Host is of this machine are answered: a web page whose own name was made to mean 127.0.0.1 (DNS
+ * rebinding) would otherwise read what no network can.
+ */
 export function createOperationsServer(reports: OperatorReports, log: Logger): OperationsServer {
+  let hosts: ReadonlySet<string> | undefined;
   const server: Server = createServer((request, response) => {
+    const host = hostOf(request);
+    if (hosts !== undefined && host !== undefined && !hosts.has(host)) {
+      write(response, 421, JSON_TYPE, `{"error":"answers to these hosts only: ${[...hosts].join(', ')}"}`);
+      return;
+    }
     void answer(reports, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
       log.error({ err: error }, 'operations request failed');
       write(response, 503, JSON_TYPE, '{"error":"there is no answer now"}');
     });
   });
   return {
-    listen(host, port) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          const address = server.address();
-          resolve(typeof address === 'object' && address !== null ? address.port : port);
-        });
-      });
+    async listen(host, wanted) {
+      const { address, port } = await listenOn(server, host, wanted);
+      if (isLoopback(address)) hosts = new Set(['localhost', '127.0.0.1', '[::1]', asHost(host), asHost(address)]);
+      return port;
     },
     async close() {
       const closed = new Promise<void>((resolve) => server.close(() => resolve()));
@@ -66,6 +75,16 @@ export async function openOperations<T>(
 }
 
 const JSON_TYPE = 'application/json';
+
+/** The Host of a request without its port; undefined for HTTP/1.0 without one, which no browser speaks. */
+function hostOf({ headers }: IncomingMessage): string | undefined {
+  return headers.host?.replace(/:\d*$/, '').toLowerCase();
+}
+
+/** An address or name as a Host header has it. */
+function asHost(address: string): string {
+  return isIPv6(address) ? `[${address}]` : address.toLowerCase();
+}
 
 async function answer(reports: OperatorReports, method: string, path: string, response: ServerResponse): Promise<void> {
   if (method !== 'GET' && method !== 'HEAD') {

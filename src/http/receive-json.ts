@@ -1,10 +1,10 @@
 /** The JSON body of a call, received against the limits of the endpoint and of its key. Knows no endpoint. */
 import type { JsonObject } from '../codecs/canonical/json.ts';
 import type { Principal } from '../store/keys.ts';
-import { parseJsonBody, readBody } from './body.ts';
+import { parseJsonBody, receiveWhole } from './body.ts';
 import type { Call } from './gateway.ts';
 
-/** Takes the key's place until the response closes. Throws what {@link readBody} and {@link parseJsonBody} throw, and `rate_limited`. */
+/** Takes the key's place until the response closes. Throws what {@link receiveWhole} and {@link parseJsonBody} throw, and `rate_limited`. */
 export async function receiveJson(
   call: Call,
   { key }: Principal,
@@ -12,7 +12,7 @@ export async function receiveJson(
 ): Promise<{ readonly text: string; readonly json: JsonObject }> {
   const { gateway, config, request, response } = call;
   const place = gateway.keySlots.enter(call, key.id, maxBytes);
-  const bytes = await readBody(request, response, { maxBytes, timeoutMs: config.limits.bodyMs }, gateway.clock);
+  const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: config.limits.bodyMs }, gateway.clock);
   place.weighs(bytes.length);
   return parseJsonBody(bytes);
 }

@@ -8,6 +8,7 @@ import type { Duplex } from 'node:stream';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { clientGone, shuttingDown } from './errors.ts';
 import type { Gateway } from './gateway.ts';
+import { listenOn } from './listen.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
@@ -117,16 +118,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
 
   return {
     server,
-    listen(host, port) {
-      return new Promise((resolve, reject) => {
-        server.once('error', reject);
-        server.listen(port, host, () => {
-          server.off('error', reject);
-          const address = server.address();
-          resolve(typeof address === 'object' && address !== null ? address.port : port);
-        });
-      });
-    },
+    listen: async (host, port) => (await listenOn(server, host, port)).port,
     async drain(drainMs) {
       draining = true;
       sockets.drain();

@@ -207,7 +207,10 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
   return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(-bytes * 2) });
 }
 
-/** A new configuration touches no open stream; a Channel that was changed (a credential that is right now) begins anew: pools that are not wanted close when their requests are over. */
+/**
+ * A new configuration touches no open stream; a Channel that was changed (a credential that is right now) begins anew. Pools that nobody
+ * wants any more close when their requests are over.
+ */
 function follow(gateway: Gateway, before: Config, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);
   const known = new Set(before.channels.map(({ fingerprint }) => fingerprint));

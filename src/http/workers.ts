@@ -1,6 +1,7 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits
+ * and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
@@ -136,6 +137,7 @@ class WorkerGroup {
 
   #signalled(signal: Signal): void {
     if (signal === 'renew') {
+      if (this.#phase === 'stopping') return;
       this.#renew().catch((error: unknown) => this.#options.log.error({ err: error }, 'workers could not be renewed'));
       return;
     }
@@ -177,8 +179,12 @@ class WorkerGroup {
     this.#renewing = true;
     try {
       for (const worker of this.#alive()) {
-        if (this.#phase === 'stopping' || worker.isDead()) continue;
-        if (await this.#succeed(worker)) continue;
+        // It may have died while those before it were renewed.
+        if (worker.isDead()) continue;
+        const succeeded = await this.#succeed(worker);
+        // A stop ends successors, too.
+        if (this.#phase === 'stopping') return;
+        if (succeeded) continue;
         // The code or the configuration on disk does not start: those that serve go on serving.
         this.#options.log.error('a new worker did not start; the old ones stay');
         return;

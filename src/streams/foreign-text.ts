@@ -36,7 +36,7 @@ export class ForeignText {
   /** Gathers without looking. What is over the bound is cut. */
   add(text: string): void {
     const said = this.#text === '' ? text.replace(ERROR_FIELD, '') : text;
-    this.#text += said.length > this.left ? said.slice(0, this.left) : said;
+    this.#text += said.slice(0, this.left);
   }
 
   /** Gathers line by line, and throws {@link error} once the text is a whole JSON value or over the bound: no need to wait for the end. */

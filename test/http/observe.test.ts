@@ -33,7 +33,7 @@ test('metrics: requests, errors, attempts, first token, gaps, tokens, in flight,
 });
 
 test('a failure inside a stream reaches the error metric, though its status was 200', async () => {
-  const sick = await fakeUpstream(({ socket }) => {
+  await using sick = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     startMessage(stream);
     stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
@@ -51,11 +51,10 @@ test('a failure inside a stream reaches the error metric, though its status was 
   assert.deepEqual(logged(gateway, 'exchange')[0]?.['failed_attempts'], ['one network']);
   const [attempt] = gateway.store.settled[0]?.attempts ?? [];
   assert.deepEqual([attempt?.errorCode, attempt?.upstreamStatus], ['network', 200]);
-  await sick.close();
 });
 
 test('a client that left before it had an answer is no 200', async () => {
-  const silent = await fakeUpstream(() => undefined);
+  await using silent = await fakeUpstream(() => undefined);
   await using gateway = await testGateway({ channels: [channel(silent.url)], models: MODELS });
   for (const stream of [true, false]) {
     const client = new AbortController();
@@ -73,12 +72,11 @@ test('a client that left before it had an answer is no 200', async () => {
   const text = await metrics(gateway);
   assert.match(text, /^mizu_requests_total\{route="messages",status="499"\} 2$/m);
   assert.doesNotMatch(text, /^mizu_requests_total\{route="messages",status="200"/m);
-  await silent.close();
 });
 
 test('F43: labels stay few, whatever names clients and upstreams invent', async () => {
   let count = 0;
-  const inventive = await fakeUpstream((request) => {
+  await using inventive = await fakeUpstream((request) => {
     const error = { type: `kind_${++count}`, code: `code_${count}`, message: 'no' };
     return jsonAnswer(200, { type: 'error', error })(request);
   });
@@ -95,7 +93,6 @@ test('F43: labels stay few, whatever names clients and upstreams invent', async 
   const text = await metrics(gateway);
   assert.doesNotMatch(text, /model-\d|path-\d|kind_\d|code_\d|id-\d/);
   assert.ok(text.split('\n').length < 250, `${text.split('\n').length} lines`);
-  await inventive.close();
 });
 
 test('a refused request of a known key has a row and a line; one of nobody has neither', async () => {
@@ -155,7 +152,7 @@ test('one log line an exchange, good or bad', async () => {
 
 test('the log line of an exchange names the Channels that failed, and why in words of ours', async () => {
   const words = { type: 'error', error: { type: 'canary', message: 'canary' } };
-  const sick = await fakeUpstream(jsonAnswer(500, words));
+  await using sick = await fakeUpstream(jsonAnswer(500, words));
   await using gateway = await testGateway({
     channels: [
       channel(sick.url, { id: 'sick' }),
@@ -169,7 +166,6 @@ test('the log line of an exchange names the Channels that failed, and why in wor
   const [line] = logged(gateway, 'exchange');
   assert.deepEqual([line?.['channel'], line?.['failed_attempts']], ['one', ['sick status_500', 'dead network']]);
   assert.ok(!gateway.logLines.join('').includes('canary'));
-  await sick.close();
 });
 
 test('x-mizu-channel names the Channel, for streams too, when it is switched on', async () => {
@@ -185,7 +181,7 @@ test('x-mizu-channel names the Channel, for streams too, when it is switched on'
 });
 
 test('a circuit that opens is counted and logged', async () => {
-  const sick = await fakeUpstream(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
+  await using sick = await fakeUpstream(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
   await using gateway = await testGateway({
     channels: [channel(sick.url, { id: 'sick' }), channel(well.url, { priority: 1 })],
     models: MODELS,
@@ -204,11 +200,10 @@ test('a circuit that opens is counted and logged', async () => {
     logged(gateway, 'circuit').map(({ channel: id, state }) => [id, state]),
     [['sick', 'open']],
   );
-  await sick.close();
 });
 
 test('F42, V8: canaries: no secret in logs, metrics, channel reports or answers, whatever the upstream says', async () => {
-  const leaky = await fakeUpstream((request) => {
+  await using leaky = await fakeUpstream((request) => {
     const key = request.headers.get('x-api-key') ?? '';
     const message = `max_tokens bad for key ${key} at https://up-canary.example/v1 org-canary12345678 sk-ant-canary99999999`;
     return jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } })(request);
@@ -231,7 +226,6 @@ test('F42, V8: canaries: no secret in logs, metrics, channel reports or answers,
   seen.push(await metrics(gateway), JSON.stringify(channelReport(gateway.running.gateway)), gateway.logLines.join(''));
   for (const text of seen) assert.doesNotMatch(text, /canary|sk-mizu-test/);
   assert.match(gateway.store.settled[0]?.errorText ?? '', /up-canary/, 'the request log alone has the upstream’s words');
-  await leaky.close();
 });
 
 test('embeddings and pictures: refused requests have rows, and are counted', async () => {

@@ -63,7 +63,7 @@ test('F19, V5: the route comes from the raw path, whatever Host and authority sa
 });
 
 test('a stream is chunked for HTTP/1.1 and plain for HTTP/1.0; the connection serves the next request', async () => {
-  const streams = await fakeUpstream(sayMessages('hello'));
+  await using streams = await fakeUpstream(sayMessages('hello'));
   await using gateway = await testGateway({ channels: [channel(streams.url)], models: MODELS });
   const stream = JSON.stringify(ask({ stream: true }));
   const old = await raw(gateway.url, request('/v1/messages', '', stream).replace('HTTP/1.1', 'HTTP/1.0'));
@@ -74,7 +74,6 @@ test('a stream is chunked for HTTP/1.1 and plain for HTTP/1.0; the connection se
   const twice = await raw(gateway.url, kept + request('/v1/messages', '', stream));
   assert.equal(twice.match(/^HTTP\/1\.1 200 /gm)?.length, 2);
   assert.equal(twice.match(/\r\n0\r\n\r\n/g)?.length, 2);
-  await streams.close();
 });
 
 test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
@@ -185,6 +184,22 @@ test('F22: bodies that are no request: 400 with what is wrong, in the dialect', 
   const invalid = await raw(gateway.url, Buffer.concat([head, Buffer.from([0x22, 0xff, 0xff, 0x22])]));
   assert.match(invalid, /UTF-8/);
   assert.match(invalid, /^HTTP\/1\.1 400 /);
+});
+
+test('a body that has come in pieces while its key was looked up is read whole', async () => {
+  await using gateway = await testGateway(file);
+  const { keys } = gateway.store;
+  const authenticate = keys.authenticate.bind(keys);
+  // As a store does that is asked over a network.
+  keys.authenticate = async (...asked) => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return await authenticate(...asked);
+  };
+  const parts = [body.slice(0, 10), body.slice(10, 11), body.slice(11)];
+  const chunks = parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('');
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const answer = await raw(gateway.url, `${head}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`, { ms: 3000 });
+  assert.match(answer, /^HTTP\/1\.1 200 /);
 });
 
 test('F22: compressed bodies are read, bombs and unknown encodings are not', async () => {
@@ -369,7 +384,7 @@ test('private files need one scope', async () => {
 
 test('F39: drain: not ready, no new connections, the open stream finishes', async () => {
   let finish = (): void => undefined;
-  const slow = await fakeUpstream(({ socket }) => {
+  await using slow = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     startMessage(stream);
     stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
@@ -389,7 +404,6 @@ test('F39: drain: not ready, no new connections, the open stream finishes', asyn
   assert.match(await response.text(), /message_stop/);
   await stopped;
   assert.equal(gateway.store.settled[0]?.status, 'success');
-  await slow.close();
 });
 
 test('F39: drain: what comes on a connection that was there before is answered, and says that it was the last', async () => {
@@ -422,7 +436,7 @@ test('F39: drain: what comes on a connection that was there before is answered, 
 
 test('F39: drain: a stream that promised to keep its connection keeps it for the next request', async () => {
   let finish = (): void => undefined;
-  const slow = await fakeUpstream(({ socket, body: asked }) => {
+  await using slow = await fakeUpstream(({ socket, body: asked }) => {
     const stream = openStream(socket);
     startMessage(stream);
     stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
@@ -456,11 +470,10 @@ test('F39: drain: a stream that promised to keep its connection keeps it for the
   await closed;
   assert.match(heard, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*message_stop/i);
   await stopped;
-  await slow.close();
 });
 
 test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
-  const silent = await fakeUpstream(({ socket, body: asked }) => {
+  await using silent = await fakeUpstream(({ socket, body: asked }) => {
     if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
     const stream = openStream(socket);
     startMessage(stream);
@@ -503,7 +516,6 @@ test('F39: when the drain is over, what is still open is told so in its own word
   assert.deepEqual(new Set(rows.map(({ errorCode }) => errorCode)), new Set(['shutting_down']));
   assert.equal(rows.filter(({ charge }) => charge !== undefined).length, 5, 'what was said is billed');
   assert.equal(gateway.store.held.size, 0);
-  await silent.close();
 });
 
 test('F39: a shutdown waits until what its clients left behind is in the books, over HTTP and over a WebSocket', async () => {
@@ -512,7 +524,7 @@ test('F39: a shutdown waits until what its clients left behind is in the books, 
     ['the second signal cuts', 'strict'],
     ['the second signal cuts', 'batched'],
   ]) {
-    const silent = await fakeUpstream(({ socket }) => {
+    await using silent = await fakeUpstream(({ socket }) => {
       const stream = openStream(socket);
       startMessage(stream);
       stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
@@ -554,17 +566,15 @@ test('F39: a shutdown waits until what its clients left behind is in the books, 
       assert.equal(errorCode, code);
       assert.ok(charge?.flags.includes('estimated'));
     }
-    await silent.close();
   }
 });
 
 test('a reload touches no open stream and serves the next request', async () => {
-  const other = await fakeUpstream(sayMessages('new'));
+  await using other = await fakeUpstream(sayMessages('new'));
   await using gateway = await testGateway(file);
   gateway.configure({ channels: [channel(other.url)], models: MODELS });
   const response = await gateway.post('/v1/messages', ask({ stream: true }));
   assert.match(await response.text(), /new/);
-  await other.close();
 });
 
 test('F42: no secret in the log', async () => {

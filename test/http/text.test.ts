@@ -4,7 +4,7 @@ import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeM
 import { ask, channel, eventually, MODELS, testGateway } from '../support/test-gateway.ts';
 
 test('a stream is relayed, settled once with its usage, and its connection is kept', async () => {
-  const upstream = await fakeUpstream(sayMessages('hello'));
+  await using upstream = await fakeUpstream(sayMessages('hello'));
   await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
   for (let round = 0; round < 3; round++) {
     const response = await gateway.post('/v1/messages', ask({ stream: true }));
@@ -25,11 +25,10 @@ test('a stream is relayed, settled once with its usage, and its connection is ke
   assert.equal(sent?.headers.get('x-api-key'), 'sk-upstream');
   assert.equal(sent?.headers.get('authorization'), undefined);
   assert.equal(sent?.path, '/v1/messages');
-  await upstream.close();
 });
 
 test('a whole answer', async () => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hello')));
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('hello')));
   await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
   const response = await gateway.post('/messages', ask());
   assert.equal(response.status, 200);
@@ -38,11 +37,10 @@ test('a whole answer', async () => {
   assert.match(text, /"model":"m"/);
   assert.equal(gateway.store.settled[0]?.status, 'success');
   assert.ok(response.headers.get('request-id'));
-  await upstream.close();
 });
 
 test('a client that leaves cancels the upstream and is billed an estimate', async () => {
-  const upstream = await fakeUpstream(({ socket }) => {
+  await using upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     startMessage(stream);
     stream.event('content_block_delta', {
@@ -65,5 +63,4 @@ test('a client that leaves cancels the upstream and is billed an estimate', asyn
   assert.equal(entry?.usage?.output, 3);
   assert.ok(entry?.charge?.flags.includes('estimated'));
   assert.equal(gateway.store.held.size, 0);
-  await upstream.close();
 });

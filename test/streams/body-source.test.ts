@@ -217,6 +217,35 @@ test('finish: what has arrived is delivered, the body ends well, and the upstrea
   await until(() => closed, 'the upstream is let go');
 });
 
+test('a body that ends, or is finished, tells it at once, though it is long in closing or never does', async () => {
+  const kept = new PassThrough({ autoDestroy: false });
+  const reader = readBody(kept);
+  kept.end();
+  while (reader.take() === undefined) await reader.wait();
+  const clock = createFakeClock();
+  readBody(kept, { clock, ms: 100 }).cancel(SAID);
+  assert.equal(clock.pending, 0, 'nothing is left to be drained');
+
+  const slow = new Readable({ read: () => undefined, destroy: () => undefined });
+  const finished = readBody(slow);
+  const waiting = finished.wait();
+  finished.finish();
+  await waiting;
+  assert.equal(finished.take(), null);
+  assert.equal(slow.closed, false);
+});
+
+test('a cancel destroys the body with its reason, where that is an error', async () => {
+  const [why, failed] = [new Error('why'), new PassThrough()];
+  readBody(failed).cancel(why);
+  assert.equal(failed.errored, why);
+  const left = new PassThrough();
+  readBody(left).cancel('no error');
+  assert.equal(left.destroyed, true);
+  assert.equal(left.errored, null);
+  await until(() => failed.closed && left.closed, 'both are closed');
+});
+
 test('finish: what nobody took yet is taken first', () => {
   const body = new PassThrough();
   const reader = readBody(body);

@@ -51,6 +51,9 @@ test('a deadline moved a thousand times costs one timer, and expires when it was
   assert.equal(clock.pending, 0, 'one that was brought forward leaves no timer');
   clock.advance(500);
   assert.equal(expired, 2);
+  deadline.in(10);
+  clock.advance(10);
+  assert.equal(expired, 3, 'one that was stopped may be set again');
 });
 
 function idle() {

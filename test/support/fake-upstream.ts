@@ -20,6 +20,7 @@ export interface FakeUpstream {
   readonly sockets: Set<Socket>;
   answer: FakeAnswer;
   close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 export async function fakeUpstream(answer: FakeAnswer): Promise<FakeUpstream> {
@@ -56,6 +57,7 @@ export async function fakeUpstream(answer: FakeAnswer): Promise<FakeUpstream> {
       for (const socket of sockets) socket.destroy();
       await closed;
     },
+    [Symbol.asyncDispose]: () => upstream.close(),
   };
   return upstream;
 }

@@ -30,7 +30,7 @@ export interface Change {
 
 /** The text with all edits made. Edits of a parent that does not exist are ignored; an edit beneath an edited path is ignored. */
 export function editJson(text: string, edits: readonly JsonEdit[]): string {
-  return edits.length === 0 ? text : apply(text, changesOf(text, edits));
+  return apply(text, changesOf(text, edits));
 }
 
 /** What {@link editJson} would change, in text order. */

@@ -161,7 +161,8 @@ function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
   }
   const parent = typeof previousId === 'string' ? history.find(previousId, owner) : undefined;
   if (typeof previousId === 'string' && parent === undefined) return { isMissing: true };
-  return { isSaved: history.save(id, owner, pastTurn({ ...readTurn(question), parent })) };
+  history.save(id, owner, pastTurn({ ...readTurn(question), parent }));
+  return {};
 }
 
 /** Until there is more than may be named: that much shows that it is too much. */

@@ -2,7 +2,7 @@
 import { formBoundary, createMultipartReader } from '../../codecs/bodies/multipart-reader.ts';
 import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { parseJsonBody, readBody, receiveBody } from '../body.ts';
+import { parseJsonBody, receiveBody, receiveWhole } from '../body.ts';
 import type { Call } from '../gateway.ts';
 import type { Place } from '../key-slots.ts';
 
@@ -15,7 +15,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
   if (boundary === undefined) {
     if (/^\s*multipart\//i.test(contentType ?? '')) throw unsupported(operation);
     const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
-    const bytes = await readBody(request, response, limits, gateway.clock);
+    const bytes = await receiveWhole(request, response, limits, gateway.clock);
     place.weighs(bytes.length);
     // `curl -d` names every body so: only one that is no object is the form that it is said to be.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');

@@ -104,7 +104,7 @@ async function serveStream(call: Call, request: ImageRequest, run: PictureRun): 
   const { answer } = run;
   try {
     await run.settleFirst();
-    await committed.end(
+    await committed.writer.end(
       answer === undefined
         ? failureFrames(run.failure).map(committed.frame)
         : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE].map(committed.frame),

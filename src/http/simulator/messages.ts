@@ -81,7 +81,7 @@ function checkConversation(list: readonly JsonObject[], turn: Turn): void {
     if (before?.role === role)
       refuse(`messages: roles must alternate between "user" and "assistant", but found multiple "${role}" roles in a row`);
     blocks.forEach((block, place) => {
-      checkBlock(block, `messages.${index}.content.${place}`, role, turn);
+      checkBlock(block, { at: `messages.${index}.content.${place}`, role, seals: turn.seals });
     });
     if (blocks.length === 0 && !(role === 'assistant' && index === list.length - 1)) {
       refuse(`messages.${index}: all messages must have non-empty content except for the optional final assistant message`);
@@ -103,52 +103,68 @@ function blocksOf(content: JsonValue | undefined, index: number): readonly JsonO
   return content.map(objectOf);
 }
 
-function checkBlock(block: JsonObject, at: string, role: string, turn: Turn): void {
-  switch (block.type) {
-    case 'text':
-      if (typeof block.text !== 'string') refuse(`${at}.text.text: Field required`);
-      if (block.text === '') refuse('messages: text content blocks must be non-empty');
-      if (role === 'user' && block.text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
-      return;
-    case 'thinking': {
-      if (role !== 'assistant') refuse(`${at}: \`thinking\` blocks may only be in \`assistant\` messages`);
-      const [thinking, signature] = [stringOf(block.thinking), stringOf(block.signature)];
-      if (typeof block.signature !== 'string') refuse(`${at}.thinking.signature: Field required`);
-      if (!turn.seals.accepts('thinking', thinking, signature)) refuse(`${at}: Invalid \`signature\` in \`thinking\` block`);
-      return;
-    }
-    case 'redacted_thinking':
-      if (!turn.seals.accepts('redacted', '', stringOf(block.data)))
-        refuse(`${at}: Invalid \`data\` in \`redacted_thinking\` block`);
-      return;
-    case 'tool_use':
-      if (role !== 'assistant') refuse(`${at}: \`tool_use\` blocks can only be in \`assistant\` messages`);
-      if (!/^[a-zA-Z0-9_-]+$/.test(stringOf(block.id)))
-        refuse(`${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
-      if (!isObject(block.input)) refuse(`${at}.tool_use.input: Input should be a valid dictionary`);
-      return;
-    case 'tool_result':
-      if (role !== 'user') refuse(`${at}: \`tool_result\` blocks can only be in \`user\` messages`);
-      listOf(block.content).forEach((part, place) => {
-        const { type, text } = objectOf(part);
-        if (type === 'text' && stringOf(text) === '')
-          refuse(`${at}.tool_result.content.${place}.text: text content blocks must be non-empty`);
-      });
-      return;
-    case 'image':
-    case 'document':
-      if (!isObject(block.source)) refuse(`${at}.${block.type}.source: Field required`);
-      return;
-    default:
-      if (typeof block.type !== 'string') refuse(`${at}.type: Field required`);
-      if (
-        !/_tool_result$|_tool_use$|^(server_tool_use|mcp_tool_use|search_result|compaction|container_upload|fallback|tool_addition|tool_removal|mcp_tool_listing)$/.test(
-          block.type,
-        )
-      ) {
-        refuse(`${at}: Input tag '${block.type}' found using 'type' does not match any of the expected tags`);
-      }
-  }
+interface Place {
+  readonly at: string;
+  readonly role: string;
+  readonly seals: Turn['seals'];
+}
+
+function checkBlock(block: JsonObject, place: Place): void {
+  const { type } = block;
+  if (typeof type !== 'string') refuse(`${place.at}.type: Field required`);
+  const check = BLOCKS.get(type);
+  if (check !== undefined) check(block, place);
+  else if (!SERVER_BLOCK.test(type))
+    refuse(`${place.at}: Input tag '${type}' found using 'type' does not match any of the expected tags`);
+}
+
+/** Blocks that the vendor's own tools made: they come back as they were. */
+const SERVER_BLOCK =
+  /_tool_result$|_tool_use$|^(server_tool_use|mcp_tool_use|search_result|compaction|container_upload|fallback|tool_addition|tool_removal|mcp_tool_listing)$/;
+
+const BLOCKS: ReadonlyMap<string, (block: JsonObject, place: Place) => void> = new Map([
+  ['text', checkText],
+  ['thinking', checkThought],
+  ['redacted_thinking', checkRedacted],
+  ['tool_use', checkToolUse],
+  ['tool_result', checkToolResult],
+  ['image', checkMedia],
+  ['document', checkMedia],
+]);
+
+function checkText({ text }: JsonObject, { at, role }: Place): void {
+  if (typeof text !== 'string') refuse(`${at}.text.text: Field required`);
+  if (text === '') refuse('messages: text content blocks must be non-empty');
+  if (role === 'user' && text.trim() === '') refuse('messages: text content blocks must contain non-whitespace text');
+}
+
+function checkThought({ thinking, signature }: JsonObject, { at, role, seals }: Place): void {
+  if (role !== 'assistant') refuse(`${at}: \`thinking\` blocks may only be in \`assistant\` messages`);
+  if (typeof signature !== 'string') refuse(`${at}.thinking.signature: Field required`);
+  if (!seals.accepts('thinking', stringOf(thinking), signature)) refuse(`${at}: Invalid \`signature\` in \`thinking\` block`);
+}
+
+function checkRedacted({ data }: JsonObject, { at, seals }: Place): void {
+  if (!seals.accepts('redacted', '', stringOf(data))) refuse(`${at}: Invalid \`data\` in \`redacted_thinking\` block`);
+}
+
+function checkToolUse({ id, input }: JsonObject, { at, role }: Place): void {
+  if (role !== 'assistant') refuse(`${at}: \`tool_use\` blocks can only be in \`assistant\` messages`);
+  if (!/^[a-zA-Z0-9_-]+$/.test(stringOf(id))) refuse(`${at}.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'`);
+  if (!isObject(input)) refuse(`${at}.tool_use.input: Input should be a valid dictionary`);
+}
+
+function checkToolResult({ content }: JsonObject, { at, role }: Place): void {
+  if (role !== 'user') refuse(`${at}: \`tool_result\` blocks can only be in \`user\` messages`);
+  listOf(content).forEach((part, index) => {
+    const { type, text } = objectOf(part);
+    if (type === 'text' && stringOf(text) === '')
+      refuse(`${at}.tool_result.content.${index}.text: text content blocks must be non-empty`);
+  });
+}
+
+function checkMedia({ type, source }: JsonObject, { at }: Place): void {
+  if (!isObject(source)) refuse(`${at}.${stringOf(type)}.source: Field required`);
 }
 
 /** All results of an assistant turn stand first in the next user message, and no result without its call. */

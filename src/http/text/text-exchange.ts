@@ -189,7 +189,7 @@ export class TextExchange {
   async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
     const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
     try {
-      await committed.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error).map(committed.frame));
+      await committed.writer.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error).map(committed.frame));
     } catch (thrown) {
       if (!isClientGone(toGatewayError(thrown))) throw thrown;
     }

@@ -15,7 +15,7 @@ import { changedAtStartOnly } from '../config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
 import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
 import type { Gateway } from '../gateway.ts';
-import { inRanges, ipRanges } from '../ip-ranges.ts';
+import { isLoopback } from '../ip-ranges.ts';
 import type { Metrics } from '../metrics.ts';
 import { createLogger } from '../logs.ts';
 import { channelReport, healthReport } from '../operations.ts';
@@ -62,8 +62,7 @@ export async function serve(options: ServeOptions): Promise<number> {
 
 /** A lost configuration must not open a gateway to a network. */
 function checkLoopback(host: string | undefined): void {
-  const loopback = ipRanges(['127.0.0.0/8', '::1']);
-  if (host === undefined || host === 'localhost' || inRanges(loopback, host)) return;
+  if (host === undefined || host === 'localhost' || isLoopback(host)) return;
   throw new UsageError(
     `there is no configuration, and the host ${host} is not this machine: give --config, or --demo if you mean it`,
   );

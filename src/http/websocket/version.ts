@@ -9,8 +9,7 @@ const V1_DATE = '2026-02-04';
 
 /** The header may name several betas; one of v2 wins. */
 export function announcedVersion(headers: IncomingHttpHeaders): Version {
-  const header = headers['openai-beta'];
-  const betas = (Array.isArray(header) ? header.join(',') : (header ?? '')).split(',');
+  const betas = String(headers['openai-beta'] ?? '').split(',');
   let version: Version = 'unsaid';
   for (const beta of betas) {
     const date = /^\s*responses_websockets=(\d{4}-\d{2}-\d{2})\s*$/.exec(beta)?.[1];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import {
+  changesOf,
   compactJson,
   editJson,
   type JsonEdit,
@@ -37,6 +38,20 @@ test('a missing member is added to its object, and only there', () => {
   assert.equal(editJson('{"a":1}', [edit(['a'], undefined), edit(['b'], '2')]), '{"b":2}');
 });
 
+test('an edit beneath a parent of another kind is ignored, and no change is noted', () => {
+  for (const text of ['{"a":5,"b":1}', '{"a":"{\\"x\\":0}","b":1}', '{"a":null,"b":1}', '{"a":true , "b":1}']) {
+    for (const step of ['x', 0]) assert.deepEqual(changesOf(text, [edit(['a', step], '1'), edit(['a', 'x', 0], '2')]), []);
+    assert.equal(
+      editJson(text, [edit(['a', 'x'], '1'), edit(['b'], '3')]),
+      text.replace(/1\}$/, '3}'),
+      'what follows is reached',
+    );
+  }
+  assert.deepEqual(changesOf('{"a":[1,{}]}', [edit(['a', 'x'], '1')]), [], 'an array has no names');
+  assert.deepEqual(changesOf('{"a":{"x":1}}', [edit(['a', 0], '1')]), [], 'and an object no places');
+  assert.deepEqual(changesOf('5', [edit(['a'], '1')]), []);
+});
+
 test('escaped keys and __proto__ are keys like any other', () => {
   assert.equal(
     editJson('{"\\u0061":1,"__proto__":2}', [edit(['a'], '3'), edit(['__proto__'], '4')]),
@@ -48,6 +63,13 @@ test('slices give the exact text', () => {
   const text = '{"a":[ {"x":1.50} , "s" ],"a2":null}';
   assert.equal(sliceJson(text, ['a', 0, 'x']), '1.50');
   assert.equal(sliceJson(text, ['a', 5]), undefined);
+  const scalars = '{"a":true,"b":"}x,1]","c":12}';
+  for (const name of ['a', 'b', 'c']) {
+    for (const step of ['x', 0]) {
+      assert.equal(sliceJson(scalars, [name, step]), undefined, `${name} has no ${step}`);
+      assert.equal(jsonSlicer(scalars)([name, step]), undefined);
+    }
+  }
   assert.deepEqual(sliceElements(text, ['a']), ['{"x":1.50}', '"s"']);
 });
 

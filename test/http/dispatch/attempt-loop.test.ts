@@ -1,5 +1,6 @@
 /** The attempt loop by itself: in which order Channels are asked, how long is waited, what is recorded, and what the client is told. */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { setImmediate as aTick } from 'node:timers/promises';
 import { type ErrorDetails, GatewayError, notConvertible } from '../../../src/codecs/canonical/error.ts';
@@ -86,11 +87,8 @@ function setUp(
 const fault = (details: ErrorDetails): GatewayError => new GatewayError('upstream_error', 'It failed.', details);
 const said = (status: number, retryAfterMs?: number): GatewayError =>
   fault({ reason: 'http_status', upstream: { status, text: 'words', ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
-const socketClosed = (bytesRead: number): GatewayError =>
-  fault({
-    reason: 'network',
-    cause: Object.assign(new Error('closed'), { code: 'UND_ERR_SOCKET', socket: { bytesRead } }),
-  });
+const socketClosed = (bytesRead: number, code = 'UND_ERR_SOCKET'): GatewayError =>
+  fault({ reason: 'network', cause: Object.assign(new Error('closed'), { code, socket: { bytesRead } }) });
 function answerOf(ended: Taken<string> | GatewayError): Taken<string> {
   if (ended instanceof GatewayError) throw ended;
   return ended;
@@ -147,12 +145,21 @@ test('a failure that may pass is repeated where the operator wants it, as often 
   assert.equal(lasting.asked.length, 1, 'what does not pass is not repeated');
 });
 
+/** What is left of the budget of the Channel `a`, which is then gone. */
+function spendable(loop: ReturnType<typeof setUp>): number {
+  let count = 0;
+  while (loop.retries.spend('a')) count += 1;
+  return count;
+}
+
+test('a repeat that an open circuit would not let through is neither waited for nor paid', async () => {
+  const loop = setUp({ a: [said(503)] }, { a: { options: { retries: 2 } } }, () => 0, { ...SETTINGS, failures: 1 });
+  errorOf(await loop.run());
+  assert.deepEqual([loop.asked, loop.clock.monotonic()], [['0 a'], 1]);
+  assert.equal(spendable(loop), 3);
+});
+
 test('the budget of repeats grows with the exchanges, not with the repeats', async () => {
-  const spendable = (loop: ReturnType<typeof setUp>): number => {
-    let count = 0;
-    while (loop.retries.spend('a')) count += 1;
-    return count;
-  };
   const invited = setUp({ a: [said(429, 1)] });
   errorOf(await invited.run());
   assert.equal(invited.asked.length, 5);
@@ -176,6 +183,7 @@ test('an invited Channel is waited for if its time is short, and needs no budget
   const short = setUp({ a: [said(429, 1000), 'fine'] });
   assert.equal(answerOf(await short.run()).answer, 'fine');
   assert.deepEqual(short.asked, ['0 a', '1001 a']);
+  assert.equal(getEventListeners(short.client.signal, 'abort').length, 0, 'nothing listens any more');
 
   const long = setUp({ a: [said(429, 1001), 'never'] });
   errorOf(await long.run());
@@ -290,10 +298,12 @@ test('refused raw reasoning is left out once, too, beside opaque values that wer
 });
 
 test('F13: a kept connection that was dead is no failure of the Channel, once', async () => {
-  const stale = setUp({ a: [socketClosed(100), 'fine'] });
-  answerOf(await stale.run());
-  assert.deepEqual(stale.asked, ['0 a', '1 a']);
-  assert.equal(stale.targets[1]?.withoutOpaque, false);
+  for (const code of ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']) {
+    const stale = setUp({ a: [socketClosed(100, code), 'fine'] });
+    answerOf(await stale.run());
+    assert.deepEqual(stale.asked, ['0 a', '1 a'], code);
+    assert.equal(stale.targets[1]?.withoutOpaque, false);
+  }
   const dead = setUp({ a: [socketClosed(100)] });
   errorOf(await dead.run());
   assert.equal(dead.asked.length, 2);

@@ -59,7 +59,7 @@ const THINKING = {
 
 test('an opaque value leaves sealed, comes back opened, and is left out once when the upstream refuses it', async () => {
   let refuse = false;
-  const upstream = await fakeUpstream((request) => {
+  await using upstream = await fakeUpstream((request) => {
     if (!refuse || !request.body.includes('vendor-signature')) return jsonAnswer(200, THINKING)(request);
     const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
     return jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } })(request);
@@ -86,12 +86,11 @@ test('an opaque value leaves sealed, comes back opened, and is left out once whe
   assert.equal((await gateway.post('/v1/messages', ask({ messages }))).status, 200);
   assert.equal(upstream.requests.length, 4);
   assert.doesNotMatch(upstream.requests[3]?.body ?? '', /vendor-signature|mz2\./);
-  await upstream.close();
 });
 
 for (const type of ['messages', 'responses', 'chat_completion']) {
   test(`an opaque value finds its way back through a gateway whose upstream is another one (${type})`, async () => {
-    const vendor = await fakeUpstream(jsonAnswer(200, THINKING));
+    await using vendor = await fakeUpstream(jsonAnswer(200, THINKING));
     await using inner = await testGateway({ channels: [channel(vendor.url)], models: MODELS });
     inner.store.addKey('sk-mizu-inner', {}, { id: 'inner' });
     await using outer = await testGateway({ channels: [channel(inner.url, { type, api_key: 'sk-mizu-inner' })], models: MODELS });
@@ -105,7 +104,6 @@ for (const type of ['messages', 'responses', 'chat_completion']) {
     ];
     assert.equal((await outer.post('/v1/messages', ask({ messages }))).status, 200);
     assert.match(vendor.requests[1]?.body ?? '', /"signature":"vendor-signature"/);
-    await vendor.close();
   });
 }
 
@@ -118,7 +116,7 @@ test('signatures on texts and calls find their way back through a gateway whose 
     candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP' }],
     usageMetadata: { promptTokenCount: 1 },
   };
-  const vendor = await fakeUpstream(jsonAnswer(200, answer));
+  await using vendor = await fakeUpstream(jsonAnswer(200, answer));
   await using inner = await testGateway({ channels: [channel(vendor.url, { type: 'gemini' })], models: MODELS });
   inner.store.addKey('sk-mizu-inner', {}, { id: 'inner' });
   for (const type of ['messages', 'responses', 'chat_completion']) {
@@ -138,7 +136,6 @@ test('signatures on texts and calls find their way back through a gateway whose 
     const sent = vendor.requests[1]?.body ?? '';
     for (const { thoughtSignature } of parts) assert.ok(sent.includes(thoughtSignature), `${type}: ${thoughtSignature}`);
   }
-  await vendor.close();
 });
 
 test('each channel that refuses an opaque value is asked once more without it', async () => {
@@ -150,8 +147,8 @@ test('each channel that refuses an opaque value is asked once more without it', 
       const message = 'messages.1.content.0: Invalid `signature` in `thinking` block';
       return jsonAnswer(400, { type: 'error', error: { type: 'invalid_request_error', message } })(request);
     });
-  const sick = await refusing(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
-  const well = await refusing(jsonAnswer(200, THINKING));
+  await using sick = await refusing(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
+  await using well = await refusing(jsonAnswer(200, THINKING));
   await using gateway = await testGateway({
     channels: [
       channel(sick.url, { opaque_scope: 'one vendor' }),
@@ -170,8 +167,6 @@ test('each channel that refuses an opaque value is asked once more without it', 
   assert.equal(response.status, 200, await response.text());
   const withValue = well.requests.map(({ body }) => body.includes('vendor-signature'));
   assert.deepEqual(withValue, [true, false]);
-  await sick.close();
-  await well.close();
 });
 
 test('a channel’s concurrency limit queues, and a full queue goes to the next channel', async (t) => {
@@ -209,7 +204,7 @@ test('a channel’s concurrency limit queues, and a full queue goes to the next 
 });
 
 test('X12: what leaves: the channel’s credential, the protocol’s headers, what the operator listed, and nothing else', async () => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
   const options = {
     auth: 'bearer',
     headers: { 'X-Team': 'a', 'user-agent': null },
@@ -257,11 +252,10 @@ test('X12: what leaves: the channel’s credential, the protocol’s headers, wh
   assert.equal(sent?.headers.get('anthropic-version'), '2026-10-21');
   const body: unknown = JSON.parse(sent?.body ?? '');
   assert.deepEqual(body, { model: 'real model', max_tokens: 100, messages: [{ role: 'user', content: 'hi' }], temperature: 0.5 });
-  await upstream.close();
 });
 
 test('betas of a messages client are kept, and the one that its files need is added once', async () => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
   await using gateway = await testGateway({ channels: [channel(upstream.url, { file_scope: 'files' })], models: MODELS });
   const content = [{ type: 'document', source: { type: 'file', file_id: 'file_1' } }];
   const body = ask({ messages: [{ role: 'user', content }] });
@@ -273,11 +267,10 @@ test('betas of a messages client are kept, and the one that its files need is ad
     upstream.requests.map(({ headers }) => headers.get('anthropic-beta')),
     [files, `b-1, b-2,${files}`, `${files}, b-1`],
   );
-  await upstream.close();
 });
 
 test('betas of the Channel join those of the client and of the request', async () => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
   const options = { headers: { 'anthropic-beta': 'b-2,c-1' } };
   await using gateway = await testGateway({ channels: [channel(upstream.url, { options })], models: MODELS });
   await gateway.post('/v1/messages', ask({}), { headers: { 'anthropic-beta': 'b-1, b-2' } });
@@ -286,12 +279,11 @@ test('betas of the Channel join those of the client and of the request', async (
     upstream.requests.map(({ headers }) => headers.get('anthropic-beta')),
     ['b-1, b-2,c-1', 'b-2,c-1'],
   );
-  await upstream.close();
 });
 
 test('X8: a client that leaves before the first byte, and one that leaves a whole answer, let go of the upstream', async () => {
   for (const stream of [true, false]) {
-    const upstream = await fakeUpstream(({ socket }) => {
+    await using upstream = await fakeUpstream(({ socket }) => {
       if (stream) openStream(socket);
     });
     await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
@@ -305,12 +297,11 @@ test('X8: a client that leaves before the first byte, and one that leaves a whol
     assert.equal(gateway.store.settled[0]?.clientGone, true);
     assert.equal(gateway.store.settled[0]?.charge, undefined);
     assert.equal(gateway.store.held.size, 0);
-    await upstream.close();
   }
 });
 
 test('where a request goes: the endpoint behind the base URL, or the path that the Channel names in its place', async () => {
-  const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+  await using upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
   const paths = async (base: string, path?: string) => {
     const options = path === undefined ? {} : { options: { path } };
     const channels = [channel(upstream.url + base, { models: { m: 'a model/1' }, ...options })];
@@ -323,5 +314,4 @@ test('where a request goes: the endpoint behind the base URL, or the path that t
   assert.equal(await paths('/proxy/v2'), '/proxy/v2/messages');
   assert.equal(await paths('/v1', '/custom/{model}/ask?key=1'), '/custom/a%20model%2F1/ask?key=1');
   assert.equal(await paths('/proxy', '/custom'), '/custom', 'all of it');
-  await upstream.close();
 });

@@ -90,7 +90,7 @@ for (const [name, fault] of Object.entries(FAULTS)) {
     });
 
     test(`F1, F6, F9, F14: ${name}: alone it is the documented error (${stream ? 'stream' : 'whole'})`, async () => {
-      const sick = await fakeUpstream(fault);
+      await using sick = await fakeUpstream(fault);
       await using gateway = await testGateway({ channels: [channel(sick.url)], models: MODELS });
       const response = await gateway.post('/v1/messages', ask({ stream }));
       assert.equal(response.status, name === '400' ? 400 : 502);
@@ -99,7 +99,6 @@ for (const [name, fault] of Object.entries(FAULTS)) {
       assert.equal(gateway.store.settled[0]?.status, 'error');
       assert.equal(gateway.store.settled[0]?.charge, undefined, 'a failure is free');
       assert.equal(gateway.store.held.size, 0);
-      await sick.close();
     });
   }
 }
@@ -109,7 +108,9 @@ test('F6: a header that the upstream sends twice is read once', async () => {
     to.write(
       `HTTP/1.1 200 OK\r\ncontent-type: ${type}\r\ncontent-type: ${type}\r\nx-request-id: up_1\r\nx-request-id: up_1\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`,
     );
-  const upstream = await fakeUpstream(({ socket }) => twice('application/json', JSON.stringify(wholeMessage('fine')), socket));
+  await using upstream = await fakeUpstream(({ socket }) =>
+    twice('application/json', JSON.stringify(wholeMessage('fine')), socket),
+  );
   await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
   const whole = await gateway.post('/v1/messages', ask());
   assert.match(await whole.text(), /fine/);
@@ -117,12 +118,11 @@ test('F6: a header that the upstream sends twice is read once', async () => {
   upstream.answer = ({ socket }) => twice('text/html', '<html>no</html>', socket);
   assert.equal((await gateway.post('/v1/messages', ask({ stream: true }))).status, 502);
   assert.equal(gateway.store.settled[0]?.attempts[0]?.upstreamRequestId, 'up_1');
-  await upstream.close();
 });
 
 test('F10: the words of a refusal are read, compressed or not', async () => {
   const words = gzipSync(JSON.stringify(error('invalid_request_error', 'max_tokens is too large')));
-  const upstream = await fakeUpstream(({ socket }) => {
+  await using upstream = await fakeUpstream(({ socket }) => {
     socket.write(`HTTP/1.1 400 X\r\ncontent-encoding: gzip\r\ncontent-length: ${words.length}\r\n\r\n`);
     socket.write(words);
   });
@@ -130,7 +130,6 @@ test('F10: the words of a refusal are read, compressed or not', async () => {
   const response = await gateway.post('/v1/messages', ask());
   assert.equal(response.status, 400);
   assert.match(await response.text(), /"message":"max_tokens is too large"/);
-  await upstream.close();
 });
 
 test('F2: after the commit point there is no other channel: the failure is words of the stream', async () => {
@@ -164,7 +163,7 @@ for (const status of ['failed', 'cancelled']) {
         output: [],
         error: { code: 'server_error', message: 'no' },
       };
-      const sick = await fakeUpstream(({ socket, body }) => {
+      await using sick = await fakeUpstream(({ socket, body }) => {
         if (!/"stream":\s*true/.test(body)) return jsonAnswer(200, ended)({ socket, body } as never);
         const events = openStream(socket);
         events.event('response.created', {
@@ -175,7 +174,7 @@ for (const status of ['failed', 'cancelled']) {
         events.end();
         return undefined;
       });
-      const well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
+      await using well = await fakeUpstream(stream ? sayMessages('fine') : jsonAnswer(200, wholeMessage('fine')));
       await using gateway = await testGateway({
         channels: [channel(sick.url, { type: 'responses' }), channel(well.url, { id: 'two', priority: 1 })],
         models: MODELS,
@@ -183,8 +182,6 @@ for (const status of ['failed', 'cancelled']) {
       const response = await gateway.post('/v1/responses', { model: 'm', input: 'hi', stream });
       assert.equal(response.status, 200);
       assert.match(await response.text(), /fine/);
-      await sick.close();
-      await well.close();
     });
   }
 }
@@ -217,7 +214,7 @@ test('E7, X13, F4: a slow stream gets its 200 and keep-alives early, and failove
 });
 
 test('a failure after the early 200 takes its form in the stream', async () => {
-  const sick = await fakeUpstream(({ socket }) => {
+  await using sick = await fakeUpstream(({ socket }) => {
     setTimeout(() => void socket.destroy(), 80);
   });
   await using gateway = await testGateway({ channels: [channel(sick.url)], models: MODELS, commit_after_ms: 20 });
@@ -226,7 +223,6 @@ test('a failure after the early 200 takes its form in the stream', async () => {
   const text = await response.text();
   assert.match(text, /^event: error\ndata: \{"type":"error"/);
   assert.equal(gateway.store.settled[0]?.status, 'error');
-  await sick.close();
 });
 
 test('F4: silence: first data, then idle; comments count for neither', async () => {
@@ -253,7 +249,7 @@ test('F4: silence: first data, then idle; comments count for neither', async () 
 
 test('F9: Retry-After that is short is waited for when no other channel is left', async () => {
   let calls = 0;
-  const busy = await fakeUpstream((request) => {
+  await using busy = await fakeUpstream((request) => {
     calls += 1;
     const answer = calls === 1 ? jsonAnswer(429, error('rate_limit_error'), { 'retry-after-ms': '40' }) : sayMessages('later');
     return answer(request);
@@ -262,7 +258,6 @@ test('F9: Retry-After that is short is waited for when no other channel is left'
   const response = await gateway.post('/v1/messages', ask({ stream: true }));
   assert.match(await response.text(), /later/);
   assert.equal(calls, 2);
-  await busy.close();
 });
 
 test('each Channel’s own Retry-After is waited for, also when another one invites earlier', async (t) => {
@@ -288,7 +283,7 @@ test('each Channel’s own Retry-After is waited for, also when another one invi
 });
 
 test('X11, F16: a client that leaves during the wait ends the retries', async () => {
-  const busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
+  await using busy = await fakeUpstream(jsonAnswer(503, error('overloaded_error'), { 'retry-after': '2' }));
   await using gateway = await testGateway({ channels: [channel(busy.url)], models: MODELS });
   const abort = new AbortController();
   const asked = gateway.post('/v1/messages', ask({ stream: true }), { signal: abort.signal });
@@ -299,7 +294,6 @@ test('X11, F16: a client that leaves during the wait ends the retries', async ()
   await eventually(() => gateway.store.settled.length === 1, 'settlement');
   assert.equal(gateway.store.settled[0]?.clientGone, true);
   assert.equal(busy.requests.length, 1);
-  await busy.close();
 });
 
 test('F10: the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
@@ -323,7 +317,7 @@ test('F10: the same deterministic refusal of all passes as itself, without what 
 test('F10: a refusal names its field to a client of the upstream’s own dialect, where the name is nothing but a path', async () => {
   let param = 'messages[0].content';
   let status = 400;
-  const upstream = await fakeUpstream((request) =>
+  await using upstream = await fakeUpstream((request) =>
     jsonAnswer(status, { error: { message: 'Wrong.', type: 'invalid_request_error', param, code: 'invalid_value' } })(request),
   );
   const plain = channel(upstream.url, { type: 'chat_completion' });
@@ -342,12 +336,11 @@ test('F10: a refusal names its field to a client of the upstream’s own dialect
   param = 'temperature';
   status = 500;
   assert.equal(await named('/v1/chat/completions'), null, 'no word on the request');
-  await upstream.close();
 });
 
 test('F13: a kept connection that the upstream closed is no failure', async () => {
   let calls = 0;
-  const upstream = await fakeUpstream((request) => {
+  await using upstream = await fakeUpstream((request) => {
     calls += 1;
     if (calls === 2) request.socket.destroy();
     else return jsonAnswer(200, wholeMessage('fine'))(request);
@@ -355,7 +348,6 @@ test('F13: a kept connection that the upstream closed is no failure', async () =
   await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
   for (let round = 0; round < 2; round++) assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
   assert.equal(calls, 3);
-  await upstream.close();
 });
 
 test('a refusal stays one where its body never ends, also under limits that are shorter than the patience with it', async (t) => {

@@ -47,10 +47,12 @@ test('what must be found: references and reasoning without a value, each once; n
     { type: 'reasoning', id: 'e', summary: [], encrypted_content: 'sealed' },
     { type: 'image_generation_call', id: 'f' },
     { type: 'image_generation_call', id: 'g', result: 'AAAA' },
+    { type: 'reasoning', id: 'h', summary: [], encrypted_content: '' },
     { type: 'item_reference', id: 5 },
     'text',
+    null,
   ];
-  assert.deepEqual(idsToFind({ input }), ['a', 'b', 'd', 'f']);
+  assert.deepEqual(idsToFind({ input }), ['a', 'b', 'd', 'f', 'h']);
   assert.deepEqual(idsToFind({ input: 'hello' }), []);
   assert.deepEqual(idsToFind({}), []);
 });

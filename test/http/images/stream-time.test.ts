@@ -37,7 +37,7 @@ function follow(response: Response): { text: string; readonly done: Promise<void
 
 test('a comment at once, then one after each 15 s; the picture ends it', async () => {
   const clock = createFakeClock();
-  const upstream = await fakeUpstream(() => undefined);
+  await using upstream = await fakeUpstream(() => undefined);
   await using gateway = await testGateway(file(upstream.url), { clock });
   const response = await ask(gateway, { stream: true });
   assert.equal(response.status, 200);
@@ -61,12 +61,11 @@ test('a comment at once, then one after each 15 s; the picture ends it', async (
     ['image_generation.completed', '[DONE]'],
   );
   await eventually(() => gateway.store.settled.length === 1);
-  await upstream.close();
 });
 
 test('F4: neither our comments nor the upstream’s extend its time: error event, [DONE]', async () => {
   const clock = createFakeClock();
-  const upstream = await fakeUpstream(() => undefined);
+  await using upstream = await fakeUpstream(() => undefined);
   await using gateway = await testGateway(file(upstream.url), { clock });
   const seen = follow(await ask(gateway, { stream: true }));
   await eventually(() => upstream.requests.length === 1);
@@ -88,12 +87,11 @@ test('F4: neither our comments nor the upstream’s extend its time: error event
   );
   assert.match(JSON.parse(events[0]?.data ?? '').error.message, /in time/);
   await eventually(() => upstream.sockets.size === 0, 'the upstream is let go');
-  await upstream.close();
 });
 
 for (const stream of [false, true]) {
   test(`F16: a client that leaves cancels its upstream at once, ${stream ? 'with' : 'without'} a stream`, async () => {
-    const upstream = await fakeUpstream(() => undefined);
+    await using upstream = await fakeUpstream(() => undefined);
     await using gateway = await testGateway(file(upstream.url));
     const abort = new AbortController();
     const asked = ask(gateway, { stream }, { signal: abort.signal }).then((response) => response.text());
@@ -105,18 +103,17 @@ for (const stream of [false, true]) {
     const [row] = gateway.store.settled;
     assert.deepEqual([row?.clientGone, row?.charge], [true, undefined]);
     assert.equal(gateway.store.held.size, 0);
-    await upstream.close();
   });
 }
 
 test('until there is a picture the next Channel may be tried, with a stream too', async () => {
-  const broken = await fakeUpstream(({ socket }) => {
+  await using broken = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
     stream.event('image_generation.partial_image', { type: 'image_generation.partial_image', b64_json: 'iVBORw0KGgo=' });
     stream.event('error', { type: 'error', error: { message: 'no', code: 'server_error' } });
     stream.end();
   });
-  const good = await fakeUpstream(
+  await using good = await fakeUpstream(
     rawAnswer(200, { 'content-type': 'application/json' }, JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] })),
   );
   const { channels, models } = file(broken.url);
@@ -129,17 +126,15 @@ test('until there is a picture the next Channel may be tried, with a stream too'
     gateway.store.settled[0]?.attempts.map(({ channelId }) => channelId),
     ['one', 'two'],
   );
-  await broken.close();
-  await good.close();
 });
 
 test('I2 a form is sent again whole to the next Channel', async () => {
   const bodies: string[] = [];
-  const broken = await fakeUpstream((request) => {
+  await using broken = await fakeUpstream((request) => {
     bodies.push(request.body);
     rawAnswer(500, {}, '{}')(request);
   });
-  const good = await fakeUpstream((request) => {
+  await using good = await fakeUpstream((request) => {
     bodies.push(request.body);
     rawAnswer(
       200,
@@ -161,14 +156,12 @@ test('I2 a form is sent again whole to the next Channel', async () => {
   const plain = bodies.map((body) => body.replaceAll(/mizu-form-[0-9a-f]+/g, ''));
   assert.equal(plain[0], plain[1]);
   assert.match(plain[0] ?? '', /name="image"/);
-  await broken.close();
-  await good.close();
 });
 
 test('no more than four pictures of one request are drawn at once', async () => {
   let open = 0;
   let most = 0;
-  const upstream = await fakeUpstream(async (request) => {
+  await using upstream = await fakeUpstream(async (request) => {
     open += 1;
     most = Math.max(most, open);
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -183,11 +176,10 @@ test('no more than four pictures of one request are drawn at once', async () => 
   const body = (await (await ask(gateway, { n: 10 })).json()) as { data: unknown[] };
   assert.equal(body.data.length, 10);
   assert.equal(most, 4);
-  await upstream.close();
 });
 
 test('every alias serves, and an empty wallet is refused before anything is sent', async () => {
-  const upstream = await fakeUpstream(
+  await using upstream = await fakeUpstream(
     rawAnswer(200, { 'content-type': 'application/json' }, JSON.stringify({ created: 1, data: [{ b64_json: 'iVBORw0KGgo=' }] })),
   );
   await using gateway = await testGateway(file(upstream.url));
@@ -199,11 +191,10 @@ test('every alias serves, and an empty wallet is refused before anything is sent
   const sent = upstream.requests.length;
   for (const stream of [false, true]) assert.equal((await ask(gateway, { stream })).status, 402);
   assert.equal(upstream.requests.length, sent);
-  await upstream.close();
 });
 
 test('with every circuit open a stream is refused like any other request, with the time to come again', async () => {
-  const upstream = await fakeUpstream(
+  await using upstream = await fakeUpstream(
     rawAnswer(404, { 'content-type': 'application/json' }, '{"error":{"message":"no such model"}}'),
   );
   await using gateway = await testGateway({ ...file(upstream.url), health: { failures: 1 } });
@@ -214,7 +205,6 @@ test('with every circuit open a stream is refused like any other request, with t
     assert.ok(Number(refused.headers.get('retry-after')) > 1, `stream: ${stream}`);
     await refused.text();
   }
-  await upstream.close();
   await eventually(() => gateway.store.settled.length === 3, 'each has a row in the log');
   const refusals = gateway.store.settled.slice(1).map(({ errorCode, stream, model }) => [errorCode, stream, model]);
   assert.deepEqual(refusals, [

@@ -158,8 +158,9 @@ test('a bad script is a loud 599, not a vendor’s error', async () => {
   assert.match(heard.text, /no member replies/);
 });
 
-test('the control path can be shut', async () => {
+test('the control path can be shut', async (t) => {
   const shut = await startSimulator({ control: false, pace: { ms: 0 } });
+  t.after(() => shut.close());
   assert.equal((await ask(`${shut.url}/_sim/requests`)).status, 404);
   const heard = await ask(
     `${shut.url}/v1/chat/completions`,
@@ -167,5 +168,4 @@ test('the control path can be shut', async () => {
     { headers: { 'x-sim-script': '{"raw":{"status":500}}' } },
   );
   assert.equal(heard.status, 200);
-  await shut.close();
 });

@@ -263,13 +263,13 @@ test('gemini streams: CRLF, usage that grows, a finish in the last chunk, logpro
   );
 });
 
-test('a wrong key is refused in each dialect', async () => {
+test('a wrong key is refused in each dialect', async (t) => {
   const guarded = await startSimulator({ apiKey: 'right' });
+  t.after(() => guarded.close());
   const status = async (path: string, headers: Record<string, string>) =>
     (await ask(`${guarded.url}${path}`, { model: 'm' }, { headers })).status;
   assert.equal(await status('/v1/chat/completions', { authorization: 'Bearer wrong' }), 401);
   assert.equal(await status('/v1/messages', { 'x-api-key': 'wrong' }), 401);
   assert.equal(await status('/v1beta/models/g:generateContent', { 'x-goog-api-key': 'wrong' }), 400);
   assert.equal(await status('/v1/embeddings', { authorization: 'Bearer right' }), 400);
-  await guarded.close();
 });

@@ -694,22 +694,31 @@ test('F17: a reader that takes nothing stops the upstream and is let go after th
 });
 
 test('F17: a reader of one large message gets it, however long it takes', async (t) => {
-  const upstream = await fakeUpstream(sayMessages('x'.repeat(6_000_000)));
+  const upstream = await fakeUpstream(sayMessages('x'.repeat(16_000_000)));
   t.after(() => upstream.close());
-  await using gateway = await testGateway({
+  const clock = createFakeClock();
+  const config = configOf({
     channels: [{ id: 'large', type: 'messages', base_url: upstream.url, api_key: 'k', models: ['messages'] }],
-    models: { messages: PRICE },
-    timeouts: { write_stall_ms: 2000 },
+    timeouts: { write_stall_ms: 1000 },
   });
+  await using gateway = await testGateway(config, { clock });
   const ws = new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
   t.after(() => ws.terminate());
-  // One packet every few milliseconds.
-  ws.on('upgrade', ({ socket }) =>
-    socket.on('data', () => {
+  ws.on('upgrade', ({ socket }) => {
+    let sinceLast = 0;
+    socket.on('data', (bytes: Buffer) => {
+      sinceLast += bytes.length;
+      // More than both socket buffers may hold back before the gateway is told that there is room again.
+      if (sinceLast < 3_000_000) return;
+      sinceLast = 0;
       socket.pause();
-      setTimeout(() => socket.resume(), 6);
-    }),
-  );
+      // The gateway has a turn to write what there is room for now, then almost all of its patience passes.
+      setImmediate(() => {
+        clock.advance(900);
+        socket.resume();
+      });
+    });
+  });
   const client = socketClient(ws);
   await once(ws, 'open');
   assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');

@@ -323,3 +323,16 @@ test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to t
   assert.match(await open.text(), /data: \[DONE\]\n\n$/);
   assert.equal(await stopped, 0);
 });
+
+test('a stop while workers are renewed (SIGUSR2, then SIGTERM) is a good end, and nobody is told of a failure', async () => {
+  simulator.reset();
+  await using place = await install(file(simulator));
+  const serving = await place.serve('--workers', '2');
+  await listeners(serving, 2);
+  serving.process.kill('SIGUSR2');
+  assert.equal(await serving.stop('SIGTERM'), 0);
+  assert.deepEqual(
+    serving.log().filter(({ level }) => level !== 'info'),
+    [],
+  );
+});

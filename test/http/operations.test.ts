@@ -1,0 +1,66 @@
+/** Whom the operations port answers: on a loopback address only those who ask for that address. */
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { createLogger } from '../../src/http/logs.ts';
+import { createOperationsServer, type OperatorReports } from '../../src/http/operations.ts';
+
+const reports: OperatorReports = {
+  metrics: async () => ({ type: 'text/plain', text: 'mizu_up 1\n' }),
+  health: async () => ({ ready: true, report: { status: 'ok' } }),
+  channels: async () => ({ channels: [] }),
+};
+
+/** The status and body of `GET /metrics` at a port of this machine; `host` is the header. */
+function askAs(host: string, port: number, address: string): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: address, port, path: '/metrics', headers: { host } }, (response) => {
+      response.setEncoding('utf8');
+      let body = '';
+      response.on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+async function statuses(listen: string, address: string, hosts: readonly string[]): Promise<number[]> {
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen(listen, 0);
+  try {
+    return await Promise.all(hosts.map(async (host) => (await askAs(host, port, address)).status));
+  } finally {
+    await server.close();
+  }
+}
+
+test('on loopback the names and addresses of this machine are answered, with a port and without', async () => {
+  const hosts = ['localhost', 'LOCALHOST:8081', '127.0.0.1', '127.0.0.1:9', '[::1]', '[::1]:8081'];
+  assert.deepEqual(await statuses('127.0.0.1', '127.0.0.1', hosts), [200, 200, 200, 200, 200, 200]);
+  assert.deepEqual(await statuses('localhost', '127.0.0.1', hosts), [200, 200, 200, 200, 200, 200]);
+  assert.deepEqual(await statuses('127.0.0.9', '127.0.0.9', ['127.0.0.9:8081', '127.0.0.8']), [200, 421]);
+});
+
+test('on loopback a name that somebody made to mean this machine is refused, and told what is answered', async () => {
+  const hosts = ['evil.example', 'evil.example:8081', 'localhost.evil.example', '127.0.0.1.evil.example', '[::2]', '10.0.0.1'];
+  assert.deepEqual(new Set(await statuses('127.0.0.1', '127.0.0.1', hosts)), new Set([421]));
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  const refused = await askAs('evil.example', port, '127.0.0.1').finally(() => server.close());
+  assert.deepEqual(JSON.parse(refused.body), { error: 'answers to these hosts only: localhost, 127.0.0.1, [::1]' });
+});
+
+test('a health check of HTTP/1.0, which names no host, is answered', async () => {
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  const socket = connect(port, '127.0.0.1').end('GET /healthz HTTP/1.0\r\n\r\n');
+  assert.match(await text(socket).finally(() => server.close()), /^HTTP\/1\.1 200 [\s\S]*\{"status":"ok"\}$/);
+});
+
+test('on an address that the operator opened to others every name is answered', async () => {
+  assert.deepEqual(await statuses('0.0.0.0', '127.0.0.1', ['mizu:8081', 'localhost', '10.0.0.1']), [200, 200, 200]);
+});
