@@ -22,7 +22,8 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
-  giveReasoning(json, target, edits);
+  if (target.withoutRaw === true) leaveOutReasoning(json, edits);
+  else giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
   return editJson(request.text, edits);
 }
@@ -48,6 +49,19 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   if (typeof request.json['max_completion_tokens'] !== 'number') return;
   edits.push({ path: ['max_completion_tokens'], value: undefined });
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
+}
+
+/** In every spelling of it: a server that refuses one knows none of them. */
+const REASONING_MEMBERS = ['reasoning_content', 'reasoning', 'reasoning_details'];
+
+function leaveOutReasoning({ messages }: JsonObject, edits: JsonEdit[]): void {
+  if (!Array.isArray(messages)) return;
+  for (const [turn, message] of messages.entries()) {
+    if (!isObject(message) || message['role'] !== 'assistant') continue;
+    for (const member of REASONING_MEMBERS) {
+      if (message[member] !== undefined) edits.push({ path: ['messages', turn, member], value: undefined });
+    }
+  }
 }
 
 function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
@@ -76,7 +90,7 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
       }
     }
     const details = message['reasoning_details'];
-    if (Array.isArray(details)) openDetails(details, path, values, edits);
+    if (Array.isArray(details) && target.withoutRaw !== true) openDetails(details, path, values, edits);
     openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
     if (!Array.isArray(calls)) continue;
