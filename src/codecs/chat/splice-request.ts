@@ -22,8 +22,8 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
-  if (target.withoutRaw === true) leaveOutReasoning(json, edits);
-  else giveReasoning(json, target, edits);
+  if (target.withoutRaw === true) leaveOutReasoning(json, target, edits);
+  giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
   return editJson(request.text, edits);
 }
@@ -51,14 +51,14 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
 }
 
-/** In every spelling of it: a server that refuses one knows none of them. */
-const REASONING_MEMBERS = ['reasoning_content', 'reasoning', 'reasoning_details'];
-
-function leaveOutReasoning({ messages }: JsonObject, edits: JsonEdit[]): void {
+/** In every spelling of it but the one that the server wants: one that refuses one knows none of the others. */
+function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[]): void {
   if (!Array.isArray(messages)) return;
+  const members = ['reasoning', 'reasoning_details'];
+  if (options.replayReasoningContent !== true) members.push('reasoning_content');
   for (const [turn, message] of messages.entries()) {
     if (!isObject(message) || message['role'] !== 'assistant') continue;
-    for (const member of REASONING_MEMBERS) {
+    for (const member of members) {
       if (message[member] !== undefined) edits.push({ path: ['messages', turn, member], value: undefined });
     }
   }

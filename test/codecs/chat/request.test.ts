@@ -474,6 +474,8 @@ describe('chat requests spliced for a chat upstream', () => {
     const body = { model: 'm', messages: [user, thought, user] };
     assert.deepEqual(JSON.parse(spliced(body)).messages, body.messages);
     assert.deepEqual(JSON.parse(spliced(body, { withoutRaw: true })).messages, [user, turn, user]);
+    const wanting = { withoutRaw: true, options: { replayReasoningContent: true } };
+    assert.deepEqual(JSON.parse(spliced(body, wanting)).messages, [user, { ...turn, reasoning_content: 'x' }, user]);
   });
 
   it('force the usage of streams and drop what chooses upstreams', () => {
