@@ -96,6 +96,13 @@ export function opaqueOfDetail(detail: Detail, payload: string, owner: Opaque['o
   };
 }
 
+/** A signature vouches for words. They stay with it, since clients of other protocols may bring the value back without them. */
+export function withSignedWords(opaque: Opaque, words: string): Opaque {
+  const form = entryOfForm(opaque.form);
+  if (form?.['type'] !== 'reasoning.text' || words === '') return opaque;
+  return { ...opaque, form: JSON.stringify({ ...form, text: words }) };
+}
+
 /** The scalar surface of older routers, as a `form`. */
 export const SCALAR_FORM = 'reasoning_opaque';
 
@@ -108,9 +115,10 @@ export function entryOfForm(form: string | undefined): JsonObject | undefined {
 
 /** The entries that say `payload` (raw upstream value or envelope) and its readable text as their vendor said them. */
 export function detailEntries(form: JsonObject, readable: string | undefined, payload: string): JsonObject[] {
-  const { type, ...members } = form;
+  const { type, text: signed, ...members } = form;
   if (type === 'reasoning.text') {
-    return [{ type, ...(readable === undefined ? {} : { text: readable }), signature: payload, ...members }];
+    const text = signed ?? readable;
+    return [{ type, ...(text === undefined ? {} : { text }), signature: payload, ...members }];
   }
   const entry = { type: 'reasoning.encrypted', data: payload, ...members };
   if (readable === undefined) return [entry];

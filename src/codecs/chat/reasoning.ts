@@ -16,6 +16,7 @@ import {
   type DetailIdentity,
   identityOf,
   opaqueOfDetail,
+  withSignedWords,
   readDetail,
   SCALAR_FORM,
 } from './details.ts';
@@ -212,7 +213,7 @@ export class ReasoningItems {
       kind: 'reasoning',
       ...(open.raw === '' ? {} : { raw: open.raw }),
       ...(open.summary === '' ? {} : { summary: [open.summary] }),
-      ...(open.opaque === undefined ? {} : { opaque: open.opaque }),
+      ...(open.opaque === undefined ? {} : { opaque: withSignedWords(open.opaque, open.raw) }),
     };
     out.push({ type: 'item.end', index: open.index, item, status });
   }

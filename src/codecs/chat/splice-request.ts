@@ -22,6 +22,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  if (target.withoutRaw === true) leaveOutReasoning(json, target, edits);
   giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
   return editJson(request.text, edits);
@@ -50,6 +51,19 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
 }
 
+/** In every spelling of it but the one that the server wants: one that refuses one knows none of the others. */
+function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[]): void {
+  if (!Array.isArray(messages)) return;
+  const members = ['reasoning', 'reasoning_details'];
+  if (options.replayReasoningContent !== true) members.push('reasoning_content');
+  for (const [turn, message] of messages.entries()) {
+    if (!isObject(message) || message['role'] !== 'assistant') continue;
+    for (const member of members) {
+      if (message[member] !== undefined) edits.push({ path: ['messages', turn, member], value: undefined });
+    }
+  }
+}
+
 function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
   const missing = missingReasoning(target.options);
   if (missing === undefined || !Array.isArray(messages)) return;
@@ -76,7 +90,7 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
       }
     }
     const details = message['reasoning_details'];
-    if (Array.isArray(details)) openDetails(details, path, values, edits);
+    if (Array.isArray(details) && target.withoutRaw !== true) openDetails(details, path, values, edits);
     openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
     if (!Array.isArray(calls)) continue;

@@ -75,7 +75,11 @@ const OPAQUE_WORDS =
   /invalid_encrypted_content|thinking_signature_invalid|encrypted_content|encrypted content|thought[_ ]?signature|invalid [`'"]?signature|signature[`'"]? in [`'"]?thinking|thinking[`'"]? block.{0,80}signature|redacted_thinking/i;
 
 /** OpenAI's, of reasoning items whose `content` is not empty; other servers of its protocol want that text back. */
-const RAW_WORDS = /\binput\[\d+\]\.content\b.{0,20}array too long.{0,60}\bmaximum length 0\b/is;
+const RAW_ITEM_WORDS = /\binput\[\d+\]\.content\b.{0,20}array too long.{0,60}\bmaximum length 0\b/is;
+/** Groq, Cerebras, Mistral and Fireworks, of messages that say what a model of DeepSeek's kind thought; that kind wants it back. */
+const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30}[.[]['"]?reasoning)\b`;
+const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
+const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
 
 /** What of the reasoning in a history an upstream may refuse: encrypted values that it did not make, or raw text of any model. */
 export type Reasoning = 'opaque' | 'raw';
@@ -85,7 +89,7 @@ export function refusedReasoning(error: GatewayError): Reasoning | undefined {
   const upstream = error.details.upstream;
   if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
   const said = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;
-  if (RAW_WORDS.test(said)) return 'raw';
+  if (RAW_ITEM_WORDS.test(said) || RAW_MEMBER_WORDS.test(said)) return 'raw';
   return OPAQUE_WORDS.test(said) ? 'opaque' : undefined;
 }
 

@@ -59,8 +59,9 @@ function mediaOf(item: Item): readonly Media[] {
   return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
+/** Whether it says what a model thought in words: raw, or in a member that holds either (`reasoning` of chat servers). */
 export function carriesRaw(request: CanonicalRequest): boolean {
-  return request.items.some((item) => item.kind === 'reasoning' && item.raw !== undefined);
+  return request.items.some((item) => item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined));
 }
 
 export function carriesOpaque(request: CanonicalRequest): boolean {

@@ -127,6 +127,10 @@ describe('requests of other dialects for a chat upstream', () => {
     const mine: Item = { kind: 'reasoning', summary: ['T'], opaque: { owner, value: 'SIG', form } };
     const entry = { type: 'reasoning.text', text: 'T', signature: 'SIG', format: 'anthropic-claude-v1', index: 0 };
     assert.deepEqual(messagesOf([mine, text('assistant', 'x')])[0]?.['reasoning_details'], [entry]);
+    // A client of another protocol brought the value back alone: the words that it vouches for are in it.
+    const signed = '{"type":"reasoning.text","format":"anthropic-claude-v1","index":0,"text":"T"}';
+    const alone: Item = { kind: 'reasoning', opaque: { owner, value: 'SIG', form: signed } };
+    assert.deepEqual(messagesOf([alone, text('assistant', 'x')])[0]?.['reasoning_details'], [entry]);
     assert.deepEqual(messagesOf([mine, text('assistant', 'x')], { withoutOpaque: true })[0]?.['reasoning_details'], undefined);
     const other: Item = { kind: 'reasoning', raw: 'T', opaque: { owner: { ...owner, scope: 'elsewhere' }, value: 'SIG' } };
     const options = { replayReasoningContent: true };

@@ -419,6 +419,17 @@ describe('chat streams of a chat upstream', () => {
     assert.deepEqual(first, { reasoning_details: [{ ...entry, signature: seal(item.opaque) }] });
   });
 
+  it('keep the words that a signature vouches for with it', () => {
+    const members = { type: 'reasoning.text', format: 'anthropic-claude-v1', index: 0 };
+    const said = [{ text: 'a ' }, { text: 'b' }, { signature: 'SIG' }].map((more) =>
+      chunk({ reasoning_details: [{ ...members, ...more }] }),
+    );
+    const { order } = decode([...said, chunk({ content: 'x' }), chunk({}, 'stop')]);
+    const item = order.fold.whole({ status: 'completed', stop: 'end' }).items[0]?.item;
+    assert.ok(item?.kind === 'reasoning' && item.raw === 'a b');
+    assert.deepEqual(JSON.parse(item.opaque?.form ?? ''), { ...members, text: 'a b' });
+  });
+
   it('seal the fragments of a scalar payload once, as one value', () => {
     const { steps, order } = decode([
       chunk({ reasoning_content: 'r', reasoning_opaque: 'AB' }),

@@ -463,6 +463,21 @@ describe('chat requests spliced for a chat upstream', () => {
     assert.equal(chatUpstream.encodeRequest(request, target()).body, text.replace('"m"', '"up-model"'));
   });
 
+  it('leave out what a model thought, in every spelling, once the upstream has refused it', () => {
+    const turn = { role: 'assistant', content: 'a' };
+    const thought = {
+      ...turn,
+      reasoning_content: 'x',
+      reasoning: 'x',
+      reasoning_details: [{ type: 'reasoning.text', text: 'x' }],
+    };
+    const body = { model: 'm', messages: [user, thought, user] };
+    assert.deepEqual(JSON.parse(spliced(body)).messages, body.messages);
+    assert.deepEqual(JSON.parse(spliced(body, { withoutRaw: true })).messages, [user, turn, user]);
+    const wanting = { withoutRaw: true, options: { replayReasoningContent: true } };
+    assert.deepEqual(JSON.parse(spliced(body, wanting)).messages, [user, { ...turn, reasoning_content: 'x' }, user]);
+  });
+
   it('force the usage of streams and drop what chooses upstreams', () => {
     const body = {
       model: 'm',

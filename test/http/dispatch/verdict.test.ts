@@ -132,6 +132,30 @@ test('refused raw reasoning: a 400 that says that the content of an item must be
   assert.equal(refusedReasoning(tooLong('tools', 0)), undefined);
 });
 
+test('refused raw reasoning: a 400 or 422 that says that a message may not say it at all', () => {
+  const loc = '["body","messages",2,"assistant","reasoning_content"]';
+  for (const words of [
+    "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : property 'reasoning_content' is unsupported)]",
+    "property 'messages.2.assistant.reasoning' is unsupported",
+    'messages[1].reasoning_details: Extra inputs are not permitted',
+    "Extra inputs are not permitted, field: 'messages[1].reasoning'",
+    "Additional properties are not allowed ('reasoning_content' was unexpected) - 'messages.1'",
+  ]) {
+    assert.equal(refusedReasoning(said(400, words)), 'raw', words);
+  }
+  assert.equal(
+    refusedReasoning(said(422, `{"detail":[{"type":"extra_forbidden","loc":${loc},"msg":"Extra inputs are not permitted"}]}`)),
+    'raw',
+  );
+  for (const words of [
+    'The `reasoning_content` in the thinking mode must be passed back to the API.',
+    "Unsupported parameter: 'reasoning' is not supported with this model.",
+    'Unrecognized request argument supplied: reasoning',
+  ]) {
+    assert.equal(refusedReasoning(said(400, words)), undefined, words);
+  }
+});
+
 test('the error of all: what all refuse alike passes as itself, anything else is a 502 that keeps its cause', () => {
   const refused = fault({ shownCode: 'context_length_exceeded', param: 'messages', upstream: { status: 400 } });
   const agreed = finalError([said(400), refused]);

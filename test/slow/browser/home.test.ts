@@ -5,7 +5,7 @@ import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { priceListJson } from '../../../src/http/pages/price-list.ts';
 import { findings } from '../../support/pages/axe.ts';
 import { launch, layoutShift, setVisible, skip, visit } from '../../support/pages/browser.ts';
-import { EMPTY, HOSTILE, HOSTILE_NAME, many, SAMPLE } from '../../support/pages/sample-prices.ts';
+import { EMPTY, HOSTILE, HOSTILE_NAME, LONG, many, SAMPLE } from '../../support/pages/sample-prices.ts';
 import { type PagesServer, servePages } from '../../support/pages/serve-pages.ts';
 
 let browser: Browser;
@@ -413,7 +413,7 @@ test('everything can be reached and used with the keyboard alone, in order, and 
 });
 
 test('reflow: at 320 px, and at 1280 px with 200% zoom and text, nothing scrolls sideways', options, async () => {
-  for (const list of [SAMPLE, HOSTILE]) {
+  for (const list of [SAMPLE, HOSTILE, LONG]) {
     for (const viewport of [
       { width: 320, height: 640 },
       { width: 640, height: 450 },
@@ -428,6 +428,16 @@ test('reflow: at 320 px, and at 1280 px with 200% zoom and text, nothing scrolls
       assert.deepEqual(cut, [], `${viewport.width} px: cut`);
     }
   }
+});
+
+test('a name that is written from right to left stays before its kind', options, async () => {
+  const models = ['\u202Eturned', 'מודל-2'].map((id) => ({ id, kind: 'text', prices: { input: '1' } }) as const);
+  await using opened = await open({ ...SAMPLE, models });
+  const gaps = await opened.page.evaluate<number[]>(
+    "[...document.querySelectorAll('#rows .id')].map((id) => id.nextElementSibling.getBoundingClientRect().left - id.getBoundingClientRect().right)",
+  );
+  assert.equal(gaps.length, 2);
+  for (const gap of gaps) assert.ok(gap > 0, `${gap} px`);
 });
 
 test('a model name full of markup stays a name', options, async () => {

@@ -62,6 +62,14 @@ export const HOSTILE: PriceList = {
   ],
 };
 
+/** A name as routers have them. */
+export const LONG: PriceList = {
+  updatedAt: '2026-11-20T11:58:03.000Z',
+  models: [
+    { id: 'vendor/some-model-1-8b-instruct-2026-11-20-preview-thinking:free', kind: 'text', prices: { input: '1', output: '2' } },
+  ],
+};
+
 export const EMPTY: PriceList = { updatedAt: '2026-11-20T11:58:03.000Z', models: [] };
 
 export function many(count: number): PriceList {
