@@ -86,6 +86,8 @@ export interface CodecOptions {
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
   readonly acceptDoneWithoutFinish?: boolean;
+  /** chat upstreams that know no role `developer`: its messages are the system's. */
+  readonly developerAsSystem?: boolean;
   /** Lower freeform custom tools to a function with one string `input`: the dialect, or this upstream, has functions only. */
   readonly lowerCustomTools?: boolean;
 }

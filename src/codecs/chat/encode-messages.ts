@@ -71,7 +71,7 @@ class MessageWriter {
     switch (item.kind) {
       case 'text':
         if (item.role === 'assistant') this.#assistantText(item);
-        else this.#said(item.role, item.turn, item.text === '' ? undefined : textPart(item.text));
+        else this.#said(this.#roleOf(item), item.turn, item.text === '' ? undefined : textPart(item.text));
         return;
       case 'media':
         if (item.role === 'assistant') this.#turn().media.push(item);
@@ -95,6 +95,12 @@ class MessageWriter {
         this.#losses.add('native item');
         return;
     }
+  }
+
+  #roleOf({ role }: TextItem): Role {
+    if (role !== 'developer' || this.#target.options.developerAsSystem !== true) return role;
+    this.#losses.add('developer text');
+    return 'system';
   }
 
   finish(): readonly JsonObject[] {

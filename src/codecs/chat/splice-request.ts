@@ -22,6 +22,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
+  if (target.options.developerAsSystem === true) renameDevelopers(json, edits);
   if (target.withoutRaw === true) leaveOutReasoning(json, target, edits);
   giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
@@ -49,6 +50,13 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   if (typeof request.json['max_completion_tokens'] !== 'number') return;
   edits.push({ path: ['max_completion_tokens'], value: undefined });
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
+}
+
+function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[]): void {
+  if (!Array.isArray(messages)) return;
+  for (const [turn, message] of messages.entries()) {
+    if (isObject(message) && message['role'] === 'developer') edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
+  }
 }
 
 /** In every spelling of it but the one that the server wants: one that refuses one knows none of the others. */

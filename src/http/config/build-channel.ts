@@ -194,6 +194,7 @@ function codecOptions(raw: RawOptions): CodecOptions {
     ...('legacy_output_cap' in raw && raw.legacy_output_cap ? { legacyOutputCap: true } : {}),
     ...('replay_reasoning_content' in raw && raw.replay_reasoning_content ? { replayReasoningContent: true } : {}),
     ...('accept_done_without_finish' in raw && raw.accept_done_without_finish ? { acceptDoneWithoutFinish: true } : {}),
+    ...('developer_as_system' in raw && raw.developer_as_system ? { developerAsSystem: true } : {}),
     ...('lower_custom_tools' in raw && raw.lower_custom_tools ? { lowerCustomTools: true } : {}),
   };
 }

@@ -49,6 +49,9 @@ const textOptions = {
     Type.Boolean({ description: 'Send `reasoning_content` of the history back; on messages, unsigned thinking.' }),
   ),
   accept_done_without_finish: Type.Optional(Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as an end.' })),
+  developer_as_system: Type.Optional(
+    Type.Boolean({ description: 'Send messages of the developer as the system: the upstream knows no role `developer`.' }),
+  ),
   lower_custom_tools: Type.Optional(Type.Boolean({ description: 'Lower freeform custom tools to functions with one string.' })),
 };
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import type { Item, Media } from '../../../src/codecs/canonical/item.ts';
+import type { Item, Media, Role } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import { chatUpstream } from '../../../src/codecs/chat/index.ts';
@@ -14,7 +14,7 @@ const bodyOf = (over: Partial<CanonicalRequest>, at: Partial<Target> = {}): Json
 const messagesOf = (items: Item[], at: Partial<Target> = {}, over: Partial<CanonicalRequest> = {}) =>
   bodyOf({ ...over, items }, at).messages;
 
-const text = (role: 'user' | 'assistant' | 'system', value: string, turn = 0): Item => ({
+const text = (role: Role, value: string, turn = 0): Item => ({
   kind: 'text',
   role,
   text: value,
@@ -204,6 +204,21 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.equal(body['reasoning_effort'], 'none');
     assert.equal(body['thinking'], undefined);
     assert.equal(bodyOf({ maxOutputTokens: 9 }, { options: { legacyOutputCap: true } })['max_tokens'], 9);
+  });
+
+  it("make messages of the developer the system's where the upstream knows no such role", () => {
+    const items = [text('developer', 'be brief'), text('user', 'x'), text('developer', 'and kind')];
+    const roles = (over: Parameters<typeof bodyOf>[1]) => bodyOf({ items }, over)['messages'];
+    assert.deepEqual(roles({ options: { developerAsSystem: true } }), [
+      { role: 'system', content: 'be brief' },
+      { role: 'user', content: 'x' },
+      { role: 'system', content: 'and kind' },
+    ]);
+    assert.deepEqual(roles({ options: {} }), [
+      { role: 'developer', content: 'be brief' },
+      { role: 'user', content: 'x' },
+      { role: 'developer', content: 'and kind' },
+    ]);
   });
 
   it('say a plain text format as it was said', () => {

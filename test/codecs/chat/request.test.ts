@@ -457,6 +457,22 @@ describe('chat requests', () => {
 describe('chat requests spliced for a chat upstream', () => {
   const spliced = (body: JsonObject, over = {}) => chatUpstream.encodeRequest(requestOf(body), target(over)).body;
 
+  it('rename messages of the developer where the upstream knows no such role, and nothing else', () => {
+    const body = {
+      model: 'm',
+      messages: [
+        { role: 'developer', content: 'be  brief', x: 1 },
+        { role: 'user', content: 'developer' },
+      ],
+    };
+    const wanted = JSON.stringify({ ...body, model: 'up-model' });
+    assert.equal(spliced(body), wanted);
+    assert.equal(
+      spliced(body, { options: { developerAsSystem: true } }),
+      wanted.replace('"role":"developer"', '"role":"system"'),
+    );
+  });
+
   it('change the model and nothing else', () => {
     const text = '{ "messages":[{"role":"user","content":"\\u0041"}],"x":1.0,"9":1,"1":2, "model" : "m" }';
     const request = { ...requestOf(JSON.parse(text)), text };
