@@ -4,11 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ChannelType, Dialect } from '../../src/codecs/canonical/dialect.ts';
 import type { JsonObject, JsonValue } from '../../src/codecs/canonical/json.ts';
-import type { Owner } from '../../src/codecs/canonical/opaque.ts';
-import type { ClientCodec, UpstreamCodec } from '../../src/codecs/codec.ts';
-import { codecs } from '../../src/codecs/registry.ts';
+import { chatClient, chatUpstream } from '../../src/codecs/chat/index.ts';
+import type { UpstreamCodec } from '../../src/codecs/codec.ts';
+import { geminiUpstream } from '../../src/codecs/gemini/index.ts';
 import { chunk, frame } from './chat/fixtures.ts';
 import {
   decodeBytes,
@@ -28,18 +27,6 @@ const LIMIT = 24;
 const TRIES = 3;
 
 const list = <T>(count: number, entry: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => entry(index));
-
-function client(dialect: Dialect): ClientCodec {
-  const codec = codecs.client(dialect);
-  assert.ok(codec !== undefined);
-  return codec;
-}
-
-function upstream(type: ChannelType): UpstreamCodec {
-  const codec = codecs.upstream(type);
-  assert.ok(codec !== undefined);
-  return codec;
-}
 
 /** Processor time of `work(SMALL × TIMES)` beside `work(SMALL)`, the least of a few tries each: a collection may fall into any of them. */
 function growth(work: (size: number) => () => void): number {
@@ -69,28 +56,28 @@ function isLinear(name: string, work: (size: number) => () => void): void {
   });
 }
 
-/** A whole stream of `type`, decoded, checked and said to a chat client, which has the most to count. */
-function stream(name: string, type: ChannelType, eventsOf: (size: number) => readonly string[]): void {
+/** A whole stream of `upstream`, decoded, checked and said to a chat client, which has the most to count. */
+function stream(name: string, upstream: UpstreamCodec, eventsOf: (size: number) => readonly string[]): void {
   isLinear(name, (size) => {
     const bytes = Buffer.from(sseText(eventsOf(size).map((data) => ({ event: undefined, data }))));
     const request = requestOf('chat');
-    const owner = ownerOf(upstream(type));
+    const owner = ownerOf(upstream);
     return () => {
-      const { steps, failure } = decodeBytes(upstream(type), [bytes], { request });
+      const { steps, failure } = decodeBytes(upstream, [bytes], { request });
       assert.equal(failure, undefined);
-      encodeSteps(client('chat'), steps, responseContext(client('chat'), owner, { request }));
+      encodeSteps(chatClient, steps, responseContext(chatClient, owner, { request }));
     };
   });
 }
 
-/** A request, read and written for a Channel of `type`. */
-function request(name: string, dialect: Dialect, type: ChannelType, bodyOf: (size: number, owner: Owner) => JsonObject): void {
+/** A chat client's request, read and written for `upstream`. */
+function request(name: string, upstream: UpstreamCodec, bodyOf: (size: number) => JsonObject): void {
   isLinear(name, (size) => {
-    const owner = ownerOf(upstream(type));
-    const text = JSON.stringify(bodyOf(size, owner));
+    const target = targetOf(ownerOf(upstream));
+    const text = JSON.stringify(bodyOf(size));
     return () => {
-      const read = client(dialect).decodeRequest(text, JSON.parse(text), { open: openForTests });
-      upstream(type).encodeRequest(read, targetOf(owner));
+      const read = chatClient.decodeRequest(text, JSON.parse(text), { open: openForTests });
+      upstream.encodeRequest(read, target);
     };
   });
 }
@@ -104,17 +91,17 @@ const gemini = (parts: JsonValue, rest: JsonObject = {}) =>
   JSON.stringify({ candidates: [{ content: { role: 'model', parts }, index: 0, ...rest }] });
 const link = (index: number) => ({ url: `https://e.example/${index}`, title: 't', start_index: 0, end_index: 4 });
 
-stream('a text with a citation in each piece', 'chat_completion', (size) =>
+stream('a text with a citation in each piece', chatUpstream, (size) =>
   chat(
     list(size, (at) => ({ content: 'said ', annotations: [{ type: 'url_citation', url_citation: link(at) }] })),
     'stop',
   ),
 );
-stream('signed texts', 'gemini', (size) => [
+stream('signed texts', geminiUpstream, (size) => [
   ...list(size, () => gemini([{ text: 'said ', thoughtSignature: 'QUJD' }])),
   gemini([], { finishReason: 'STOP' }),
 ]);
-stream('citations of places all over a text', 'gemini', (size) => [
+stream('citations of places all over a text', geminiUpstream, (size) => [
   ...list(size, (at) =>
     gemini([{ text: 'é said ' }], {
       citationMetadata: { citationSources: [{ startIndex: at * 8, endIndex: at * 8 + 2, uri: `https://e.example/${at}` }] },
@@ -123,7 +110,7 @@ stream('citations of places all over a text', 'gemini', (size) => [
   gemini([], { finishReason: 'STOP' }),
 ]);
 
-request('references to schemas of one name', 'chat', 'gemini', (size) => ({
+request('references to schemas of one name', geminiUpstream, (size) => ({
   model: 'm',
   messages: [{ role: 'user', content: 'hi' }],
   tools: [

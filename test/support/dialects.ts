@@ -8,6 +8,7 @@ import { checkClientStream } from '../../src/codecs/messages/lifecycle.ts';
 import { responsesClient, responsesUpstream } from '../../src/codecs/responses/index.ts';
 import { checkResponsesStream } from '../../src/codecs/responses/lifecycle.ts';
 import type { Whole } from '../../src/codecs/canonical/fold.ts';
+import type { Media, OutputItem } from '../../src/codecs/canonical/item.ts';
 import { type TwoSided, type UpstreamSide, writtenBy } from './laws.ts';
 import { geminiUpstream } from '../../src/codecs/gemini/index.ts';
 import { writeGemini } from './gemini-wire.ts';
@@ -34,9 +35,15 @@ function chatFacts(whole: Whole): unknown {
     cited: texts.flatMap(({ citations }) => citations.map((citation) => (citation.kind === 'url' ? citation.url : ''))),
     refusal: items.map((item) => (item.kind === 'refusal' ? item.text : '')).join(''),
     calls: items.flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item.tool.name, item.flavour, item.input]] : [])),
-    media: items.flatMap((item) => (item.kind === 'media' ? [item.media.source] : [])),
+    // Two members of a message: which came first is said by a stream alone.
+    images: sourcesOf(items, 'image'),
+    audio: sourcesOf(items, 'audio'),
     ...endFacts(whole),
   };
+}
+
+function sourcesOf(items: readonly OutputItem[], type: Media['type']): Media['source'][] {
+  return items.flatMap((item) => (item.kind === 'media' && item.media.type === type ? [item.media.source] : []));
 }
 
 function endFacts(whole: Whole): object {

@@ -69,8 +69,8 @@ export class Answer {
     this.#pushContent(delta['content'], choice, whole, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
-    this.#pushAudio(delta['audio'], out);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
+    this.#pushAudio(delta['audio'], out);
     const calls = callEntries(delta['tool_calls']);
     if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
     // A call in both spellings is one call.
