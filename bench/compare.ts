@@ -10,7 +10,7 @@ import { median, type Row } from './harness/statistics.ts';
 import { figure } from './plots.ts';
 import type { Results } from './report.ts';
 
-const ROOT = new URL('..', import.meta.url).pathname;
+const ROOT = join(import.meta.dirname, '..');
 
 /** `args` go to each run. Both commits need a bench of their own; the installed packages are those of this checkout. */
 export function compare(before: string, after: string, turns: number, args: readonly string[]): void {

@@ -118,6 +118,14 @@ test('what is exported is imported somewhere, if only by a test', () => {
   );
 });
 
+test('a file is found by its path, never by the path of its URL: that spells a space as %20', () => {
+  const everywhere = globSync('{src,test,bench}/**/*.ts');
+  assert.deepEqual(
+    everywhere.filter((file) => /import\.meta\.url\)\.pathname/.test(readFileSync(file, 'utf8'))),
+    [],
+  );
+});
+
 test('no drawer for odds and ends', () => {
   const banned = /(^|\/)(utils?|helpers?|common|types|misc)(\.ts|\/)/;
   assert.deepEqual(

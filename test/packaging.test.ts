@@ -116,7 +116,7 @@ test('the unit is one that systemd takes without a word', { skip: noSystemd }, (
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'mizu.service');
   // The programs that it names are elsewhere on this machine.
-  writeFileSync(file, unit.replaceAll('/usr/bin/node', process.execPath));
+  writeFileSync(file, unit.replaceAll('/usr/bin/node', `"${process.execPath}"`));
   const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', file], { encoding: 'utf8' });
   assert.deepEqual([status, stdout, stderr], [0, '', '']);
 });

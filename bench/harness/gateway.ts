@@ -18,7 +18,7 @@ export interface Gateway {
   stop(): Promise<void>;
 }
 
-const ENTRY = new URL('../../src/main.ts', import.meta.url).pathname;
+const ENTRY = join(import.meta.dirname, '../../src/main.ts');
 const CHANNELS = [
   ['chat', 'chat_completion'],
   ['responses', 'responses'],

@@ -1,6 +1,7 @@
 /** Child processes of a bench: started, waited for, measured by the operating system, ended. */
 import { type ChildProcess, type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { LoadResult } from './load.ts';
 import type { SocketJob } from './socket-load.ts';
@@ -15,10 +16,10 @@ export interface Started {
   stop(): Promise<void>;
 }
 
-const HARNESS = new URL('.', import.meta.url).pathname;
+const HARNESS = import.meta.dirname;
 
 export async function startHarness(file: string, args: readonly string[] = []): Promise<Started> {
-  return started(spawn(process.execPath, [`${HARNESS}${file}`, ...args]));
+  return started(spawn(process.execPath, [join(HARNESS, file), ...args]));
 }
 
 export async function started(child: ChildProcessWithoutNullStreams): Promise<Started> {

@@ -17,7 +17,8 @@ test('a folder that the gateway makes is for its own user', async (t) => {
   await (await openLmdbStore(options(made))).close();
   assert.equal(rightsOf(made), '700');
   const given = join(parent, 'given');
-  mkdirSync(given, { mode: 0o750 });
+  mkdirSync(given);
+  chmodSync(given, 0o750);
   await (await openLmdbStore(options(given))).close();
   assert.equal(rightsOf(given), '750');
 });

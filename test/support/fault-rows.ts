@@ -4,6 +4,7 @@
  * here.
  */
 import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 
 interface Row {
   readonly about: string;
@@ -97,12 +98,12 @@ export interface Cover {
 /** A title, or the name that one is made of: ids, then a colon, at the beginning of a string. */
 const NAMED = /(['"`])((?:[A-Z]\d{1,2}(?:, )?)+): ((?:(?!\1).)*)\1/g;
 
-export function covers(root = new URL('../../', import.meta.url).pathname): Cover[] {
+export function covers(root = join(import.meta.dirname, '../..')): Cover[] {
   return globSync('{test,bench}/**/*.ts', { cwd: root })
     .filter((file) => !file.endsWith('fault-rows.ts') && !file.includes('fixtures'))
     .sort()
     .flatMap((file) =>
-      [...readFileSync(root + file, 'utf8').matchAll(NAMED)].map(([, , ids = '', title = '']) => ({
+      [...readFileSync(join(root, file), 'utf8').matchAll(NAMED)].map(([, , ids = '', title = '']) => ({
         file,
         title,
         ids: ids.split(', ').filter((id) => /^[FV]/.test(id)),

@@ -5,6 +5,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename } from 'node:path';
 import { run } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { ENGINES, type EngineName } from './engines.ts';
 import { scriptOptions } from './script-options.ts';
 
@@ -38,7 +39,7 @@ export async function outcomesOf(file: string): Promise<Map<string, Map<EngineNa
     }
     inside = [];
   };
-  const stream = run({ files: [new URL(file, ROOT).pathname], env: { ...process.env, MIZU_STORES: ENGINES.join(',') } });
+  const stream = run({ files: [fileURLToPath(new URL(file, ROOT))], env: { ...process.env, MIZU_STORES: ENGINES.join(',') } });
   stream.on('test:pass', (event) => seen(event, 'holds'));
   stream.on('test:fail', (event) => seen(event, 'FAILS'));
   for await (const _event of stream);

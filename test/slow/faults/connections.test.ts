@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { figure } from '../../support/figures.ts';
@@ -45,7 +46,7 @@ function descriptorLimit(): number {
 
 /** A client process, and a way to read its next line. */
 function clientProcess(t: TestContext, port: number, count: number, address: string) {
-  const script = new URL('./support/many-clients.ts', import.meta.url).pathname;
+  const script = join(import.meta.dirname, 'support/many-clients.ts');
   const child = spawn(process.execPath, [script, String(port), String(count), address], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();

@@ -5,6 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test, type TestContext } from 'node:test';
 import { fakeUpstream } from '../../support/fake-upstream.ts';
@@ -38,7 +39,7 @@ interface Child {
 }
 
 async function child(t: TestContext, role: 'gateway' | 'bare', upstream: string): Promise<Child> {
-  const script = new URL('./support/soak-child.ts', import.meta.url).pathname;
+  const script = join(import.meta.dirname, 'support/soak-child.ts');
   const started = spawn(process.execPath, [script, role, upstream], { stdio: ['pipe', 'pipe', 'inherit'] });
   t.after(() => started.kill('SIGKILL'));
   const lines = createInterface({ input: started.stdout })[Symbol.asyncIterator]();
