@@ -67,6 +67,7 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     this.#own(edits);
     completeChoice(choice, ['choices', at], edits);
+    this.#leaveOutNoUsage(chunk, edits);
     // These do not depend on what the chunk says.
     const constant = edits.length;
     if (Array.isArray(chunk['choices'])) dropOtherChoices(chunk['choices'], at, edits);
@@ -113,6 +114,7 @@ export class NativeStream {
   #pushOther(native: Native, chunk: JsonObject, out: Frame[]): void {
     const edits: JsonEdit[] = [];
     this.#own(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
+    this.#leaveOutNoUsage(chunk, edits);
     this.#takeUsage(native.text, chunk, edits);
     // The official clients go through the choices of whatever calls itself a chunk.
     if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
@@ -129,7 +131,12 @@ export class NativeStream {
       const said = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
       this.#usage = withCounters(said, usage);
     }
-    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
+    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: this.#context.request.includeUsage ? 'null' : undefined });
+  }
+
+  /** A `null` says that usage is still to come, since the gateway asked for it. Clients that did not ask may be strict and refuse it. */
+  #leaveOutNoUsage(chunk: JsonObject, edits: JsonEdit[]): void {
+    if (chunk['usage'] === null && !this.#context.request.includeUsage) edits.push({ path: ['usage'], value: undefined });
   }
 
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
