@@ -139,13 +139,25 @@ export class NativeStream {
     if (chunk['usage'] === null && !this.#context.request.includeUsage) edits.push({ path: ['usage'], value: undefined });
   }
 
-  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
-  close(out: Frame[]): void {
+  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. `events`: what was read at the end. */
+  close(events: readonly CanonicalEvent[], out: Frame[]): void {
+    this.#sayLastPieces(events, out);
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
     if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
     if (this.#usage !== undefined && this.#context.request.includeUsage)
       out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
     out.push({ event: undefined, data: DONE });
+  }
+
+  /** Calls may begin in the chunk that was held, and their last piece stands between that and the finish. */
+  #sayLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
+    const pieces = this.#calls?.lastPieces(events) ?? [];
+    const held = this.#finish;
+    if (pieces.length === 0 || held === undefined) return;
+    this.#release(out);
+    const choices = [{ index: 0, delta: { tool_calls: pieces }, finish_reason: null }];
+    out.push({ event: undefined, data: editJson(held, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    this.#finish = editJson(held, [{ path: ['choices', 0, 'delta'], value: '{}' }]);
   }
 
   get hasFinish(): boolean {
