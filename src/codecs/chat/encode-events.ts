@@ -94,7 +94,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     // What native frames said, or will say at the end, is not said again.
     const isSaid = native !== undefined || (isEnd && this.#isNative);
     for (const event of step.events) {
-      if (event.type === 'response.end') this.#finish(event.outcome, out);
+      if (event.type === 'response.end') this.#finish(event.outcome, step.events, out);
       else if (isSaid) this.#note(event);
       else this.#encode(event, out);
     }
@@ -111,14 +111,15 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
   }
 
-  #finish(outcome: Outcome, out: Frame[]): void {
+  /** `events`: those that came with the end. */
+  #finish(outcome: Outcome, events: readonly CanonicalEvent[], out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
       this.fail(outcome.error, out);
       return;
     }
     this.ended = true;
     if (this.#native.hasFinish) {
-      this.#native.close(out);
+      this.#native.close(events, out);
       return;
     }
     this.#chunks.role(out);

@@ -1,7 +1,7 @@
 /**
  * Tool calls of a chat upstream as official clients can put them together. These break where an entry has no index (Mistral), where indices
- * begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id or no type. Which call an entry
- * belongs to is what the decoder found; what an entry has is left as it is.
+ * begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, no type or no arguments. Which call an
+ * entry belongs to is what the decoder found; what an entry has is left as it is.
  */
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
@@ -47,6 +47,17 @@ export class NativeCalls {
       addMembers(this.#needed(entry, call), [...path, value.indexOf(entry)], edits);
       completeArguments(entry, [...path, value.indexOf(entry)], edits);
     }
+  }
+
+  /** Pieces for the calls that end without arguments. `events`: what was read at the end, where such calls get an empty object. */
+  lastPieces(events: readonly CanonicalEvent[]): readonly JsonObject[] {
+    const pieces: JsonObject[] = [];
+    for (const event of events) {
+      if (event.type !== 'item.delta' || event.delta.kind !== 'input' || event.delta.text !== NO_ARGUMENTS) continue;
+      const index = this.#byItem.get(event.index);
+      if (index !== undefined) pieces.push({ index, function: { arguments: NO_ARGUMENTS } });
+    }
+    return pieces;
   }
 
   /** `call` is undefined for an entry of which nothing was said (yet). */
@@ -104,9 +115,9 @@ export function completeCalls(
   const calls = items.filter((item) => item.kind === 'toolCall');
   const entries = value.filter(isObject);
   for (const [place, entry] of entries.entries()) {
-    const callId = calls.length === entries.length ? calls[place]?.callId : undefined;
-    addMembers(identity(entry, callId, true), [...path, value.indexOf(entry)], edits);
-    completeArguments(entry, [...path, value.indexOf(entry)], edits);
+    const call = calls.length === entries.length ? calls[place] : undefined;
+    addMembers(identity(entry, call?.callId, true), [...path, value.indexOf(entry)], edits);
+    completeArguments(entry, [...path, value.indexOf(entry)], edits, call?.input);
   }
 }
 
@@ -123,9 +134,20 @@ function addMembers(members: Members, path: JsonPath, edits: JsonEdit[]): void {
   for (const [key, value] of Object.entries(members)) edits.push({ path: [...path, key], value: JSON.stringify(value) });
 }
 
-/** Arguments are text; some vendors send them as the object (Ollama). */
-function completeArguments({ function: called }: JsonObject, path: JsonPath, edits: JsonEdit[]): void {
-  const input = isObject(called) ? called['arguments'] : undefined;
-  if (!isObject(input)) return;
-  edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(JSON.stringify(input)) });
+/**
+ * Arguments are text that official clients parse. Some vendors send them as the object (Ollama), others say nothing for a function without
+ * parameters. `input` is how the whole call was read.
+ */
+function completeArguments({ function: called }: JsonObject, path: JsonPath, edits: JsonEdit[], input?: string): void {
+  if (!isObject(called)) return;
+  const given = called['arguments'];
+  const text = isObject(given) ? JSON.stringify(given) : saysNothing(given) && input === NO_ARGUMENTS ? input : undefined;
+  if (text !== undefined) edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(text) });
 }
+
+function saysNothing(given: JsonValue | undefined): boolean {
+  return given === undefined || given === null || (typeof given === 'string' && given.trim() === '');
+}
+
+/** How calls that say no arguments are read. */
+const NO_ARGUMENTS = '{}';

@@ -67,6 +67,7 @@ export class NativeStream {
     const edits: JsonEdit[] = [];
     this.#own(edits);
     completeChoice(choice, ['choices', at], edits);
+    this.#leaveOutNoUsage(chunk, edits);
     // These do not depend on what the chunk says.
     const constant = edits.length;
     if (Array.isArray(chunk['choices'])) dropOtherChoices(chunk['choices'], at, edits);
@@ -113,6 +114,7 @@ export class NativeStream {
   #pushOther(native: Native, chunk: JsonObject, out: Frame[]): void {
     const edits: JsonEdit[] = [];
     this.#own(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
+    this.#leaveOutNoUsage(chunk, edits);
     this.#takeUsage(native.text, chunk, edits);
     // The official clients go through the choices of whatever calls itself a chunk.
     if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
@@ -129,16 +131,33 @@ export class NativeStream {
       const said = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
       this.#usage = withCounters(said, usage);
     }
-    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: 'null' });
+    if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: this.#context.request.includeUsage ? 'null' : undefined });
   }
 
-  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
-  close(out: Frame[]): void {
+  /** A `null` says that usage is still to come, since the gateway asked for it. Clients that did not ask may be strict and refuse it. */
+  #leaveOutNoUsage(chunk: JsonObject, edits: JsonEdit[]): void {
+    if (chunk['usage'] === null && !this.#context.request.includeUsage) edits.push({ path: ['usage'], value: undefined });
+  }
+
+  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. `events`: what was read at the end. */
+  close(events: readonly CanonicalEvent[], out: Frame[]): void {
+    this.#sayLastPieces(events, out);
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
     if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
     if (this.#usage !== undefined && this.#context.request.includeUsage)
       out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
     out.push({ event: undefined, data: DONE });
+  }
+
+  /** Calls may begin in the chunk that was held, and their last piece stands between that and the finish. */
+  #sayLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
+    const pieces = this.#calls?.lastPieces(events) ?? [];
+    const held = this.#finish;
+    if (pieces.length === 0 || held === undefined) return;
+    this.#release(out);
+    const choices = [{ index: 0, delta: { tool_calls: pieces }, finish_reason: null }];
+    out.push({ event: undefined, data: editJson(held, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    this.#finish = editJson(held, [{ path: ['choices', 0, 'delta'], value: '{}' }]);
   }
 
   get hasFinish(): boolean {

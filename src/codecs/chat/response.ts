@@ -130,6 +130,8 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     model: context.model,
     choices: [choice],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
+    // Vendors that have none say so, and a router's official client refuses an answer without the word.
+    system_fingerprint: null,
   });
 }
 

@@ -258,9 +258,17 @@ describe('chat streams of a chat upstream', () => {
     const { steps } = decode([frame(data), frame(finish), frame('[DONE]')]);
     assert.deepEqual(encode(steps), [
       data.replace('"u"', '"chatcmpl-gateway"').replace('"up"', '"m"'),
-      '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"usage":null,"model":"m"}',
+      '{"id":"chatcmpl-gateway","created":1,"choices":[{"index":0,"delta":{},"finish_reason":"stop","x":1.0}],"model":"m"}',
       '[DONE]',
     ]);
+  });
+
+  it('say that usage is still to come to those who asked for it alone: strict clients refuse the null', () => {
+    const pieces = ['a', 'b', 'c'].map((content) => chunk({ content }, null, { usage: null }));
+    const { steps } = decode([...pieces, chunk({}, 'stop', { usage: null })]);
+    const nulls = (frames: readonly string[]) => frames.map((data) => data.includes('"usage":null'));
+    assert.deepEqual(nulls(encode(steps)), [false, false, false, false, false]);
+    assert.deepEqual(nulls(encode(steps, responseContext({ request: asking }))), [true, true, true, true, false]);
   });
 
   it('have the counters of usage under their own names, as numbers, and the others as they came', () => {
@@ -511,7 +519,8 @@ describe('whole chat bodies', () => {
       text('three'),
     ];
     const whole = fold(stepsOf(items).flatMap(({ events }) => events));
-    const { choices, usage } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext()));
+    const { choices, usage, ...rest } = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext()));
+    assert.equal(rest.system_fingerprint, null, 'which a strict official client asks for');
     assert.deepEqual(choices[0].message, {
       role: 'assistant',
       content: 'one two\n\nthree',

@@ -120,6 +120,20 @@ describe('calls of a chat stream, for the official client', () => {
     assert.deepEqual(message.tool_calls, [f]);
   });
 
+  it('without arguments, which are those of a function without parameters, also where the finish chunk says the calls', async () => {
+    const bare = (index: number, id: string, name: string) => ({ index, ...whole(id, name, '') });
+    const answers = [
+      [calls(bare(0, 'a', 'f')), calls(piece({ index: 0 }, '')), calls(bare(1, 'b', 'g')), finish],
+      [calls(bare(0, 'a', 'f')), ended({ tool_calls: [bare(1, 'b', 'g')] })],
+    ];
+    for (const frames of answers) {
+      const { message, finish_reason } = await read(frames);
+      assert.deepEqual([message.tool_calls, finish_reason], [[whole('a', 'f', '{}'), whole('b', 'g', '{}')], 'tool_calls']);
+    }
+    const cut = await read([calls(bare(0, 'a', 'f')), chunk({}, 'length')]);
+    assert.deepEqual(cut.message.tool_calls, [whole('a', 'f', '')], 'a limit leaves arguments as they are');
+  });
+
   it('untouched where nothing is missing', () => {
     const data =
       '{"id":"u","model":"up","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","new":1.0,"function":{"name":"f","arguments":""}}]}}]}';
@@ -164,14 +178,21 @@ describe('other members that the official client needs', () => {
       index: 0,
       message: { role: 'assistant', content: null, refusal: null },
     });
-    const tool_calls = [begun({ id: 'a' }, 'f', '{}'), { function: { name: 'g', arguments: { y: 2 } } }];
+    const tool_calls = [
+      begun({ id: 'a' }, 'f', '{}'),
+      { function: { name: 'g', arguments: { y: 2 } } },
+      begun({ id: 'c' }, 'h', ''),
+      { id: 'd', function: { name: 'h', arguments: null } },
+    ];
     const { message } = answer({ index: 0, finish_reason: 'tool_calls', message: { content: '', tool_calls } });
     const made = (message as { tool_calls: { id: string }[] }).tool_calls[1]?.id ?? '';
     assert.match(made, /^call_/);
     assert.deepEqual(message, {
       role: 'assistant',
       content: '',
-      tool_calls: [whole('a', 'f', '{}'), whole(made, 'g', '{"y":2}')],
+      tool_calls: [whole('a', 'f', '{}'), whole(made, 'g', '{"y":2}'), whole('c', 'h', '{}'), whole('d', 'h', '{}')],
     });
+    const cut = answer({ index: 0, finish_reason: 'length', message: { content: null, tool_calls: [whole('a', 'f', '')] } });
+    assert.deepEqual((cut['message'] as JsonObject)['tool_calls'], [whole('a', 'f', '')]);
   });
 });

@@ -95,6 +95,7 @@ test("encodeEvents: the response echoes the client's own values and always has i
     model: 'logical-model',
     input: 'x',
     temperature: 0.5,
+    presence_penalty: 0.25,
     store: false,
     metadata: { a: 'b' },
     text: {},
@@ -102,6 +103,9 @@ test("encodeEvents: the response echoes the client's own values and always has i
   });
   const response = terminalOf(encodeAll([{ events: [START, END] }], request));
   assert.equal(response['temperature'], 0.5);
+  // Clients that hold every member of the Open Responses standard to be there refuse an answer without these.
+  assert.equal(response['presence_penalty'], 0.25);
+  assert.equal(response['frequency_penalty'], 0);
   assert.equal(response['store'], false);
   assert.equal(response['previous_response_id'], 'resp_p');
   assert.deepEqual(response['metadata'], { a: 'b' });
