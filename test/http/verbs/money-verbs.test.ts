@@ -58,7 +58,7 @@ class Operator {
           { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
         ),
       store: () => Promise.resolve(this.store),
-      signal: new AbortController().signal,
+      interrupted: () => new AbortController().signal,
     });
     return { code, text: printed.join('\n') };
   }

@@ -41,7 +41,7 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
       config: () =>
         parseConfig('{}', { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 }),
       store: () => Promise.resolve(store),
-      signal: new AbortController().signal,
+      interrupted: () => new AbortController().signal,
     });
     return printed;
   };
