@@ -11,6 +11,8 @@ test('what is copied from must be a store: a folder that is none is not made one
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const refused = await command(['store', 'copy', '--from', folder, '--to', join(folder, 'new')]);
   assert.deepEqual([refused.code, refused.err], [1, 'mizu: there is no store to copy at --from\n']);
+  const same = await command(['store', 'copy', '--from', folder, '--to', folder]);
+  assert.deepEqual([same.code, same.err], [2, 'mizu: --from and --to are the same place\n']);
   assert.deepEqual(readdirSync(folder), []);
 });
 

@@ -117,7 +117,8 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
 async function serveDemo(options: ServeOptions): Promise<number> {
   // Loaded here alone: who has a configuration file has upstreams of their own.
   const { startSimulator } = await import('../simulator/simulator.ts');
-  const simulator = await startSimulator({ docs: options.root, control: false });
+  // Nobody reads its journal, which would keep a thousand requests with all that was uploaded.
+  const simulator = await startSimulator({ docs: options.root, control: false, journal: 0 });
   try {
     const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
       ...options.load,

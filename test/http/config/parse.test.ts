@@ -123,6 +123,29 @@ test('the white space around a secret is none of it, wherever it comes from', ()
   }
 });
 
+test('a compaction model stands beside the model that it compacts for, and beside no other', () => {
+  const models = ['m', 'm-openai-compact'];
+  assert.deepEqual(problemsOf(file({ type: 'responses', models })), []);
+  assert.deepEqual(problemsOf(file({ models: ['m', 'x-openai-compact'] })), [
+    'channels[0].models: "x-openai-compact" is not in models',
+  ]);
+});
+
+test('members of the gateway are neither set nor dropped; a base URL has no query; MiniMax takes either version at its end', () => {
+  const belongs = (name: string) => [`channels[0].options: the member ${name} belongs to the gateway`];
+  assert.deepEqual(problemsOf(file({ options: { parameters: { stream: true } } })), belongs('stream'));
+  assert.deepEqual(problemsOf(file({ options: { drop_parameters: ['messages'] } })), belongs('messages'));
+  for (const end of ['?q', '#f']) {
+    assert.deepEqual(problemsOf(file({ base_url: `http://x/v1${end}` })), [
+      'channels[0].base_url: must not have a query or a fragment',
+    ]);
+  }
+  const pathOf = (base_url: string, api_version: string) =>
+    parse(JSON.stringify(file({ type: 'minimax_video', base_url, options: { api_version } }))).channels[0]?.versionedPath;
+  for (const base of ['http://x', 'http://x/v1', 'http://x/v2/'])
+    assert.deepEqual([pathOf(base, 'v1'), pathOf(base, 'v2')], ['/v1', '/v2'], base);
+});
+
 test('an address that readers could not paste into a shell is no public base URL', () => {
   const unfit = [
     'https://user:pass@host',
