@@ -1,8 +1,13 @@
 /** The server's side of the pages: answers, caching, compression, security headers, escaping. */
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import type { IncomingHttpHeaders } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
+import { loadAssets } from '../../../src/http/pages/assets.ts';
 import { createPages, type Pages } from '../../../src/http/pages/create-pages.ts';
 import type { PriceList } from '../../../src/http/price-list.ts';
 import type { PageRequestHeaders } from '../../../src/http/pages/representation.ts';
@@ -187,6 +192,32 @@ test('many digits are shown whole, and what is no decimal as it stands', () => {
   assert.ok(html.includes('<span class="f">.0000000000001234</span>'));
   assert.ok(html.includes('<span class="w">7</span><span class="f g4">.10</span>') || html.includes('<span class="w">7</span>'));
   assert.ok(html.includes('<span class="w">free</span>'));
+});
+
+test('examples name text models alone, and the same prices in another object are not compressed again', () => {
+  const listOf = (...models: PriceList['models']): PriceList => ({ ...EMPTY, models });
+  const vectors = { id: 'vectors', kind: 'embedding', prices: { input: '1.00' } } as const;
+  assert.match(text(pagesOf(listOf(vectors)), '/'), /<option>your-model<\/option>/);
+  const speaking = text(pagesOf(listOf(vectors, { ...vectors, id: 'words', kind: 'text' })), '/');
+  assert.deepEqual(speaking.match(/<option>[^<]*<\/option>/g), ['<option>words</option>']);
+
+  let list = SAMPLE;
+  const pages = createPages({ prices: () => list });
+  const first = get(pages, '/prices.json').body;
+  list = structuredClone(SAMPLE);
+  assert.equal(get(pages, '/prices.json').body, first, 'the same bytes, not the like');
+  list = EMPTY;
+  assert.notEqual(get(pages, '/prices.json').body, first);
+});
+
+test('modules that import each other in a circle have no digest: a start is refused and says which', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-static-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'a.js'), "import './b.js';");
+  writeFileSync(join(folder, 'b.js'), "import './a.js';");
+  assert.throws(() => loadAssets(pathToFileURL(`${folder}/`)), /static\/a\.js imports itself through a\.js, b\.js/);
+  writeFileSync(join(folder, 'b.js'), "import './c.js';");
+  assert.throws(() => loadAssets(pathToFileURL(`${folder}/`)), /static\/c\.js does not exist \(named by b\.js\)/);
 });
 
 test('zero models: a page that says so', () => {
