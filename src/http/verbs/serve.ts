@@ -89,15 +89,14 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   });
   atStart = source.current();
   log.level = atStart.log.level;
-  source.startWatching();
   if (options.workers > 1 && !isWorker) {
-    const { operations } = source.current();
-    source.close();
+    // Each worker follows the file for itself.
     const { workers: count, clock, onSignal } = options;
-    return await runWorkers({ count, operations, clock, log, onSignal });
+    return await runWorkers({ count, operations: atStart.operations, clock, log, onSignal });
   }
+  source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(source.current(), problemsTo(log));
+  const store = await options.openStore(atStart, problemsTo(log));
   try {
     const running = await start(options, source, store, log);
     metrics = running.gateway.metrics;

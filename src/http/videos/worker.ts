@@ -313,7 +313,7 @@ class Worker implements VideoWorker {
   }
 }
 
-const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is not configured any more' };
+const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is disabled, or not configured any more' };
 
 function askingOf({ codec, channel }: VideoRoute): Asking {
   const { pollIntervalMs, pollDeadlineS } = channel.video;
