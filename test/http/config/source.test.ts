@@ -76,6 +76,31 @@ test('a mounted ConfigMap is swapped as a folder behind a link: its file never c
   assert.equal(source.current().drainMs, 7);
 });
 
+test('behind a link of the operator’s own the file is followed where it is, also after the link leads elsewhere', async (t) => {
+  const { folder, source, next } = followed(t, (made) => {
+    for (const place of ['first', 'second']) {
+      mkdirSync(join(made, place));
+      writeFileSync(join(made, place, 'real.json'), '{}');
+    }
+    symlinkSync(join('first', 'real.json'), join(made, 'mizu.config.json'));
+  });
+  const changes: readonly (() => void)[] = [
+    () => writeFileSync(join(folder, 'first', 'real.json'), '{ "drain_ms": 1 }'),
+    () => {
+      writeFileSync(join(folder, 'second', 'real.json'), '{ "drain_ms": 2 }');
+      symlinkSync(join('second', 'real.json'), join(folder, 'new'));
+      renameSync(join(folder, 'new'), join(folder, 'mizu.config.json'));
+    },
+    () => writeFileSync(join(folder, 'second', 'real.json'), '{ "drain_ms": 3 }'),
+  ];
+  for (const [index, change] of changes.entries()) {
+    const accepted = next();
+    change();
+    await accepted;
+    assert.equal(source.current().drainMs, index + 1);
+  }
+});
+
 test('a folder that cannot be watched is told, and the file is still read when that is asked for', () => {
   const folder = mkdtempSync(join(tmpdir(), 'mizu-config-'));
   const path = join(folder, 'mizu.config.json');
