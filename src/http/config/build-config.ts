@@ -3,7 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../ip-ranges.ts';
 import { isPlainBaseUrl } from '../pages/base-url.ts';
-import { buildChannel, HEADER_VALUE } from './build-channel.ts';
+import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import {
   type Channel,
@@ -158,8 +158,8 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
       path: 'public_base_url',
       message: 'must be a plain http or https URL: a host, a port, a path; no user, query or fragment',
     });
-  if (file.tracing !== undefined && !URL.canParse(file.tracing.endpoint))
-    problems.push({ path: 'tracing.endpoint', message: 'is not a URL' });
+  const tracingFault = file.tracing === undefined ? undefined : addressFault(URL.parse(file.tracing.endpoint), 'tracing.headers');
+  if (tracingFault !== undefined) problems.push({ path: 'tracing.endpoint', message: tracingFault });
   if (ADDRESS.test(file.store?.path ?? ''))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {

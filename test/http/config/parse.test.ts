@@ -189,6 +189,12 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   ]);
   assert.deepEqual(problemsOf(file({ options: { proxy: 'http://' } })), ['channels[0].options.proxy: is not a URL']);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://:4318' } }), ['tracing.endpoint: is not a URL']);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://c:4318/?team=a' } }), [
+    'tracing.endpoint: must not have a query or a fragment',
+  ]);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://u:p@c:4318' } }), [
+    'tracing.endpoint: must not hold credentials (use tracing.headers)',
+  ]);
   assert.deepEqual(problemsOf({ store: { path: 'mysql://h/db' } }), [
     'store.path: must be a folder: a database is named by store.url',
   ]);
