@@ -1,5 +1,5 @@
 /**
- * `npm run bench` runs the quick set; `npm run bench -- relay memory --rounds 9` single suites; `compare A B` two commits; `guard` the
+ * `npm run bench` runs every suite; `npm run bench -- relay memory --rounds 9` single ones; `compare A B` two commits; `guard` the
  * check of CI. Prints a table and writes JSON (`--out`) and, with `--html FILE`, a report. Method: bench/README.md.
  */
 import { execFileSync } from 'node:child_process';

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { openPostgresStore } from '../src/store/postgres/open.ts';
 import { numberOption, scriptOptions } from '../test/support/script-options.ts';
+import { percentile } from './harness/statistics.ts';
 import { startServer } from '../test/support/postgres.ts';
 import { alive } from '../test/store/support/alive.ts';
 import { entry, funded, ok } from '../test/store/support/store.ts';
@@ -51,7 +52,7 @@ async function work(url: string, secrets: readonly string[], perSecond: number, 
   const { user, system } = process.cpuUsage(cpu);
   await store.close();
   waits.sort((a, b) => a - b);
-  const at = (share: number): number => Math.round((waits[Math.floor(waits.length * share)] ?? 0) * 10) / 10;
+  const at = (share: number): number => Math.round(percentile(waits, share) * 10) / 10;
   return {
     settled: waits.length,
     seconds: elapsed,

@@ -118,21 +118,39 @@ const mint = createMint(systemClock.now, randomBytes);
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
+  /** Aborted when words for `out` find no place; its reason is the system's error. */
+  readonly unread: AbortSignal;
+  /** Resolves when all words are out, or lost. */
+  written(): Promise<void>;
 }
 
-const standard: Terminal = {
-  out: (text) => void process.stdout.write(`${text}\n`),
-  err: (text) => void process.stderr.write(`${text}\n`),
-};
+function standardTerminal(): Terminal {
+  const { stdout, stderr } = process;
+  const unread = new AbortController();
+  stdout.on('error', (error) => unread.abort(error));
+  // There is nobody left to tell it.
+  stderr.on('error', () => undefined);
+  return {
+    out: (text) => void stdout.write(`${text}\n`),
+    err: (text) => void stderr.write(`${text}\n`),
+    unread: unread.signal,
+    written: () => new Promise((resolve) => void stdout.write('', () => resolve())),
+  };
+}
 
 /** Resolves with the exit code. Never rejects: what went wrong is told on standard error. */
-export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, terminal = standard): Promise<number> {
+export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, terminal = standardTerminal()): Promise<number> {
   try {
-    return await runCommand(argv, env, terminal.out);
+    return await runCommand(argv, env, terminal);
   } catch (error) {
-    terminal.err(`mizu: ${wordsOf(error)}`);
+    // Whoever has read enough (`mizu logs | head`) knows it.
+    if (!isClosedPipe(error)) terminal.err(`mizu: ${wordsOf(error)}`);
     return error instanceof UsageError ? 2 : 1;
   }
+}
+
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
 /** A store's error is named by its code, so that a supervisor can tell one from another. */
@@ -144,16 +162,17 @@ function wordsOf(error: unknown): string {
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
-async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, print: Terminal['out']): Promise<number> {
+async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, terminal: Terminal): Promise<number> {
   const { positionals, values } = readArguments(argv);
   const [name, ...args] = positionals;
   const wantsHelp = values.help === true || name === 'help';
   if (name === undefined || wantsHelp) {
-    print(USAGE);
+    terminal.out(USAGE);
     return wantsHelp ? 0 : 2;
   }
   const load = loadOptions(env);
-  const configPath = values.config ?? env['MIZU_CONFIG'];
+  if (values.config === '') throw new UsageError('--config is empty');
+  const configPath = values.config ?? (env['MIZU_CONFIG'] || undefined);
   if (name === 'serve') {
     takes({ args, options: values }, 'serve', 0, 'demo', 'workers');
     return await serve({
@@ -169,7 +188,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, print
       random: Math.random,
       chargeFor,
       openStore,
-      print,
+      print: terminal.out,
       onSignal(listener) {
         process.on('SIGHUP', () => listener('reload'));
         process.on('SIGTERM', () => listener('stop'));
@@ -187,36 +206,42 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, print
   }
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
-  return await runVerb(verb, args, values, print, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+  return await runVerb(verb, args, values, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
 }
 
 async function runVerb(
   verb: Verb,
   args: readonly string[],
   options: Options,
-  print: Terminal['out'],
+  terminal: Terminal,
   config: () => Config,
 ): Promise<number> {
-  const abort = new AbortController();
-  const interrupt = (): void => abort.abort();
-  process.once('SIGINT', interrupt);
+  const interruption = new AbortController();
+  const interrupt = (): void => interruption.abort();
   let opened: Store | undefined;
   try {
-    return await verb({
+    const code = await verb({
       args,
       options,
       json: options.json === true,
       clock: systemClock,
       mint,
-      print,
+      print: terminal.out,
       readFile: readNamedFile,
       config,
       async store() {
         opened ??= await openStore(config());
         return opened;
       },
-      signal: abort.signal,
+      interrupted() {
+        process.once('SIGINT', interrupt);
+        return AbortSignal.any([interruption.signal, terminal.unread]);
+      },
     });
+    await terminal.written();
+    // What was asked for and never seen (a new key, on a full disk) is no success.
+    terminal.unread.throwIfAborted();
+    return code;
   } finally {
     await opened?.close();
     process.off('SIGINT', interrupt);
@@ -229,7 +254,10 @@ const HIDDEN = '\u0000';
 function readArguments(argv: readonly string[]) {
   const args = argv.map((arg) => (/^-[0-9.]/.test(arg) ? HIDDEN + arg : arg));
   try {
-    const { positionals, values } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
+    const { positionals, values, tokens } = parseArgs({ args, options: OPTIONS, allowPositionals: true, tokens: true });
+    const given = tokens.flatMap((token) => (token.kind === 'option' ? [token.name] : []));
+    const twice = given.find((name, index) => given.indexOf(name) < index);
+    if (twice !== undefined) throw new Error(`--${twice} is given twice`);
     for (const [name, value] of Object.entries(values)) {
       if (typeof value === 'string' && value.startsWith(HIDDEN)) Object.assign(values, { [name]: value.slice(1) });
     }

@@ -11,6 +11,8 @@ test('what is copied from must be a store: a folder that is none is not made one
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const refused = await command(['store', 'copy', '--from', folder, '--to', join(folder, 'new')]);
   assert.deepEqual([refused.code, refused.err], [1, 'mizu: there is no store to copy at --from\n']);
+  const same = await command(['store', 'copy', '--from', folder, '--to', folder]);
+  assert.deepEqual([same.code, same.err], [2, 'mizu: --from and --to are the same place\n']);
   assert.deepEqual(readdirSync(folder), []);
 });
 
@@ -74,4 +76,41 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
     const { code, err } = await mizu(...words);
     assert.deepEqual([code, err], [2, `mizu: ${reason}\n`]);
   }
+});
+
+test('what an operator gives twice is refused: one of the two would do nothing', async () => {
+  for (const words of [
+    ['keys', 'create', '--account', 'ada', '--models', 'a', '--models', 'b'],
+    ['keys', 'create', '--account', 'ada', '--models', 'a', '--models=b'],
+  ]) {
+    const { code, err } = await command(words);
+    assert.deepEqual([code, err.split('\n')[0]], [2, 'mizu: --models is given twice']);
+  }
+});
+
+test('a name of the configuration that is empty is none, and an empty option is named', async () => {
+  const { code, err } = await command(['check'], { MIZU_CONFIG: '' });
+  assert.equal(code, 1);
+  assert.match(err, /^mizu: there is no configuration file .*\/mizu\.config\.json; --config or MIZU_CONFIG names another\n$/);
+  for (const verb of ['check', 'serve']) {
+    const empty = await command([verb, '--config', '']);
+    assert.deepEqual([empty.code, empty.err], [2, 'mizu: --config is empty\n']);
+  }
+});
+
+test('channels test says why there is nothing to ask', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-nothing-to-ask-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'gateway.json');
+  const test = async (channels: readonly object[], ...only: string[]): Promise<string> => {
+    writeFileSync(path, JSON.stringify({ channels, models: { m: {} } }));
+    const { code, err } = await command(['channels', 'test', ...only, '--config', path]);
+    assert.equal(code, 1);
+    return err;
+  };
+  const off = { id: 'off', type: 'messages', base_url: 'http://127.0.0.1:1', models: ['m'], disabled: true };
+  assert.equal(await test([]), 'mizu: there are no channels\n');
+  assert.equal(await test([off]), 'mizu: every channel is disabled\n');
+  assert.equal(await test([off], 'off'), 'mizu: the channel off is disabled\n');
+  assert.equal(await test([off], 'other'), 'mizu: there is no channel other\n');
 });

@@ -1,6 +1,6 @@
 /** What is printed from the code is current, and no loss table drops what the conversion rules protect. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { type Decision, MUST_KEEP, REQUEST_FEATURES, RESPONSE_FEATURES } from '../src/codecs/canonical/features.ts';
 import { CLIENTS, UPSTREAMS } from '../src/codecs/registry.ts';
@@ -42,4 +42,26 @@ test('every feature is answered by every encoder, and MUST_KEEP features are nev
   for (const { dialect, losses } of CLIENTS) check(`${dialect} client`, RESPONSE_FEATURES, losses);
   const known: readonly string[] = [...REQUEST_FEATURES, ...RESPONSE_FEATURES];
   for (const feature of MUST_KEEP) assert.ok(known.includes(feature), feature);
+});
+
+/** `faults/client "slow-loris", "odd targets"`: a file of tests, and words of what stands in it or in its support. */
+const NAMED = /\b((?:faults|fuzz|http|main|store)(?:\/[a-z-]+)*)((?:,? "[^"]+")+)/g;
+
+test('the tests that docs/threat-model.md and docs/reliability.md name exist', () => {
+  const texts = new Map(globSync('test/**/*.ts').map((file) => [file, readFileSync(file, 'utf8')]));
+  let checked = 0;
+  for (const document of ['docs/threat-model.md', 'docs/reliability.md']) {
+    for (const [, place = '', quoted = ''] of readFileSync(document, 'utf8').matchAll(NAMED)) {
+      const named = [...texts].filter(([file]) => file.includes(`/${place}`));
+      for (const [, words = ''] of quoted.matchAll(/"([^"]+)"/g)) {
+        const shared = [...texts].filter(([file]) => file.endsWith(`support/${place.split('/').at(-1)}.ts`));
+        assert.ok(
+          [...named, ...shared].some(([, text]) => text.includes(words)),
+          `${document}: ${place} "${words}"`,
+        );
+        checked += 1;
+      }
+    }
+  }
+  assert.ok(checked > 40, `${checked} found`);
 });

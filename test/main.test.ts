@@ -2,11 +2,13 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { freePort } from './support/processes.ts';
 
 const MAIN = resolve('src/main.ts');
 const folder = mkdtempSync(join(tmpdir(), 'mizu-main-'));
@@ -91,4 +93,61 @@ test('a verb prints to standard output, what went wrong to standard error, and e
   const help = run(['--help']);
   assert.deepEqual([help.code, help.err], [0, '']);
   assert.match(help.out, /^usage: mizu VERB/);
+});
+
+test('a reader that has read enough is told nothing, and who prints to a full disk is', async (t) => {
+  // What it prints is more than a pipe holds, so that the end of its reader is noticed while it writes.
+  const book = Object.fromEntries(
+    Array.from({ length: 2_000 }, (_, n) => [
+      `model-${n}`,
+      { litellm_provider: 'openai', mode: 'chat', input_cost_per_token: 1e-6, output_cost_per_token: 2e-6 },
+    ]),
+  );
+  const path = join(folder, 'book.json');
+  writeFileSync(path, JSON.stringify(book));
+  t.after(() => rmSync(path));
+  const importing = [MAIN, 'prices', 'import', '--from', 'litellm', path];
+  const head = spawn(process.execPath, importing, { env: environment(), stdio: ['ignore', 'pipe', 'pipe'] });
+  head.stdout.once('data', () => head.stdout.destroy());
+  const [said, [code]] = await Promise.all([text(head.stderr), once(head, 'exit')]);
+  assert.deepEqual([code, said], [1, '']);
+  if (!existsSync('/dev/full')) return t.skip('this machine has no /dev/full');
+  const full = openSync('/dev/full', 'w');
+  t.after(() => closeSync(full));
+  const done = spawnSync(process.execPath, importing, { env: environment(), stdio: ['ignore', full, 'pipe'], encoding: 'utf8' });
+  assert.equal(done.status, 1);
+  assert.match(done.stderr, /^mizu: ENOSPC[^\n]*\n$/);
+});
+
+test('a gateway needs nobody who reads its greeting', async (t) => {
+  const port = await freePort();
+  const env = environment({ PORT: String(port) });
+  const child = spawn(process.execPath, [MAIN, 'serve'], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.after(() => child.kill('SIGKILL'));
+  child.stdout.destroy();
+  const ended = Promise.all([text(child.stderr), once(child, 'exit')]);
+  const ready = async (): Promise<boolean> =>
+    (await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined))?.status === 200;
+  while (child.exitCode === null && !(await ready())) await new Promise((resolve) => setTimeout(resolve, 50));
+  child.kill('SIGTERM');
+  const [errors, how] = await ended;
+  assert.deepEqual(how, [0, null], errors);
+});
+
+test('Ctrl-C ends a verb that waits for others', async (t) => {
+  const server = createServer((socket) => void socket.on('error', () => undefined)).listen(0, '127.0.0.1');
+  t.after(() => server.close());
+  await once(server, 'listening');
+  const address = server.address();
+  assert.ok(typeof address === 'object' && address !== null);
+  const path = join(folder, 'silent.json');
+  const channels = [{ id: 'silent', type: 'messages', base_url: `http://127.0.0.1:${address.port}`, models: ['m'] }];
+  writeFileSync(path, JSON.stringify({ channels, models: { m: {} } }));
+  t.after(() => rmSync(path));
+  const child = spawn(process.execPath, [MAIN, 'channels', 'test', '--config', path], { env: environment(), stdio: 'pipe' });
+  t.after(() => child.kill('SIGKILL'));
+  const closed = once(child, 'exit');
+  await once(server, 'connection');
+  child.kill('SIGINT');
+  assert.deepEqual(await closed, [null, 'SIGINT']);
 });

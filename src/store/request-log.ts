@@ -30,7 +30,7 @@ export interface RequestLogEntry {
   readonly clientRequestId?: string;
   readonly accountId: string;
   readonly keyId: string;
-  /** The route's name: `chat`, `responses`, … */
+  /** The route's name: `chat_completions`, `responses`, … */
   readonly endpoint: string;
   readonly model: string;
   readonly upstreamModel?: string;

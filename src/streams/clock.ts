@@ -38,3 +38,17 @@ export const systemClock: Clock = {
     return new NodeTimer(setTimeout(fire, Math.min(ms, LONGEST_TIMEOUT_MS)));
   },
 };
+
+/** Resolves after `ms`, and as soon as the signal is aborted. */
+export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    const over = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', over);
+      resolve();
+    };
+    const timer = clock.setTimeout(over, ms);
+    signal.addEventListener('abort', over);
+  });
+}

@@ -255,7 +255,7 @@ test('why an attempt failed, in words of our own', () => {
     [{ errorCode: 'their_code', upstreamStatus: 300 }, 'status_300'],
     [{ errorCode: 'their_code' }, 'error_event'],
     [{ errorCode: 'truncated', upstreamStatus: 200 }, 'truncated'],
-    [{ errorCode: 'upstream_timeout' }, 'upstream_timeout'],
+    [{ errorCode: 'upstream_error' }, 'upstream_error'],
     [{ errorCode: 'toString' }, 'error_event'],
   ];
   const { meter, told } = setUp();

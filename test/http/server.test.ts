@@ -321,15 +321,15 @@ test('refusals in their order: model rights, existence, price, balance, limits, 
   assert.equal(gateway.store.opened.length, 0, 'nothing was sent');
 });
 
-test('a model list holds what the key may use', async () => {
+test('a model list holds what the key may use, by name', async () => {
   await using gateway = await testGateway({
-    channels: [channel(upstream.url, { models: ['m', 'free', 'z'] })],
-    models: { ...MODELS, free: {}, z: MODELS.m },
+    channels: [channel(upstream.url, { models: ['m', 'free', 'z', 'a'] })],
+    models: { z: MODELS.m, ...MODELS, free: {}, a: MODELS.m },
   });
   const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': KEY } });
   assert.deepEqual(JSON.parse(await response.text()), {
     object: 'list',
-    data: ['m', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
+    data: ['a', 'm', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
   });
 });
 

@@ -10,6 +10,11 @@ export interface Finished {
 export async function command(args: readonly string[], env: Record<string, string> = {}): Promise<Finished> {
   const out: string[] = [];
   const err: string[] = [];
-  const code = await run(args, env, { out: (text) => void out.push(`${text}\n`), err: (text) => void err.push(`${text}\n`) });
+  const code = await run(args, env, {
+    out: (text) => void out.push(`${text}\n`),
+    err: (text) => void err.push(`${text}\n`),
+    unread: new AbortController().signal,
+    written: () => Promise.resolve(),
+  });
   return { code, out: out.join(''), err: err.join('') };
 }

@@ -49,7 +49,6 @@ export const ERRORS = {
   upstream_error: upstream(502),
   response_not_representable: upstream(502),
   cancelled: upstream(502),
-  upstream_timeout: upstream(504),
 } as const satisfies Record<string, { status: number; blame: Blame }>;
 
 export type ErrorCode = keyof typeof ERRORS;

@@ -103,7 +103,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'data: [DONE]', text: 'A good ending.' },
       { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
     ],
-    errors: [...INFERENCE_ERRORS, 'response_not_representable'],
+    errors: [...INFERENCE_ERRORS, 'response_not_representable', 'cancelled'],
   },
 ];
 

@@ -1,7 +1,7 @@
 /** Chat completions, responses (HTTP, WebSocket, compaction) and messages, as the reference says them. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
-import { INFERENCE_ERRORS } from './errors.ts';
+import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
 import { ref } from './shared-schemas.ts';
 
 const GROUP = 'Conversations';
@@ -141,6 +141,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       'unsupported_conversion',
       'background_not_supported',
       'response_not_representable',
+      'cancelled',
     ],
   },
   {
@@ -169,10 +170,14 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       },
     ],
     errors: [
-      'unauthorized',
-      'ip_not_allowed',
+      ...KEY_ERRORS,
+      'rate_limited',
       'upgrade_required',
+      'shutting_down',
       'previous_response_not_found',
+      'invalid_websocket_event',
+      'websocket_busy',
+      'websocket_history_limit_exceeded',
       'websocket_connection_limit_reached',
     ],
   },
@@ -233,7 +238,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'data: [DONE]', text: 'A good ending.' },
       { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
     ],
-    errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable'],
+    errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable', 'cancelled'],
   },
   {
     id: 'create-message',
@@ -320,7 +325,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'ping', text: 'Keep-alive.' },
       { name: 'error', text: 'A failure; the stream then closes.' },
     ],
-    errors: [...INFERENCE_ERRORS, 'thread_not_found', 'unsupported_conversion', 'response_not_representable'],
+    errors: [...INFERENCE_ERRORS, 'thread_not_found', 'unsupported_conversion', 'response_not_representable', 'cancelled'],
     errorBody: 'messages',
   },
 ];

@@ -1,7 +1,8 @@
 /** The reference as an OpenAPI 3.1 document: the same TypeBox schemas, which are JSON Schema already. */
 import type { TObject, TSchema } from 'typebox';
+import { ERRORS } from '../../codecs/canonical/error.ts';
 import { aliasesOf, type EndpointReference, type ResponseReference } from './endpoint.ts';
-import { ERROR_CODES } from './errors.ts';
+import { ERROR_TEXTS } from './errors.ts';
 import { ref, SHARED_SCHEMAS } from './shared-schemas.ts';
 
 type JsonObject = { readonly [name: string]: unknown };
@@ -104,12 +105,12 @@ function contentOf(group: readonly ResponseReference[]): JsonObject {
 
 function failures({ errors, errorBody }: EndpointReference): Record<string, JsonObject> {
   const schema = ref(errorBody === 'messages' ? 'MessagesError' : 'Error');
-  const byStatus = Map.groupBy(errors, (code) => ERROR_CODES[code].status);
+  const byStatus = Map.groupBy(errors, (code) => ERRORS[code].status);
   return Object.fromEntries(
     [...byStatus].map(([status, codes]) => [
       String(status),
       {
-        description: codes.map((code) => `\`${code}\`: ${ERROR_CODES[code].text}`).join('\n\n'),
+        description: codes.map((code) => `\`${code}\`: ${ERROR_TEXTS[code]}`).join('\n\n'),
         content: { 'application/json': { schema } },
       },
     ]),

@@ -96,13 +96,15 @@ function versionedPath(type: ChannelEntry['type'], basePath: string, options: ob
 
 function readBaseUrl(text: string, path: string, problems: ConfigProblem[]): URL | undefined {
   const url = URL.parse(text);
-  const message = url === null ? 'is not a URL' : faultIn(url);
+  const message = addressFault(url, 'api_key');
   if (message !== undefined) problems.push({ path, message });
   return message === undefined && url !== null ? url : undefined;
 }
 
-function faultIn(url: URL): string | undefined {
-  if (url.username !== '' || url.password !== '') return 'must not hold credentials (use api_key)';
+/** What is wrong with an address that endpoints are appended to; credentials belong to the key `instead`. */
+export function addressFault(url: URL | null, instead: string): string | undefined {
+  if (url === null) return 'is not a URL';
+  if (url.username !== '' || url.password !== '') return `must not hold credentials (use ${instead})`;
   return url.search !== '' || url.hash !== '' ? 'must not have a query or a fragment' : undefined;
 }
 

@@ -2,7 +2,8 @@
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../ip-ranges.ts';
-import { buildChannel, HEADER_VALUE } from './build-channel.ts';
+import { isPlainBaseUrl } from '../pages/base-url.ts';
+import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import {
   type Channel,
@@ -60,7 +61,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
     listen,
     ...defined({
       operations: operationsOf(file, listen),
-      publicBaseUrl: file.public_base_url?.replace(/\/+$/, ''),
+      publicBaseUrl: publicBaseUrlOf(file),
       storeUrl: file.store?.url,
       tracing: tracingOf(file),
     }),
@@ -91,6 +92,10 @@ function operationsOf({ operations }: ConfigFile, listen: Config['listen']): Con
   if (operations === null) return undefined;
   const port = listen.port === OPERATIONS_PORT ? OPERATIONS_PORT + 1 : OPERATIONS_PORT;
   return { host: LOOPBACK, port, ...operations, chosen: operations !== undefined };
+}
+
+function publicBaseUrlOf({ public_base_url: url }: ConfigFile): string | undefined {
+  return url?.replace(/\/+$/, '');
 }
 
 function tracingOf({ tracing }: ConfigFile): Config['tracing'] {
@@ -147,12 +152,14 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
     operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
   if (shared && listen.port !== 0 && operations.port === listen.port)
     problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
-  for (const [path, url] of [
-    ['public_base_url', file.public_base_url],
-    ['tracing.endpoint', file.tracing?.endpoint],
-  ] as const) {
-    if (url !== undefined && !URL.canParse(url)) problems.push({ path, message: 'is not a URL' });
-  }
+  const publicBaseUrl = publicBaseUrlOf(file);
+  if (publicBaseUrl !== undefined && !isPlainBaseUrl(publicBaseUrl))
+    problems.push({
+      path: 'public_base_url',
+      message: 'must be a plain http or https URL: a host, a port, a path; no user, query or fragment',
+    });
+  const tracingFault = file.tracing === undefined ? undefined : addressFault(URL.parse(file.tracing.endpoint), 'tracing.headers');
+  if (tracingFault !== undefined) problems.push({ path: 'tracing.endpoint', message: tracingFault });
   if (ADDRESS.test(file.store?.path ?? ''))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {

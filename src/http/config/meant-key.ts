@@ -10,9 +10,8 @@ export function meantKey(schema: unknown, place: readonly string[], key: string)
   const here = place.reduce((schemas, part) => schemas.flatMap((each) => inside(each, part)), alternatives(schema));
   const near = nearest(key, new Set(here.flatMap((each) => Object.keys(propertiesOf(each)))));
   if (near !== undefined) return joinPath([...place, near]);
-  return placesOf(schema, key, [])
-    .map((path) => withIndices(path, place))
-    .sort((a, b) => a.length - b.length)[0];
+  const [elsewhere] = placesOf(schema, key, []);
+  return elsewhere === undefined ? undefined : withIndices(elsewhere, place);
 }
 
 function alternatives(schema: unknown): unknown[] {

@@ -205,7 +205,12 @@ export const CONFIG_SCHEMA = Type.Object(
     operations: Type.Optional(
       Type.Union([Operations, Type.Null()], { description: 'Metrics and health. Never on the public port; null: off.' }),
     ),
-    public_base_url: Type.Optional(Type.String({ pattern: '^https?://[^/?#@]+(/[^?#]*)?$' })),
+    public_base_url: Type.Optional(
+      Type.String({
+        pattern: '^https?://',
+        description: 'The address that the pages name. Absent: the one that a browser sees.',
+      }),
+    ),
     node: Type.Optional(Node),
     store: Type.Optional(Store),
     trusted_proxies: Type.Optional(Type.Array(Text('An address or CIDR range whose forwarding headers are believed.'))),

@@ -2,7 +2,7 @@
  * Where the configuration comes from while the gateway runs: a file that is read again on SIGHUP and on change. A bad file keeps the
  * old configuration and says so. Whoever asks gets a frozen snapshot.
  */
-import { readFileSync, watch } from 'node:fs';
+import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import type { Config } from './config.ts';
 import { ConfigError } from './config-error.ts';
@@ -88,25 +88,34 @@ export class FileConfig implements ConfigSource {
     for (const listener of this.#listeners) listener(config);
   }
 
-  /** Watches the folder, since editors and mounts replace the file itself. Never throws. */
+  /** Watches the folder, since editors and mounts replace the file itself; behind a link, the folder of what it names too. Never throws. */
   startWatching(): void {
     let timer: NodeJS.Timeout | undefined;
-    const onChange = (_event: string, name: string | null): void => {
-      // Kubernetes swaps a `..data` link and never touches the file's own name.
-      if (name !== null && name !== basename(this.#path) && !name.startsWith('..')) return;
+    const settled = (): void => {
+      // The link may lead elsewhere by now. Read last, so that nothing is missed between the two.
+      this.close();
+      this.startWatching();
+      this.reload();
+    };
+    const watchers: FSWatcher[] = [];
+    this.#stopWatching = () => {
       clearTimeout(timer);
-      timer = setTimeout(() => this.reload(), SETTLE_MS).unref();
+      for (const watcher of watchers) watcher.close();
     };
     try {
-      const watcher = watch(dirname(this.#path), { persistent: false }, onChange);
-      watcher.on('error', (error) => {
-        watcher.close();
-        this.#events.onUnwatched(error);
-      });
-      this.#stopWatching = () => {
-        clearTimeout(timer);
-        watcher.close();
-      };
+      for (const place of new Set([this.#path, behindLinks(this.#path)])) {
+        const watcher = watch(dirname(place), { persistent: false }, (_event, name) => {
+          // Kubernetes swaps a `..data` link and never touches the file's own name.
+          if (name !== null && name !== basename(place) && !name.startsWith('..')) return;
+          clearTimeout(timer);
+          timer = setTimeout(settled, SETTLE_MS).unref();
+        });
+        watchers.push(watcher);
+        watcher.on('error', (error) => {
+          watcher.close();
+          this.#events.onUnwatched(error);
+        });
+      }
     } catch (error) {
       // The machine has no watch left to give: no reason not to serve.
       this.#events.onUnwatched(error);
@@ -115,5 +124,15 @@ export class FileConfig implements ConfigSource {
 
   close(): void {
     this.#stopWatching();
+  }
+}
+
+/** The path itself where there is no file now. */
+function behindLinks(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    // It comes back under its own name, or its folder is gone, which the watching of that tells.
+    return path;
   }
 }

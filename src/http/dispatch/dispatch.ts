@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
-import type { Clock } from '../../streams/clock.ts';
+import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../billable.ts';
 import type { Channel } from '../config/config.ts';
 import { errorCode, goneBecause, upstreamFailure } from '../errors.ts';
@@ -288,23 +288,10 @@ class AttemptLoop<Answer> {
     return this.#dispatcher.concurrency.take(channel.id, { max: maxConcurrency, maxQueue, queueMs }, this.#plan.signal);
   }
 
-  #sleep(ms: number): Promise<void> {
+  async #sleep(ms: number): Promise<void> {
     const { signal } = this.#plan;
-    return new Promise((resolve, reject) => {
-      if (signal.aborted) {
-        reject(goneBecause(signal));
-        return;
-      }
-      const onAbort = (): void => {
-        timer.cancel();
-        reject(goneBecause(signal));
-      };
-      const timer = this.#dispatcher.clock.setTimeout(() => {
-        signal.removeEventListener('abort', onAbort);
-        resolve();
-      }, ms);
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
+    await pause(this.#dispatcher.clock, ms, signal);
+    if (signal.aborted) throw goneBecause(signal);
   }
 
   /** Until the first Channel may answer the request; undefined where one may now, or none said when. */

@@ -51,6 +51,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     return this.#abortedFor;
   }
 
+  /** False as long as there is no connection to write the request to: the upstream cannot have seen any of it. */
+  get begun(): boolean {
+    return this.#controller !== undefined;
+  }
+
   /** Cuts the connection at once, or the attempt to make one. */
   abort(reason: unknown): void {
     this.#abortedFor ??= reason instanceof Error ? reason : new Error('the call was cancelled', { cause: reason });

@@ -1,7 +1,8 @@
 /** `/apidocs` as text, made once from the API reference: contents, endpoints, agents, errors. */
+import { ERRORS, type ErrorCode } from '../../codecs/canonical/error.ts';
 import { AGENTS, type AgentReference } from '../api-reference/agents.ts';
 import { aliasesOf, type EndpointReference } from '../api-reference/endpoint.ts';
-import { ERROR_CODES, type ErrorCode } from '../api-reference/errors.ts';
+import { ERROR_TEXTS } from '../api-reference/errors.ts';
 import { LANGUAGES, PROTOCOL_EXAMPLES } from '../api-reference/examples.ts';
 import { codeOf, exampleBlock, exampleText, fileText, radios, UNKNOWN_MODEL } from './examples.ts';
 import { fieldTable, prose } from './field-table.ts';
@@ -103,13 +104,12 @@ ${rules.map((rule) => html`<p>${prose(rule)}</p>`)}${examples}${
 
 function errorTable(): Markup {
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Error codes"><table><caption class="sr">Error codes</caption><thead><tr><th scope="col">Code</th><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead><tbody>
-${Object.keys(ERROR_CODES).map((code) => errorRow(code as ErrorCode, `error-${code}`))}</tbody></table></div>
+${Object.entries(ERROR_TEXTS).map(([code, text]) => errorRow(code, ERRORS[code as ErrorCode].status, text))}</tbody></table></div>
 `;
 }
 
-function errorRow(code: ErrorCode, id: string): Markup {
-  const { status, text } = ERROR_CODES[code];
-  return html`<tr id="${id}"><th scope="row"><code>${code}</code></th><td>${status}</td><td>${prose(text)}</td></tr>
+function errorRow(code: string, status: number, text: string): Markup {
+  return html`<tr id="error-${code}"><th scope="row"><code>${code}</code></th><td>${status}</td><td>${prose(text)}</td></tr>
 `;
 }
 

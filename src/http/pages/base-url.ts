@@ -5,13 +5,9 @@
 
 const PLAIN = /^https?:\/\/(?:[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-f:.]+\])(?::\d{1,5})?(?:\/[A-Za-z0-9._~-]+)*$/;
 
-/** `public_base_url` without a trailing slash. Throws an Error that says what is wrong with it. */
-export function checkedBaseUrl(text: string): string {
-  const trimmed = text.replace(/\/+$/, '');
-  if (!PLAIN.test(trimmed) || !URL.canParse(trimmed)) {
-    throw new Error('public_base_url must be a plain http or https URL: a host, a port, a path; no user, query or fragment');
-  }
-  return trimmed;
+/** Whether examples may name it: http or https, a host, a port, a path; no slash at its end. */
+export function isPlainBaseUrl(text: string): boolean {
+  return PLAIN.test(text) && URL.canParse(text);
 }
 
 /** Ids that can stand in an example as they are, in JSON inside single quotes as in every other language. */

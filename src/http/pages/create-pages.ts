@@ -8,7 +8,6 @@ import { API_REFERENCE } from '../api-reference/api-reference.ts';
 import { openApiDocument } from '../api-reference/openapi.ts';
 import { createApiDocs } from './api-docs.ts';
 import { loadAssets } from './assets.ts';
-import { checkedBaseUrl } from './base-url.ts';
 import { createHomePage } from './home-page.ts';
 import type { PriceList } from '../price-list.ts';
 import { priceListJson } from './price-list.ts';
@@ -16,7 +15,7 @@ import { answer, type PageRequestHeaders, type PageResponse, type Representation
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 export interface PagesOptions {
-  /** `public_base_url` of the configuration. Absent: each browser names its own origin where that is safe. */
+  /** `public_base_url` of the configuration, plain (base-url.ts). Absent: each browser names its own origin where that is safe. */
   readonly publicBaseUrl?: string;
   /** The current price list; asked at each request. Return the same object while nothing has changed: that is the fast path. */
   readonly prices: () => PriceList;
@@ -44,11 +43,10 @@ const PRICES_CACHE = 'public, max-age=5, must-revalidate';
 const HTML_TYPE = 'text/html; charset=utf-8';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-/** Throws an Error where `publicBaseUrl` is unfit or a file of `static/` is missing. */
-export function createPages(options: PagesOptions): Pages {
+/** Throws an Error where a file of `static/` is missing. */
+export function createPages({ publicBaseUrl: baseUrl, prices }: PagesOptions): Pages {
   const directory = new URL('../../../static/', import.meta.url);
   const exampleDirectory = new URL('examples/', directory);
-  const baseUrl = options.publicBaseUrl === undefined ? undefined : checkedBaseUrl(options.publicBaseUrl);
   const assets = loadAssets(directory);
 
   const fixed = new Map<string, Representation>(assets.byPath);
@@ -58,7 +56,7 @@ export function createPages(options: PagesOptions): Pages {
   fixed.set('/openapi.json', represent(JSON.stringify(openApiDocument(API_REFERENCE, baseUrl)), JSON_TYPE, REVALIDATE));
 
   const homePage = createHomePage({ template: assets.template('home.html'), exampleDirectory, baseUrl });
-  let priced = priceList(options.prices());
+  let priced = priceList(prices());
 
   function priceList(list: PriceList) {
     const json = priceListJson(list);
@@ -72,7 +70,7 @@ export function createPages(options: PagesOptions): Pages {
   }
 
   function current() {
-    const list = options.prices();
+    const list = prices();
     if (list === priced.list) return priced;
     // Another object may still say the same; then nothing is compressed again.
     priced = priceListJson(list) === priced.json ? { ...priced, list } : priceList(list);

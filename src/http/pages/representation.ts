@@ -83,7 +83,7 @@ function choose({ bodies }: Representation, accepted: string): { coding: Coding;
   for (const entry of accepted.slice(0, 1024).split(',')) {
     const [name = '', ...parameters] = entry.split(';').map((part) => part.trim().toLowerCase());
     const quality = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
-    if (name !== '') weights.set(name, quality === undefined ? 1 : Number(quality) || 0);
+    if (name !== '') weights.set(name, quality === undefined ? 1 : Number(quality));
   }
   const identity = bodies.get('identity') ?? Buffer.alloc(0);
   let best: { coding: Coding; body: Buffer; weight: number } = { coding: 'identity', body: identity, weight: 0 };

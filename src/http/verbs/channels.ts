@@ -4,7 +4,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { askModelList, judgeModelList } from '../dispatch/model-list.ts';
 import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import { Upstreams } from '../dispatch/upstream.ts';
-import type { Channel } from '../config/config.ts';
+import type { Channel, Config } from '../config/config.ts';
 import { errorCode } from '../errors.ts';
 import { RefusedError, report, table, takes, UsageError, type Verb } from './verb.ts';
 
@@ -20,8 +20,9 @@ export const channels: Verb = async (context) => {
   const [action, only] = context.args;
   if (action !== 'test') throw new UsageError('channels test [ID]');
   takes(context, 'channels test', 1);
-  const wanted = context.config().channels.filter(({ id }) => only === undefined || id === only);
-  if (wanted.length === 0) throw new RefusedError(only === undefined ? 'there are no channels' : `there is no channel ${only}`);
+  const config = context.config();
+  const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
+  if (wanted.length === 0) throw new RefusedError(whyNone(config, only));
   const upstreams = new Upstreams(context.clock);
   try {
     const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
@@ -32,6 +33,11 @@ export const channels: Verb = async (context) => {
     await upstreams.close();
   }
 };
+
+function whyNone({ disabledChannels }: Config, only: string | undefined): string {
+  if (only === undefined) return disabledChannels.length === 0 ? 'there are no channels' : 'every channel is disabled';
+  return disabledChannels.some(({ id }) => id === only) ? `the channel ${only} is disabled` : `there is no channel ${only}`;
+}
 
 const PROBE_MS = 15_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;

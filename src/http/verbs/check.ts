@@ -43,7 +43,7 @@ function readConfig(context: VerbContext): Config | undefined {
 }
 
 function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<ChannelType>): string[] {
-  const channels = config.channels.filter(({ models }) => models.has(name));
+  const channels = config.channels.filter(({ weight, models }) => weight > 0 && models.has(name));
   if (channels.length === 0) return [`model ${name} is served by no channel`];
   const can = {
     text: ({ type }: Channel) => textTypes.has(type),

@@ -2,7 +2,7 @@
 import { defined } from '../../codecs/defined.ts';
 import { formatUsd } from '../../store/money.ts';
 import type { JournalRow } from '../../store/ledger.ts';
-import { accountNamed } from './operator-input.ts';
+import { accountNamed, countOption } from './operator-input.ts';
 import { report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const LEDGER_USAGE = 'ledger verify | journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]';
@@ -56,11 +56,11 @@ async function verify(context: VerbContext): Promise<number> {
 /** Rows oldest first; `--ref` takes an exchange, a task or an operator's cause. */
 async function journal(context: VerbContext): Promise<number> {
   takes(context, 'ledger journal', 0, 'account', 'ref', 'after', 'limit');
-  const store = await context.store();
   const owner = textOption(context, 'account');
   const ref = textOption(context, 'ref');
-  const after = counter(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);
-  const limit = counter(context, 'limit', 1, 100_000);
+  const after = countOption(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);
+  const limit = countOption(context, 'limit', 1, 100_000);
+  const store = await context.store();
   const accountId = owner === undefined ? undefined : (await accountNamed(context, owner)).id;
   const rows = await store.ledger.journal(defined({ accountId, ref, after, limit }));
   const head = ['SEQ', 'AT', 'KIND', 'FROM', 'TO', 'USD', 'REF', 'BY'];
@@ -80,12 +80,4 @@ function cells({ seq, atMs, kind, from, to, nanos, ref, by }: JournalRow): strin
     ref,
     by ?? '',
   ];
-}
-
-function counter(context: VerbContext, name: string, least: number, most: number): number | undefined {
-  const text = textOption(context, name);
-  if (text === undefined) return undefined;
-  const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!(value >= least && value <= most)) throw new UsageError(`--${name} must be ${least} to ${most}`);
-  return value;
 }

@@ -2,6 +2,8 @@
 import { formatUsd } from '../../store/money.ts';
 import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
+import { pause } from '../../streams/clock.ts';
+import { countOption } from './operator-input.ts';
 import { oneLine, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
@@ -13,6 +15,7 @@ export const logs: Verb = async (context) => {
   const given = ['request', 'follow', 'limit'].filter((name) => context.options[name] !== undefined);
   // One request has its rows, and who follows reads until it is enough.
   if (given.length > 1) throw new UsageError(`logs: --${given[0]} and --${given[1]} do not go together`);
+  const limit = countOption(context, 'limit', 1, MAX_LIMIT) ?? 50;
   const store = await context.store();
   const id = textOption(context, 'request');
   if (id !== undefined) {
@@ -22,9 +25,8 @@ export const logs: Verb = async (context) => {
     return 0;
   }
   if (context.options['follow'] === true) return await follow(context, store);
-  const limit = Number(textOption(context, 'limit') ?? 50);
-  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT) throw new UsageError(`--limit must be 1 to ${MAX_LIMIT}`);
-  for (let before: number | undefined, left = limit; left > 0; ) {
+  const signal = context.interrupted();
+  for (let before: number | undefined, left = limit; left > 0 && !signal.aborted; ) {
     const page = await store.requestLog.list({ limit: Math.min(left, PAGE), ...(before === undefined ? {} : { before }) });
     for (const row of page) report(context, row, line(row));
     before = page.at(-1)?.seq;
@@ -35,29 +37,16 @@ export const logs: Verb = async (context) => {
 };
 
 async function follow(context: VerbContext, store: Store): Promise<number> {
+  const signal = context.interrupted();
   let after = await store.requestLog.head();
-  while (!context.signal.aborted) {
+  while (!signal.aborted) {
     for (const row of await store.requestLog.list({ after, limit: 1000 })) {
       report(context, row, line(row));
       after = row.seq;
     }
-    await sleep(context, FOLLOW_MS);
+    await pause(context.clock, FOLLOW_MS, signal);
   }
   return 0;
-}
-
-function sleep(context: VerbContext, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = context.clock.setTimeout(resolve, ms);
-    context.signal.addEventListener(
-      'abort',
-      () => {
-        timer.cancel();
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 function line(row: RequestLogRow): string {

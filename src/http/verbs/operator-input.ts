@@ -41,6 +41,15 @@ export function dayOption(context: VerbContext, name: string): string | undefine
   return text;
 }
 
+/** A whole number from `least` to `most`, or undefined where the option is absent. */
+export function countOption(context: VerbContext, name: string, least: number, most: number): number | undefined {
+  const text = textOption(context, name);
+  if (text === undefined) return undefined;
+  const count = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(count >= least && count <= most)) throw new UsageError(`--${name} must be ${least} to ${most}`);
+  return count;
+}
+
 /** Entries between commas; undefined where the option is absent. An empty entry is refused, since a forgotten one is no permission. */
 export function listOption(context: VerbContext, name: string): string[] | undefined {
   const text = textOption(context, name);

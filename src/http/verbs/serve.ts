@@ -89,15 +89,14 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
   });
   atStart = source.current();
   log.level = atStart.log.level;
-  source.startWatching();
   if (options.workers > 1 && !isWorker) {
-    const { operations } = source.current();
-    source.close();
+    // Each worker follows the file for itself.
     const { workers: count, clock, onSignal } = options;
-    return await runWorkers({ count, operations, clock, log, onSignal });
+    return await runWorkers({ count, operations: atStart.operations, clock, log, onSignal });
   }
+  source.startWatching();
   const orphaned = primaryGone();
-  const store = await options.openStore(source.current(), problemsTo(log));
+  const store = await options.openStore(atStart, problemsTo(log));
   try {
     const running = await start(options, source, store, log);
     metrics = running.gateway.metrics;
@@ -117,7 +116,8 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
 async function serveDemo(options: ServeOptions): Promise<number> {
   // Loaded here alone: who has a configuration file has upstreams of their own.
   const { startSimulator } = await import('../simulator/simulator.ts');
-  const simulator = await startSimulator({ docs: options.root, control: false });
+  // Nobody reads its journal, which would keep a thousand requests with all that was uploaded.
+  const simulator = await startSimulator({ docs: options.root, control: false, journal: 0 });
   try {
     const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
       ...options.load,

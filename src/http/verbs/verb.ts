@@ -17,8 +17,8 @@ export interface VerbContext {
   config(): Config;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
-  /** Aborted by Ctrl-C. */
-  readonly signal: AbortSignal;
+  /** From here on Ctrl-C ends nothing but what this signal ends, which is also aborted when nobody reads what is printed. */
+  interrupted(): AbortSignal;
 }
 
 /** Resolves with the exit code. Throws UsageError for arguments that make no sense. */

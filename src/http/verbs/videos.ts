@@ -5,6 +5,7 @@
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
+import { countOption } from './operator-input.ts';
 import {
   argument,
   oneLine,
@@ -36,8 +37,7 @@ async function list(context: VerbContext): Promise<number> {
   takes(context, 'videos list', 0, 'state', 'limit');
   const state = textOption(context, 'state');
   if (state !== undefined && !isState(state)) throw new UsageError(`--state must be one of ${Object.keys(VIDEO).join(', ')}`);
-  const limit = Number(textOption(context, 'limit') ?? 50);
-  if (!Number.isInteger(limit) || limit < 1 || limit > 1000) throw new UsageError('--limit must be 1 to 1000');
+  const limit = countOption(context, 'limit', 1, 1000) ?? 50;
   const tasks = await (await context.store()).videos.all({ limit, ...(state === undefined ? {} : { state }) });
   const rows = tasks.map((task) => [
     task.id,

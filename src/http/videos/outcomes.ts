@@ -4,7 +4,7 @@ import type { VideoRequest } from '../../codecs/videos/request.ts';
 import type { VideoChange, VideoTaskIn } from '../../store/videos.ts';
 import type { CallResult } from './video-channel.ts';
 
-/** A task whose outcome is unknown, or whose Channel is not configured any more, is asked for slowly. */
+/** A task whose outcome is unknown is asked for slowly; one whose Channel is disabled, or gone, waits as long to be looked at again. */
 export const UNKNOWN_INTERVAL_MS = 60_000;
 const MAX_INTERVAL_MS = 60_000;
 const MAX_UNKNOWN_INTERVAL_MS = 900_000;

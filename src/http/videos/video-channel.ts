@@ -9,6 +9,7 @@ import { toGatewayError } from '../errors.ts';
 import type { Channel, Config } from '../config/config.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
+import type { UpstreamCall } from '../dispatch/upstream-call.ts';
 import { readWhole } from '../dispatch/upstream-body.ts';
 
 /** Answers of video upstreams are small: more is not one. */
@@ -66,41 +67,26 @@ export async function callVideoUpstream(route: VideoRoute, call: VideoCall, opti
   options.signal.addEventListener('abort', onAbort, { once: true });
   if (options.signal.aborted) onAbort();
   const timer = options.clock.setTimeout(() => abort.abort(new Error('timed out')), options.timeoutMs);
+  let sending: UpstreamCall | undefined;
   try {
     const outgoing = { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) };
-    const head = await options.upstreams.send(route.channel, outgoing, {
+    sending = options.upstreams.open(route.channel, outgoing, {
       stream: false,
       signal: abort.signal,
       clientHeaders: {},
       upstreamModel: route.upstreamModel,
       method: call.method,
     });
+    const head = await sending.head;
     const receivedAtMs = options.clock.now();
     const text = await readWhole(head.body, MAX_ANSWER_BYTES);
     return { answered: true, answer: { status: head.status, headers: head.headers, text, receivedAtMs } };
   } catch (thrown) {
-    return { answered: false, sent: !neverSent(thrown), reason: thrown instanceof Error ? thrown.message : String(thrown) };
+    // A call that was cut short from outside is over for its task, whatever became of it: no other Channel is asked.
+    const sent = sending?.begun === true || options.signal.aborted;
+    return { answered: false, sent, reason: thrown instanceof Error ? thrown.message : String(thrown) };
   } finally {
     timer.cancel();
     options.signal.removeEventListener('abort', onAbort);
   }
-}
-
-/** Failures of connecting: not one byte of the request left this machine. */
-const BEFORE_SENDING = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-function neverSent(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const code = 'code' in thrown ? thrown.code : undefined;
-  if (typeof code === 'string' && (BEFORE_SENDING.has(code) || code.startsWith('ERR_TLS') || code.startsWith('CERT_')))
-    return true;
-  if (thrown instanceof AggregateError) return thrown.errors.length > 0 && thrown.errors.every(neverSent);
-  return thrown.cause !== undefined && neverSent(thrown.cause);
 }

@@ -5,7 +5,7 @@
  * with a pause between, however many tasks are due.
  */
 import type { Logger } from 'pino';
-import type { Clock, Timer } from '../../streams/clock.ts';
+import { type Clock, pause, type Timer } from '../../streams/clock.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
 import type { Store } from '../../store/store.ts';
 import type { VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
@@ -224,7 +224,9 @@ class Worker implements VideoWorker {
       }
       // As for every request: an upstream that soon takes more is asked again, when all the others took nothing.
       round = attempts < maxAttempts && !this.#stopped ? [...invited.keys()] : [];
-      if (round.length > 0) await this.#wait(Math.max(...invited.values()));
+      // Cut short when this worker stops or loses its lease.
+      if (round.length > 0 && this.#held !== undefined)
+        await pause(this.#options.clock, Math.max(...invited.values()), this.#held.looks.signal);
     }
     log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
     await this.#change(
@@ -251,21 +253,6 @@ class Worker implements VideoWorker {
     if (change.event === 'pass') return change;
     await this.#change(id, change, token);
     return undefined;
-  }
-
-  /** Cut short when this worker stops or loses its lease. */
-  #wait(ms: number): Promise<void> {
-    const signal = this.#held?.looks.signal;
-    return new Promise((resolve) => {
-      if (signal === undefined || signal.aborted) return resolve();
-      const over = (): void => {
-        timer.cancel();
-        signal.removeEventListener('abort', over);
-        resolve();
-      };
-      const timer = this.#options.clock.setTimeout(over, ms);
-      signal.addEventListener('abort', over, { once: true });
-    });
   }
 
   async #poll(task: VideoTaskIn<'running' | 'unknown'>, token: number): Promise<void> {
@@ -326,7 +313,7 @@ class Worker implements VideoWorker {
   }
 }
 
-const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is not configured any more' };
+const missingChannel: Progress = { said: 'queryError', reason: 'its Channel is disabled, or not configured any more' };
 
 function askingOf({ codec, channel }: VideoRoute): Asking {
   const { pollIntervalMs, pollDeadlineS } = channel.video;

@@ -249,7 +249,7 @@ test('encodeEvents: a failure closes what is open as incomplete and keeps partia
 test('encodeEvents: a failure before anything was said makes its own response object', () => {
   const encoder = responsesClient.encodeEvents(responseContext());
   const frames: Frame[] = [];
-  encoder.fail(new GatewayError('upstream_timeout', 'The upstream did not answer in time.'), frames);
+  encoder.fail(new GatewayError('upstream_error', 'The upstream did not answer in time.'), frames);
   assert.deepEqual(
     frames.map((frame) => frame.event),
     ['response.created', 'response.in_progress', 'response.failed'],

@@ -123,6 +123,52 @@ test('the white space around a secret is none of it, wherever it comes from', ()
   }
 });
 
+test('a compaction model stands beside the model that it compacts for, and beside no other', () => {
+  const models = ['m', 'm-openai-compact'];
+  assert.deepEqual(problemsOf(file({ type: 'responses', models })), []);
+  assert.deepEqual(problemsOf(file({ models: ['m', 'x-openai-compact'] })), [
+    'channels[0].models: "x-openai-compact" is not in models',
+  ]);
+});
+
+test('members of the gateway are neither set nor dropped; a base URL has no query; MiniMax takes either version at its end', () => {
+  const belongs = (name: string) => [`channels[0].options: the member ${name} belongs to the gateway`];
+  assert.deepEqual(problemsOf(file({ options: { parameters: { stream: true } } })), belongs('stream'));
+  assert.deepEqual(problemsOf(file({ options: { drop_parameters: ['messages'] } })), belongs('messages'));
+  for (const end of ['?q', '#f']) {
+    assert.deepEqual(problemsOf(file({ base_url: `http://x/v1${end}` })), [
+      'channels[0].base_url: must not have a query or a fragment',
+    ]);
+  }
+  const pathOf = (base_url: string, api_version: string) =>
+    parse(JSON.stringify(file({ type: 'minimax_video', base_url, options: { api_version } }))).channels[0]?.versionedPath;
+  for (const base of ['http://x', 'http://x/v1', 'http://x/v2/'])
+    assert.deepEqual([pathOf(base, 'v1'), pathOf(base, 'v2')], ['/v1', '/v2'], base);
+});
+
+test('an address that readers could not paste into a shell is no public base URL', () => {
+  const unfit = [
+    'https://user:pass@host',
+    'https://host/?q',
+    'https://host/#f',
+    'https://host/$(id)',
+    "https://host/'",
+    'https://host/a b',
+    'https://host//a',
+    'https://ho st',
+    'https://münchen.example',
+    'https://host\nx',
+    'https://host:99999',
+    'https://',
+  ];
+  const refused = ['public_base_url: must be a plain http or https URL: a host, a port, a path; no user, query or fragment'];
+  for (const url of unfit) assert.deepEqual(problemsOf({ public_base_url: url }), refused, url);
+  for (const url of ['javascript:alert(1)', 'ftp://host', 'host:8080', ''])
+    assert.match(problemsOf({ public_base_url: url }).join(), /^public_base_url: /, url);
+  for (const url of ['http://127.0.0.1:8080', 'https://[::1]:8443', 'https://a.b/c/d_e'])
+    for (const end of ['', '/', '//']) assert.equal(parse(JSON.stringify({ public_base_url: url + end })).publicBaseUrl, url);
+});
+
 test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf('{'), [': not valid JSON: line 1: CloseBraceExpected']);
   assert.deepEqual(problemsOf(''), [': not valid JSON: line 1: ValueExpected']);
@@ -142,8 +188,13 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
     'channels[0].options.auth: must be one of "bearer", "x-api-key", "x-goog-api-key", "none"',
   ]);
   assert.deepEqual(problemsOf(file({ options: { proxy: 'http://' } })), ['channels[0].options.proxy: is not a URL']);
-  assert.deepEqual(problemsOf({ public_base_url: 'https://a b' }), ['public_base_url: is not a URL']);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://:4318' } }), ['tracing.endpoint: is not a URL']);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://c:4318/?team=a' } }), [
+    'tracing.endpoint: must not have a query or a fragment',
+  ]);
+  assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://u:p@c:4318' } }), [
+    'tracing.endpoint: must not hold credentials (use tracing.headers)',
+  ]);
   assert.deepEqual(problemsOf({ store: { path: 'mysql://h/db' } }), [
     'store.path: must be a folder: a database is named by store.url',
   ]);

@@ -169,6 +169,11 @@ test('form where only JSON is taken: 415', async () => {
   }
 });
 
+test('what is called JSON and is no object is a bad request, not another type', async () => {
+  for (const body of ['[1]', '"x"', '', '--b--'])
+    await refused(await place.gateway.post('/v1/images/generations', body), { status: 400, param: null });
+});
+
 test('JSON that `curl -d` calls a form is taken for what it is, as by the other endpoints', async () => {
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const body = JSON.stringify({ model: 'native', prompt: 'x' });

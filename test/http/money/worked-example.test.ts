@@ -47,7 +47,7 @@ test('docs/money.md: reservation, charge, journal rows and balances are the real
     readFile: () => '',
     config: () => assert.fail('no configuration is needed'),
     store: () => Promise.resolve(gateway.store),
-    signal: new AbortController().signal,
+    interrupted: () => new AbortController().signal,
   });
   const lines = printed.join('\n').split('\n').slice(1);
   assert.equal(lines.length, 4);

@@ -205,3 +205,9 @@ test('a compaction that failed costs what it reported, one that reported nothing
   assert.equal(told?.charge?.total, 128_000n);
   assert.deepEqual([silent?.status, silent?.usage, silent?.charge], ['error', undefined, undefined]);
 });
+
+test('a path that the operator gave is that of responses: the endpoint is beneath it', async () => {
+  await using gateway = await testGateway(configOf({ options: { path: '/deployments/{model}/responses' } }));
+  assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'hi' })).status, 200);
+  assert.equal(upstream.requests[0]?.path, '/deployments/up-m/responses/compact');
+});

@@ -169,3 +169,10 @@ test('the control path can be shut', async (t) => {
   );
   assert.equal(heard.status, 200);
 });
+
+test('a journal of no length keeps nothing of what was received', async (t) => {
+  const forgetful = await startSimulator({ journal: 0 });
+  t.after(() => forgetful.close());
+  assert.equal((await ask(`${forgetful.url}/v1/chat/completions`, body)).status, 200);
+  assert.deepEqual(forgetful.requests, []);
+});

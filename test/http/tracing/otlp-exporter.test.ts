@@ -76,3 +76,17 @@ test('a gateway that ends sends everything to a collector that takes it', async 
   assert.equal(asked(), 4);
   assert.deepEqual(lost, []);
 });
+
+test('any answer but a good one costs the spans: a redirect is followed nowhere', async (t) => {
+  for (const [status, expected] of [
+    [200, []],
+    [202, []],
+    [307, [3]],
+    [503, [3]],
+  ] as const) {
+    const { exporter, add, lost } = await setUp(t, status);
+    add(3);
+    await exporter.close();
+    assert.deepEqual(lost, expected, String(status));
+  }
+});

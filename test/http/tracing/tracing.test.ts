@@ -151,4 +151,14 @@ test('trace contexts: what is written is read again; nothing else is', () => {
   ] as const) {
     assert.equal(readTraceContext({ traceparent }) !== undefined, good, traceparent);
   }
+  const traceparent = `00-${id}-b7ad6b7169203331-01`;
+  for (const [tracestate, state] of [
+    ['a=1', 'a=1'],
+    [`a=${'1'.repeat(510)}`, `a=${'1'.repeat(510)}`],
+    [`a=${'1'.repeat(511)}`, undefined],
+    ['a=\u00fc', undefined],
+    [' ', undefined],
+  ] as const) {
+    assert.equal(readTraceContext({ traceparent, tracestate })?.state, state, 'other systems’ words go on whole or not at all');
+  }
 });

@@ -23,7 +23,7 @@ async function notesOf(file: object): Promise<string[]> {
         ...{ revision: 1, nowMs: 0 },
       }),
     store: () => assert.fail('no store is needed'),
-    signal: new AbortController().signal,
+    interrupted: () => new AbortController().signal,
   });
   assert.equal(code, 0);
   const { notes }: { notes: string[] } = JSON.parse(printed.join(''));
@@ -34,6 +34,16 @@ const channel = (type: string, models: readonly string[], options: object = {}) 
   ...{ id: type, type, base_url: 'https://h.example', models, options },
 });
 const price = { input: '1', output: '2' };
+
+test('a model whose channels are all out of service is served by none', async () => {
+  const out = { ...channel('messages', ['text']), weight: 0 };
+  const file = (...channels: object[]) => ({ channels, models: { text: { price } } });
+  assert.deepEqual(await notesOf(file(out)), ['model text is served by no channel']);
+  assert.deepEqual(await notesOf(file({ ...channel('messages', ['text']), disabled: true })), [
+    'model text is served by no channel',
+  ]);
+  assert.deepEqual(await notesOf(file(out, channel('responses', ['text']))), []);
+});
 
 test('a model whose channels cannot serve its kind is named', async () => {
   const models = {

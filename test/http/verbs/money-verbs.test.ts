@@ -58,7 +58,7 @@ class Operator {
           { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 },
         ),
       store: () => Promise.resolve(this.store),
-      signal: new AbortController().signal,
+      interrupted: () => new AbortController().signal,
     });
     return { code, text: printed.join('\n') };
   }
@@ -91,8 +91,13 @@ test('an account is created, credited, corrected, changed, disabled and enabled;
   });
   assert.equal((await ops.json('accounts', ['credit', 'ada', '-0.000000001'])).balance, '12.499999999');
   assert.equal((await ops.json('accounts', ['change', 'ada'], { class: 'gold', unlimited: true })).class, 'gold');
+  assert.match((await ops.run('accounts', ['list'])).text, /ada +gold +\S+ +unlimited$/);
   assert.equal((await ops.json('accounts', ['disable', 'ada'])).disabled, true);
+  assert.match((await ops.run('accounts', ['list'])).text, /ada +gold +\S+ +disabled$/);
   assert.equal((await ops.json('accounts', ['enable', 'ada'])).disabled, false);
+  const rows = (await ops.run('ledger', ['journal'], { account: 'ada' })).text.split('\n');
+  assert.ok(rows.some((row) => / credit .* 2\.50 /.test(row)));
+  assert.doesNotMatch(rows.find((row) => row.includes('account_changed')) ?? '0.00', / 0\.00 /, 'no money moved');
   const journal: Json[] = await ops.json('ledger', ['journal'], { account: 'ada' });
   assert.deepEqual(
     journal.map(({ kind, nanos }) => [kind, nanos]),
@@ -159,12 +164,30 @@ test('a key takes every option, is changed, and loses its restrictions with "non
     (await ops.run('keys', ['list'], { account: 'ada' })).text,
     /builds .*hourly \$0\.000000001; daily \$2\.00; sub-account/,
   );
+  assert.match((await ops.run('keys', ['list'], { account: 'ada' })).text, / builds .* active /);
   assert.equal((await ops.json('keys', ['disable', id])).disabled, true);
+  assert.match((await ops.run('keys', ['list'], { account: 'ada' })).text, / builds .* disabled /);
   assert.match((await ops.run('balance', ['ada'])).text, /ada +10\.00$/, 'its balance went back to the wallet');
   assert.equal((await ops.json('keys', ['enable', id])).disabled, false);
   await ops.json('keys', ['change', id], { expires: '2020-01-01' });
   assert.match((await ops.run('keys', ['list'], { account: 'ada' })).text, /builds .*expired +2020-01-01T00:00:00\.000Z/);
   assert.equal((await ops.run('ledger', ['verify'])).code, 0);
+});
+
+test('a span is counted from now', async (t) => {
+  const ops = await operator(t);
+  const [key] = await ops.store.keys.list();
+  assert.ok(key);
+  for (const [span, ms] of [
+    ['90s', 90_000],
+    ['45m', 2_700_000],
+    ['12h', 43_200_000],
+    ['30d', 2_592_000_000],
+  ] as const) {
+    const before = Date.now();
+    const { expiresAtMs }: { expiresAtMs: number } = await ops.json('keys', ['change', key.id], { expires: span });
+    assert.ok(expiresAtMs >= before + ms && expiresAtMs <= Date.now() + ms, span);
+  }
 });
 
 /** Each is refused with these words, and changes nothing. `KEY` is the id of ada's key. */
@@ -181,6 +204,7 @@ const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Option
   ['accounts', ['credit', 'nobody', '1'], {}, /^there is no account nobody$/],
   ['accounts', ['create', ' bob'], {}, /^NAME must be 1 to 128 characters/],
   ['spend', [], { from: '2026-03-02', to: '2026-03-01' }, /^--from is after --to$/],
+  ['accounts', ['change', 'ada'], { unlimited: true, limited: true }, /^--unlimited and --limited exclude each other$/],
   ['prices', ['import', 'empty.json'], { from: 'litellm' }, /^empty\.json holds no model as litellm writes them$/],
   ['prices', ['check', 'empty.json'], { from: 'models.dev' }, /^empty\.json holds no model as models\.dev writes them$/],
   ['accounts', ['create', 'bob'], { credit: '-1' }, /^--credit must not be negative$/],
@@ -302,6 +326,22 @@ test('configured prices are checked against a book, by our name or by what a cha
   ops.files.set('dev.json', JSON.stringify({ vendor: { models: { slow: { cost: { input: 2, output: 4 } } } } }));
   const dev = await ops.json('prices', ['check', 'dev.json'], { from: 'models.dev' });
   assert.deepEqual(dev, { checked: 2, differences: [{ model: 'fast' }] });
+  const dear = { only: { mode: 'chat', input_cost_per_token: -1, output_cost_per_token: 1 } };
+  ops.files.set('dear.json', JSON.stringify(dear));
+  assert.equal(
+    (await ops.run('prices', ['check', 'dear.json'], { from: 'litellm' })).code,
+    1,
+    'a book of models that are skipped is one',
+  );
+  const sold = (input: number) => ({ models: { slow: { cost: { input, output: 4 } } } });
+  for (const book of [
+    { near: sold(2), far: sold(9) },
+    { far: sold(9), near: sold(2) },
+  ]) {
+    ops.files.set('dev.json', JSON.stringify(book));
+    const best = await ops.json('prices', ['check', 'dev.json'], { from: 'models.dev', models: 'slow' });
+    assert.deepEqual(best, { checked: 1, differences: [] }, 'of several sellers the one that differs least counts');
+  }
 });
 
 test('spend by day, per key and for an account', async (t) => {
@@ -318,5 +358,5 @@ test('spend by day, per key and for an account', async (t) => {
     [key.id, 1, 10, 4, '0.0000015'],
   );
   assert.deepEqual(await ops.json('spend', [], { key: key.id, to: '2020-01-01' }), []);
-  assert.match((await ops.run('spend', [], { from: today })).text, /total \$0\.0000015$/);
+  assert.match((await ops.run('spend', [], { from: today, to: today })).text, /total \$0\.0000015$/);
 });

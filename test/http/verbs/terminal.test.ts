@@ -6,11 +6,26 @@ import { table, type VerbContext } from '../../../src/http/verbs/verb.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
 import { parsePrice } from '../../../src/store/prices.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
+import type { Store } from '../../../src/store/store.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { entry, funded, openStore } from '../../store/support/store.ts';
 
 const EVIL = 'm\u001b]0;owned\u0007\u001b[2J\u009b31m\r\n2026-01-01T00:00:00.000Z req_forged\u2028\u202egpj.exe';
 const FORBIDDEN = /[\p{Cc}\u2028\u202e]/u;
+
+const context = (store: Store, print: VerbContext['print']): VerbContext => ({
+  args: [],
+  options: {},
+  json: false,
+  clock: systemClock,
+  mint: (prefix) => prefix,
+  print,
+  readFile: () => '',
+  config: () =>
+    parseConfig('{}', { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 }),
+  store: () => Promise.resolve(store),
+  interrupted: () => new AbortController().signal,
+});
 
 test('F42: mizu logs: models, errors and upstream words of anybody are one line of plain text, in JSON too', async (t) => {
   const store = await openStore(t);
@@ -30,19 +45,7 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
   assert.equal(row?.model, EVIL, 'the record itself is exact');
   const run = async (options: VerbContext['options'], json = false): Promise<string[]> => {
     const printed: string[] = [];
-    await logs({
-      args: [],
-      options,
-      json,
-      clock: systemClock,
-      mint: (prefix) => prefix,
-      print: (text) => void printed.push(text),
-      readFile: () => '',
-      config: () =>
-        parseConfig('{}', { env: {}, readFile: () => '', parsePrice, path: '/tmp/mizu.config.json', revision: 1, nowMs: 0 }),
-      store: () => Promise.resolve(store),
-      signal: new AbortController().signal,
-    });
+    await logs({ ...context(store, (text) => void printed.push(text)), options, json });
     return printed;
   };
   const listed = await run({});
@@ -54,6 +57,23 @@ test('F42: mizu logs: models, errors and upstream words of anybody are one line 
   const [text = ''] = await run({}, true);
   assert.doesNotMatch(text, FORBIDDEN);
   assert.equal(JSON.parse(text).model, EVIL);
+});
+
+test('mizu logs: as many rows as were asked for, over the pages of the store', async (t) => {
+  const store = await openStore(t);
+  const owner = await funded(store, 10n ** 12n);
+  for (let n = 0; n < 1_010; n++) void store.settlements.settle({ entry: entry(owner, `ex_${n}`, 0n) });
+  await store.settlements.flush();
+  const rowsOf = async (limit: string): Promise<string[]> => {
+    const printed: string[] = [];
+    await logs({ ...context(store, (text) => void printed.push(text)), options: { limit }, json: true });
+    return printed.map((text) => JSON.parse(text).exchangeId);
+  };
+  for (const limit of [7, 1_000, 1_005, 2_000]) {
+    const rows = await rowsOf(String(limit));
+    assert.equal(rows.length, Math.min(limit, 1_010));
+    assert.deepEqual([rows[0], rows.at(-1)], ['ex_1009', `ex_${1_010 - rows.length}`]);
+  }
 });
 
 test('a cell of a table is one line, whatever stands in it', () => {

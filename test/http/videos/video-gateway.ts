@@ -158,7 +158,7 @@ export class VideoGateway {
         throw new Error('no configuration is needed');
       },
       store: () => Promise.resolve(this.store),
-      signal: new AbortController().signal,
+      interrupted: () => new AbortController().signal,
     });
   }
 

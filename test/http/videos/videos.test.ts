@@ -311,10 +311,13 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   );
   for (const url of ['', 'v.mp4', 'javascript:alert(1)', 'file:///v.mp4'])
     await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: url }), /HTTP\(S\) URL/);
+  for (const both of [{ succeeded: 'https://r.example/v.mp4', failed: 'lost' }, {}])
+    await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], both), /give --succeeded URL or --failed MESSAGE/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
-  assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: 'lost upstream' }), 0);
+  assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: '' }), 0);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
   assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.billing.status, 'refunded');
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
   await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], { failed: 'again' }), /succeeded/);
+  assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.error.message, 'The generation failed.');
 });

@@ -40,6 +40,21 @@ test('submissions that hang do not stop the looks at what is under way', async (
   assert.equal(done.body.billing.status, 'settled');
 });
 
+test('a task whose submission has not begun is cancelled, once however often that is asked, and what it held is given back', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  await gateway.addAccount('carol', '1000', 'sk-mizu-carol');
+  gateway.simulator.enqueue({ match: at('/api/v3', 'POST'), times: 10_000, faults: [{ type: 'slow-headers', ms: 20_000 }] });
+  for (let n = 0; n < 32; n++) await gateway.create({ model: 'ark', prompt: `${n}` }, `hangs-${n}`, 'sk-mizu-carol');
+  while (gateway.submissions() < 32) await new Promise((resolve) => setTimeout(resolve, 5));
+  const { body } = await gateway.create({ model: 'ark', prompt: 'late' }, 'late');
+  const before = await gateway.balance('alice');
+  for (const _ of [1, 2]) {
+    const cancelled = await gateway.ask('POST', `/v1/videos/${body.id}/cancel`);
+    assert.deepEqual([cancelled.status, cancelled.body.status, cancelled.body.billing.status], [200, 'cancelled', 'refunded']);
+  }
+  assert.equal(await gateway.balance('alice'), before + BigInt(Number(body.billing.frozen) * 1e9));
+});
+
 test('a second signal waits for no submission: what was sent is unknown, and its hold stays', async (t) => {
   const gateway = await VideoGateway.start(t);
   gateway.simulator.enqueue({ match: at('/api/v3', 'POST'), times: 10_000, faults: [{ type: 'slow-headers', ms: 20_000 }] });
