@@ -5,6 +5,10 @@ import type { BillableUsage } from '../store/charge.ts';
 /** What the main generation and a pass on top of it count alike; the main one may leave out what it does not know. */
 type Pass = Partial<Omit<UsageIteration, 'type'>>;
 
+/** Names that an upstream made up stand in every row of the log and in every line of it: more of them, and longer ones, are none of a price. */
+const MAX_METERS = 32;
+const MAX_NAME = 64;
+
 /** The main generation and every pass on top of it, in classes that share nothing; classes without a count are left out. */
 export function billableUsage(usage: Usage): BillableUsage {
   const reasoned = usage.reasoning ?? 0;
@@ -30,7 +34,12 @@ export function billableUsage(usage: Usage): BillableUsage {
   ];
   return {
     ...Object.fromEntries(classes.filter(([, count]) => count !== 0)),
-    ...(usage.meters === undefined ? {} : { meters: usage.meters }),
-    ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier }),
+    ...(usage.meters === undefined ? {} : { meters: boundedMeters(usage.meters) }),
+    ...(usage.serviceTier === undefined ? {} : { serviceTier: usage.serviceTier.slice(0, MAX_NAME) }),
   };
+}
+
+function boundedMeters(meters: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
+  if (meters.size <= MAX_METERS && [...meters.keys()].every(({ length }) => length <= MAX_NAME)) return meters;
+  return new Map([...meters].filter(([{ length }]) => length <= MAX_NAME).slice(0, MAX_METERS));
 }

@@ -7,7 +7,8 @@ import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib';
 import { GatewayError } from '../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../codecs/canonical/json.ts';
-import { skipString } from '../codecs/json/text.ts';
+import { skipSpace, skipString } from '../codecs/json/text.ts';
+import { lastMembers } from '../codecs/json/last-members.ts';
 import type { Clock } from '../streams/clock.ts';
 import { clientGone } from './errors.ts';
 
@@ -64,7 +65,10 @@ function arrived(request: IncomingMessage, declared: number): readonly Buffer[] 
   return chunks;
 }
 
-/** The exact text and what it parsed to. Throws `invalid_request` for anything but one JSON object in UTF-8. */
+/**
+ * The exact text and what it parsed to. Of members of one name the last counts, and the text keeps no other: an upstream that reads the
+ * first would be asked what nobody here has looked at. Throws `invalid_request` for anything but one JSON object in UTF-8.
+ */
 export function parseJsonBody(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
   let text: string;
   try {
@@ -73,7 +77,8 @@ export function parseJsonBody(bytes: Uint8Array): { readonly text: string; reado
     throw new GatewayError('invalid_request', 'The body is not valid UTF-8.', { cause });
   }
   if (text.trim() === '') throw new GatewayError('invalid_request', 'The body is empty; a JSON object is needed.');
-  if (isTooDeep(text)) throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
+  const members = countMembers(text);
+  if (members === undefined) throw new GatewayError('invalid_request', `The body is nested deeper than ${MAX_DEPTH} levels.`);
   let json: JsonValue;
   try {
     json = parseJson(text);
@@ -81,7 +86,7 @@ export function parseJsonBody(bytes: Uint8Array): { readonly text: string; reado
     throw new GatewayError('invalid_request', 'The body is not valid JSON.', { cause });
   }
   if (!isObject(json)) throw new GatewayError('invalid_request', 'The body must be a JSON object.');
-  return { text, json };
+  return { text: Object.keys(json).length === members ? text : lastMembers(text), json };
 }
 
 function tooLarge(maxBytes: number): GatewayError {
@@ -177,22 +182,25 @@ function ignore(): void {
   // Nothing is lost: whoever waits for this exchange listens to the response's `close`.
 }
 
-/** Counts brackets outside of strings, without recursion. */
-function isTooDeep(text: string): boolean {
+/** Members at the top of the text, repeated ones too; undefined where it is too deep. Follows brackets outside of strings, without recursion. */
+function countMembers(text: string): number | undefined {
   let depth = 0;
+  let members = 0;
   STRUCTURE.lastIndex = 0;
   for (let found = STRUCTURE.exec(text); found !== null; found = STRUCTURE.exec(text)) {
     const code = text.charCodeAt(found.index);
     if (code === 0x22) {
-      STRUCTURE.lastIndex = skipString(text, found.index);
+      const end = skipString(text, found.index);
+      if (depth === 1 && text.charCodeAt(skipSpace(text, end)) === 0x3a) members += 1;
+      STRUCTURE.lastIndex = end;
     } else if (code === 0x7b || code === 0x5b) {
       depth += 1;
-      if (depth > MAX_DEPTH) return true;
+      if (depth > MAX_DEPTH) return undefined;
     } else {
       depth -= 1;
     }
   }
-  return false;
+  return members;
 }
 
 const STRUCTURE = /["{}[\]]/g;

@@ -11,6 +11,7 @@ import type { AttemptEntry, RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';
 import type { Admitted } from './admit.ts';
 import { billableUsage } from './billable.ts';
+import { boundedEntry } from './bounded-entry.ts';
 import type { Channel } from './config/config.ts';
 import { failureOf, isUpstreamFault } from './dispatch/verdict.ts';
 import type { Asking } from './gateway.ts';
@@ -115,7 +116,7 @@ export class Meter {
     if (this.#settled) return undefined;
     this.#settled = true;
     const { gateway, config } = this.#call;
-    const entry = this.#entry(ending);
+    const entry = boundedEntry(this.#entry(ending));
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#tell(entry, ending);
     return config.durability === 'strict' ? written : undefined;

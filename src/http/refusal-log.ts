@@ -4,12 +4,9 @@
  * since anyone could fill the log with it (the metrics count it).
  */
 import type { GatewayError } from '../codecs/canonical/error.ts';
-import type { RequestLogEntry } from '../store/request-log.ts';
 import { EXCHANGE_PREFIX } from '../store/settlement.ts';
+import { boundedEntry } from './bounded-entry.ts';
 import type { Asking } from './gateway.ts';
-
-/** A client may name its model with any words. */
-const MAX_MODEL_CHARS = 256;
 
 /** Does nothing for an exchange that a meter settles. */
 export function logRefusal(call: Asking, error: GatewayError): void {
@@ -20,14 +17,14 @@ export function logRefusal(call: Asking, error: GatewayError): void {
     gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
     return;
   }
-  const entry: RequestLogEntry = {
+  const entry = boundedEntry({
     exchangeId: gateway.mint(EXCHANGE_PREFIX),
     requestId,
     ...(call.clientRequestId === undefined ? {} : { clientRequestId: call.clientRequestId }),
     accountId: principal.account.id,
     keyId: principal.key.id,
     endpoint: route,
-    model: (notes.model ?? '').slice(0, MAX_MODEL_CHARS),
+    model: notes.model ?? '',
     stream: notes.stream ?? false,
     status: 'error',
     httpStatus: error.status,
@@ -37,7 +34,7 @@ export function logRefusal(call: Asking, error: GatewayError): void {
     durationMs: Math.max(0, gateway.clock.now() - call.startedAtMs),
     ip: call.ip,
     attempts: [],
-  };
+  });
   gateway.log.info(
     {
       request_id: requestId,

@@ -83,3 +83,13 @@ test('zeros are a placeholder; any one figure is a report', () => {
   ];
   for (const report of reports) assert.equal(isPlaceholder({ ...zeros, ...report }), false, JSON.stringify(report));
 });
+
+test('what an upstream made up to name a meter or a tier is bounded: it stands in every row', () => {
+  const long = 'x'.repeat(3_000_000);
+  const meters = new Map(Array.from({ length: 20_000 }, (_, index): [string, number] => [`m${index}`, 1]));
+  const billed = billableUsage({ input: 1, meters: new Map([['web_search', 2], [long, 1], ...meters]), serviceTier: long });
+  assert.equal(billed.meters?.size, 32);
+  assert.equal(billed.meters.get('web_search'), 2);
+  assert.equal(billed.serviceTier?.length, 64);
+  assert.ok([...billed.meters.keys()].every((name) => name.length <= 64));
+});

@@ -26,6 +26,17 @@ test('the text is kept to the byte beside what it says', () => {
   assert.deepEqual(parse(text), { text, json: { a: 1, b: 'é' } });
 });
 
+test('of members of one name the text keeps the one that is read, the last; within a member nothing changes', () => {
+  for (const [text, kept] of [
+    ['{"a":1,"b":{"c":1,"c":2},"a":[{"a":1}] }', '{"b":{"c":1,"c":2},"a":[{"a":1}]}'],
+    ['{"a":"x\\"","\\u0061" : "}" , "__proto__":1,"__proto__":{}}', '{"\\u0061" : "}","__proto__":{}}'],
+    ['{"a":{"a":"a"},"b":["a:",":"]}', '{"a":{"a":"a"},"b":["a:",":"]}'],
+  ] as const) {
+    assert.equal(parse(text).text, kept);
+    assert.deepEqual(JSON.parse(kept), parse(text).json);
+  }
+});
+
 test('five hundred levels are read, one more is refused, before it is parsed', () => {
   assert.ok(parse(nested(500)));
   assertRefused(nested(501), /nested deeper than 500/);

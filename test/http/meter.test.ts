@@ -28,7 +28,7 @@ assert.ok(model?.rates !== undefined && theirs !== undefined);
 const rates = model.rates;
 
 /** A call with everything that a meter tells somebody written down. */
-function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' = 'batched') {
+function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' = 'batched', effort = 'high') {
   const clock = createFakeClock(0);
   clock.advance(1000);
   const told: string[] = [];
@@ -85,7 +85,7 @@ function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' =
     rates,
     reservation: new Reservations().reserve('wallet:a', 'key', 1000n),
   };
-  const meter = new Meter(asking, admitted, { stream: true, effort: 'high' });
+  const meter = new Meter(asking, admitted, { stream: true, effort });
   const row = () => settlements[0]?.entry ?? assert.fail('no row');
   return { clock, told, lines, settlements, asking, admitted, meter, row };
 }
@@ -243,6 +243,31 @@ test('a failure says its code to the call and its full words to the log; a clien
   const left = setUp();
   left.meter.settle({ status: 200, error: new GatewayError('client_closed_request', 'Gone.'), clientGone: true });
   assert.deepEqual([left.row().status, left.row().clientGone], ['success', true]);
+});
+
+test('a row is bounded, whatever an upstream says and a client asks for', () => {
+  const long = 'x'.repeat(3_000_000);
+  const { meter, row, lines } = setUp();
+  const upstream = { status: 500, code: long, text: long };
+  meter.attempts.push({
+    ...{ channelId: 'a', channelType: 'chat_completion', upstreamModel: 'm', startedAtMs: 0, durationMs: 1 },
+    ...{ upstreamStatus: 500, upstreamRequestId: long, errorCode: long, errorText: long },
+  });
+  const error = new GatewayError('upstream_error', 'Cut.', { reason: 'undecodable', upstream });
+  const usage = { input: 3, output: 4, native: { more: long } } as const;
+  meter.settle({ status: 502, error, usage });
+  const [attempt] = row().attempts;
+  assert.ok(JSON.stringify({ ...row(), charge: null }).length < 2 * 300_000);
+  assert.match(row().errorText ?? '', /^Cut\. \[x+$/);
+  assert.match(attempt?.errorText ?? '', /^x+$/);
+  assert.equal(attempt?.errorCode?.length, 256);
+  assert.equal(attempt?.upstreamStatus, 500);
+  assert.equal(row().usageJson, undefined);
+  assert.ok(JSON.stringify(lines).length < 2000);
+
+  const { meter: eager, row: asked } = setUp({}, 'batched', long);
+  eager.settle({ status: 200 });
+  assert.equal(asked().effort?.length, 256);
 });
 
 test('why an attempt failed, in words of our own', () => {

@@ -8,7 +8,7 @@ import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
-import { GATEWAY_MEMBERS, present } from '../requests/members.ts';
+import { gatewayMembers, present } from '../requests/members.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { missingReasoning } from './missing-reasoning.ts';
@@ -18,7 +18,7 @@ const NONE: Effort = 'none';
 export function spliceRequest(request: CanonicalRequest, target: Target): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
-  for (const key of GATEWAY_MEMBERS) if (json[key] !== undefined) edits.push({ path: [key], value: undefined });
+  for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);

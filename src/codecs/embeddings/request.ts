@@ -2,7 +2,7 @@
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { editJson } from '../json/text.ts';
-import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { gatewayMembers } from '../requests/members.ts';
 
 export type EncodingFormat = 'float' | 'base64';
 
@@ -13,6 +13,8 @@ export interface EmbeddingRequest {
   /** `float` unless the client says otherwise: SDKs decode what they asked for without looking. */
   readonly format: EncodingFormat;
   readonly text: string;
+  /** Members that no upstream needs to hear. */
+  readonly unsaid: readonly string[];
 }
 
 /** Throws a 400 that names the member. `text` is the exact body that parsed to `json`. */
@@ -23,7 +25,8 @@ export function readEmbeddingRequest(text: string, json: JsonObject): EmbeddingR
   if (dimensions !== undefined && dimensions !== null && !isCount(dimensions)) {
     throw invalid('dimensions', 'dimensions must be a positive integer.');
   }
-  return { model, inputs: readInputs(input), format: readFormat(format), text };
+  const unsaid = ['stream', ...gatewayMembers(json)];
+  return { model, inputs: readInputs(input), format: readFormat(format), text, unsaid };
 }
 
 function readInputs(input: JsonValue | undefined): readonly string[] {
@@ -56,7 +59,6 @@ export const EMBEDDINGS_PATH = '/embeddings';
 export function encodeEmbeddingRequest(request: EmbeddingRequest, upstreamModel: string): string {
   return editJson(request.text, [
     { path: ['model'], value: JSON.stringify(upstreamModel) },
-    { path: ['stream'], value: undefined },
-    ...GATEWAY_MEMBERS.map((name) => ({ path: [name], value: undefined })),
+    ...request.unsaid.map((name) => ({ path: [name], value: undefined })),
   ]);
 }

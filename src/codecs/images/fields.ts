@@ -4,7 +4,7 @@
  */
 import { invalid } from '../canonical/error.ts';
 import type { JsonValue } from '../canonical/json.ts';
-import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { isGatewayMember } from '../requests/members.ts';
 import type { ImageOperation, ImageRequest } from './request.ts';
 
 type Check = (value: JsonValue, at: string) => void;
@@ -51,8 +51,10 @@ const CHECKS: ReadonlyMap<string, Check> = new Map([
 const FORM_NUMBERS: ReadonlySet<string> = new Set(['n', 'output_compression', 'partial_images', 'seed']);
 const FORM_BOOLEANS: ReadonlySet<string> = new Set(['stream']);
 
-/** Said by fields of their own, never previewed (spec, image rule 2), or meant for a gateway. */
-const NOT_PARAMETERS: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'stream', 'partial_images', ...GATEWAY_MEMBERS]);
+/** Never previewed (spec, image rule 2). */
+const PREVIEWS = 'partial_images';
+/** Said by fields of their own. */
+const NOT_PARAMETERS: ReadonlySet<string> = new Set(['model', 'prompt', 'n', 'stream']);
 /** What an edit says in fields of their own; no generation knows them. */
 const OF_EDITS: ReadonlySet<string> = new Set(['images', 'mask']);
 
@@ -64,10 +66,10 @@ export function fromForm(name: string, value: string): JsonValue {
   return value;
 }
 
-/** The members that no upstream is told, in an encoder that passes the client's text on. */
-export const UNSAID: readonly string[] = ['partial_images', ...GATEWAY_MEMBERS];
-
-export type Fields = Pick<ImageRequest, 'operation' | 'model' | 'prompt' | 'count' | 'countGiven' | 'stream' | 'parameters'>;
+export type Fields = Pick<
+  ImageRequest,
+  'operation' | 'model' | 'prompt' | 'count' | 'countGiven' | 'stream' | 'parameters' | 'unsaid'
+>;
 
 /** Checks every member that is not an image. Throws a 400 that names the member. */
 export function readFields(operation: ImageOperation, members: ReadonlyMap<string, JsonValue>): Fields {
@@ -79,8 +81,9 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
   const stream = members.get('stream') === true;
   if (stream && count !== undefined && count !== 1) throw invalid('n', 'n must be 1 with stream: true.');
   const parameters = new Map<string, JsonValue>();
+  const unsaid = [...members.keys()].filter((name) => name === PREVIEWS || isGatewayMember(name));
   for (const [name, value] of members) {
-    const isField = NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
+    const isField = unsaid.includes(name) || NOT_PARAMETERS.has(name) || (operation === 'edit' && OF_EDITS.has(name));
     if (value !== null && !isField) parameters.set(name, value);
   }
   return {
@@ -91,6 +94,7 @@ export function readFields(operation: ImageOperation, members: ReadonlyMap<strin
     countGiven: count !== undefined,
     stream,
     parameters,
+    unsaid,
   };
 }
 

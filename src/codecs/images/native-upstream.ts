@@ -11,7 +11,6 @@ import { editJson, type JsonEdit } from '../json/text.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';
-import { UNSAID } from './fields.ts';
 import { bytesOf, filenameOf } from './inline.ts';
 import { type ImageRequest, imagesOf, type InlineImage, isInline } from './request.ts';
 import { defaultsOf, type ImageTarget, type ImageUpstream, type ImageUpstreamRequest, saidError } from './upstream.ts';
@@ -36,7 +35,7 @@ function encodeJson(request: ImageRequest, target: ImageTarget): Encoded {
   // Links and file ids come in JSON only, and so does every generation.
   const { text } = request;
   if (text === undefined) throw new GatewayError('internal_error', 'A form cannot hold a link.');
-  const edits: JsonEdit[] = UNSAID.map((name) => ({ path: [name], value: undefined }));
+  const edits: JsonEdit[] = request.unsaid.map((name) => ({ path: [name], value: undefined }));
   edits.push({ path: ['model'], value: JSON.stringify(target.upstreamModel) });
   edits.push({ path: ['n'], value: request.countGiven ? '1' : undefined });
   edits.push({ path: ['stream'], value: target.stream ? 'true' : undefined });

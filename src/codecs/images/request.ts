@@ -35,6 +35,8 @@ export interface ImageRequest {
   readonly stream: boolean;
   /** Everything else, checked where it is known, in the client's order. Null and gateway-only members are left out. */
   readonly parameters: ReadonlyMap<string, JsonValue>;
+  /** Members that no upstream is told, where the client's text goes on. */
+  readonly unsaid: readonly string[];
   /** The exact body where it was JSON, for a route that speaks the same. */
   readonly text?: string;
 }

@@ -159,7 +159,8 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-function skipSpace(text: string, at: number): number {
+/** The index of the first character from `at` on that is no white space. */
+export function skipSpace(text: string, at: number): number {
   let code = text.charCodeAt(at);
   while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = text.charCodeAt(++at);
   return at;
@@ -200,7 +201,7 @@ function isScalarEnd(code: number): boolean {
 }
 
 /** The index after the value that begins at `at`. */
-function skipValue(text: string, at: number): number {
+export function skipValue(text: string, at: number): number {
   const first = text.charCodeAt(at);
   if (first === QUOTE) return skipString(text, at);
   if (first !== OPEN_BRACE && first !== OPEN_BRACKET) return skipScalar(text, at);
@@ -285,7 +286,7 @@ function indexChildren(text: string, start: number): ReadonlyMap<string | number
  * Names each child of the container at `start`, by key or by number, and says where its value and where it itself begins; `child` returns
  * where the value ends. Returns the index after the container; that is `start` for a scalar, which has no children.
  */
-function eachChild(
+export function eachChild(
   text: string,
   start: number,
   child: (key: string | number, at: number, memberStart: number) => number,

@@ -9,14 +9,14 @@ import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
-import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { gatewayMembers } from '../requests/members.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
-  for (const member of GATEWAY_MEMBERS) edits.push({ path: [member], value: undefined });
+  for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
   append(edits, systemEdits(request.json));
   append(edits, blockEdits(request, target, losses));
   return editJson(request.text, edits);

@@ -7,8 +7,23 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import type { Format } from '../canonical/request.ts';
 import { defined } from '../defined.ts';
 
-/** Members that choose upstreams or credentials: the gateway's business, never forwarded. */
-export const GATEWAY_MEMBERS: readonly string[] = ['api_base', 'base_url', 'models', 'fallbacks', 'user_config'];
+/** Members that choose upstreams or credentials. */
+const GATEWAY_MEMBERS: ReadonlySet<string> = new Set(['api_base', 'base_url', 'models', 'fallbacks', 'user_config']);
+
+/**
+ * Whether a member of a body is the gateway's business and never forwarded. Servers in Go read `Model` as `model`, whichever comes last,
+ * so other spellings of these names in letters of another case are none of the client's either.
+ */
+export function isGatewayMember(name: string): boolean {
+  if (name === 'model') return false;
+  const folded = name.toUpperCase().toLowerCase();
+  return folded === 'model' || GATEWAY_MEMBERS.has(folded);
+}
+
+/** Those that a body has. */
+export function gatewayMembers(json: JsonObject): string[] {
+  return Object.keys(json).filter(isGatewayMember);
+}
 
 function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;

@@ -23,13 +23,13 @@ import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
-import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { gatewayMembers } from '../requests/members.ts';
 import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 import { wireCallId } from './write-input.ts';
 
-/** Top-level members that no upstream may see: routing words of gateways, and frames of the WebSocket session. */
-const UNSAID = [...GATEWAY_MEMBERS, 'client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
+/** Top-level members that no upstream may see, beside the routing words of gateways: those of the WebSocket session's frames. */
+const UNSAID = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
 export interface Forwarded {
   readonly body: string;
@@ -39,6 +39,7 @@ export interface Forwarded {
 export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
+  for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
   const losses = new Set<string>();

@@ -50,7 +50,7 @@ export async function callUpstream<Answer>(
       // It has answered: a body that hangs is the patience of whoever reads it, and takes nothing back.
       timers.stop();
       const receivedAtMs = options.clock.now();
-      const text = await readErrorText(head, options.clock);
+      const text = withoutKey(await readErrorText(head, options.clock), channel.apiKey);
       throw options.decodeError({ status: head.status, headers: head.headers, text, receivedAtMs });
     }
     const answer = await read(head, timers);
@@ -60,6 +60,14 @@ export async function callUpstream<Answer>(
     timers.stop();
     throw call.abortedFor ?? thrown;
   }
+}
+
+/** Shorter ones are parts of ordinary words, and guessed before they are read. */
+const MIN_KEY_CHARS = 8;
+
+/** Servers quote the key that they were given; one of an operator's own making looks like no key. */
+function withoutKey(text: string, key = ''): string {
+  return key.length < MIN_KEY_CHARS ? text : text.replaceAll(key, '[redacted]');
 }
 
 /** The type of an answer without its parameters, in lower case; empty where the upstream names none. */

@@ -9,6 +9,7 @@ import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
 import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
+import { StreamError } from '../../streams/stream-error.ts';
 import type { Admitted } from '../admit.ts';
 import type { Channel } from '../config/config.ts';
 import { dispatch, type Plan, type Target } from '../dispatch/dispatch.ts';
@@ -246,8 +247,8 @@ export class TextExchange {
   #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { fold: said } = source;
     const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
-    const ours = failure === undefined || isClientGone(failure) || OURS.has(failure.code);
-    if (!ours) return said.usage;
+    const isOurs = failure === undefined || isClientGone(failure) || OURS.has(failure.code) || isTooLong(failure);
+    if (!isOurs) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
     if (isFinal) return this.#withPictures(completedUsage(said.usage, this.#request, whole), whole);
     const counted = countedUsage(this.#request, whole()).then((usage) => withEarly(usage, said.usage));
@@ -262,6 +263,11 @@ export class TextExchange {
 
 /** The gateway itself ended an answer that the upstream would have gone on with. */
 const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
+
+/** Cut at the operator's limit of an answer. */
+function isTooLong({ details: { cause } }: GatewayError): boolean {
+  return cause instanceof StreamError && cause.reason === 'too_many_bytes';
+}
 
 /** After the commit: the status is out. */
 function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): Ending {

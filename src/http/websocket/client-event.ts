@@ -1,6 +1,7 @@
 /** What a client may say on a WebSocket, read from one message. Knows the envelope only; the request in it is the codec's. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import { lastMembers } from '../../codecs/json/last-members.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
 import { parseJsonBody } from '../body.ts';
 
@@ -44,7 +45,12 @@ function readObject(bytes: Uint8Array): { readonly text: string; readonly json: 
 function readCreate(text: string, json: JsonObject): ClientEvent {
   const nested = json['response'];
   if (isObject(nested) && json['model'] === undefined && json['input'] === undefined) {
-    return { kind: 'create', text: sliceJson(text, ['response']) ?? '{}', json: nested, envelope: { ...nested, ...json } };
+    return {
+      kind: 'create',
+      text: lastMembers(sliceJson(text, ['response']) ?? '{}'),
+      json: nested,
+      envelope: { ...nested, ...json },
+    };
   }
   return { kind: 'create', text, json, envelope: json };
 }

@@ -296,6 +296,22 @@ test('X11, F16: a client that leaves during the wait ends the retries', async ()
   assert.equal(busy.requests.length, 1);
 });
 
+test('F42: a refusal that quotes our key shows it to nobody, whatever it looks like', async () => {
+  const key = 'Tr0ub4dor&3';
+  const said = { type: key, message: `no such user: ${key}`, param: key, code: key };
+  await using upstream = await fakeUpstream(jsonAnswer(400, { error: said }, { 'x-key': key }));
+  const TYPES = ['messages', 'chat_completion', 'responses', 'gemini'];
+  const channels = TYPES.map((type) => channel(upstream.url, { id: type, type, api_key: key, models: [type] }));
+  const models = Object.fromEntries(TYPES.map((type) => [type, MODELS.m]));
+  await using gateway = await testGateway({ channels, models });
+  for (const model of TYPES) {
+    const response = await gateway.post('/v1/messages', ask({ model }));
+    const text = await response.text();
+    assert.match(text, /no such user: \[redacted\]/);
+    assert.ok(!JSON.stringify([text, ...response.headers, gateway.store.settled, gateway.logLines]).includes(key), model);
+  }
+});
+
 test('F10: the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
   const refusal = jsonAnswer(
     400,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Script } from '../../../src/http/simulator/script.ts';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
-import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
+import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
 import { testGateway } from '../../support/test-gateway.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect
@@ -111,6 +111,17 @@ for (const stream of [true, false]) {
     );
   });
 }
+
+test('a stream that the gateway cuts for its length was made and said until then: it is paid for', async (t) => {
+  const gateway = await moneyGateway(t, { ...lenient, limits: { answer_bytes: 20_000 } });
+  const reply = { pieces: [{ type: 'text', text: 'good morning '.repeat(2_000) }], usage: USAGE } as const;
+  for (const model of UPSTREAM_TYPES) {
+    const { row, text } = await ended(gateway, 'messages', model, true, { reply });
+    assert.match(text, /morning.*event: error/s, model);
+    assert.equal(row.status, 'error');
+    assert.ok((row.usage?.output ?? 0) > 20 && row.charge?.flags.includes('estimated'), model);
+  }
+});
 
 test('F16: a client that leaves before the first byte costs nothing that is not known; the upstream is cut off', async (t) => {
   const { gateway, owner } = await gatewayOf(t);

@@ -1,0 +1,71 @@
+/** What a client may not say to an upstream of its own protocol: which upstream, which credential, which other model. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fakeUpstream, jsonAnswer } from '../support/fake-upstream.ts';
+import { type TestGateway, testGateway } from '../support/test-gateway.ts';
+
+const ENDPOINTS = [
+  { path: '/v1/chat/completions', model: 'chat', rest: { messages: [{ role: 'user', content: 'hi' }] } },
+  { path: '/v1/responses', model: 'responses', rest: { input: 'hi' } },
+  { path: '/v1/responses/compact', model: 'responses', rest: { input: 'hi' } },
+  { path: '/v1/messages', model: 'messages', rest: { max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] } },
+  { path: '/v1/embeddings', model: 'vectors', rest: { input: 'hi' } },
+  { path: '/v1/images/generations', model: 'pictures', rest: { prompt: 'hi' } },
+] as const;
+
+const TYPES = {
+  chat: 'chat_completion',
+  responses: 'responses',
+  messages: 'messages',
+  vectors: 'chat_completion',
+  pictures: 'openai_image',
+} as const;
+const KINDS: Readonly<Record<string, object>> = { vectors: { kind: 'embedding' }, pictures: { kind: 'image' } };
+
+const gatewayTo = (url: string): Promise<TestGateway> =>
+  testGateway({
+    channels: Object.entries(TYPES).map(([model, type]) => ({
+      id: model,
+      type,
+      base_url: url,
+      api_key: 'k',
+      models: { [model]: `up-${model}` },
+    })),
+    models: Object.fromEntries(
+      Object.keys(TYPES).map((model) => [model, { ...KINDS[model], price: { input: '1', output: '2' } }]),
+    ),
+  });
+
+const EVIL = 'http://evil.test/another-model';
+
+for (const { path, model, rest } of ENDPOINTS) {
+  test(`${path}: members that choose a model, an upstream or a credential stay, in whatever letters and however often`, async () => {
+    await using upstream = await fakeUpstream(jsonAnswer(400, { error: { message: 'no' } }));
+    await using gateway = await gatewayTo(upstream.url);
+    const names = [
+      'Model',
+      'MODEL',
+      'mo\u{64}eL',
+      'models',
+      'Models',
+      'Fallbacks',
+      'api_Base',
+      'BASE_URL',
+      'base_url',
+      'uſer_config',
+    ];
+    const chosen = Object.fromEntries(names.map((name) => [name, EVIL]));
+    await gateway.post(path, { ...chosen, model, ...rest, future: 1, ...chosen });
+    assert.deepEqual(JSON.parse(upstream.requests[0]?.body ?? ''), { model: `up-${model}`, ...rest, future: 1 });
+  });
+
+  test(`${path}: of members of one name only the last, which is the one that was looked at, goes on`, async () => {
+    await using upstream = await fakeUpstream(jsonAnswer(400, { error: { message: 'no' } }));
+    await using gateway = await gatewayTo(upstream.url);
+    const first = ['model', ...Object.keys(rest)].map((name) => `"${name}":"${EVIL}"`);
+    const last = JSON.stringify({ model, ...rest }).slice(1, -1);
+    await gateway.post(path, ` {${first.join()}, "m\\u006fdel" : "x","future":8 , ${last},"future":1.0}`);
+    const sent = last.replace(`"${model}"`, `"up-${model}"`);
+    assert.equal(upstream.requests[0]?.body, `{${sent},"future":1.0}`);
+  });
+}
