@@ -7,11 +7,12 @@ import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { mayReceive, type Opaque } from '../canonical/opaque.ts';
+import type { Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
 import { refuseForeignItem } from '../requests/foreign-content.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import type { ToolNames } from '../tools/names.ts';
 import { CALL_FORM, signedCall } from './call-signatures.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from './details.ts';
@@ -186,8 +187,7 @@ class MessageWriter {
   }
 
   #allowed(opaque: Opaque | undefined): Opaque | undefined {
-    if (opaque === undefined || this.#target.withoutOpaque) return undefined;
-    return mayReceive(opaque, { ...this.#target.owner, dialect: 'chat' }) ? opaque : undefined;
+    return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque : undefined;
   }
 
   #opaque(opaque: Opaque, readable: string | undefined, turn: Assistant): void {

@@ -8,8 +8,9 @@
  */
 import { isOfModel } from '../tools/call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';
-import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
+import type { Opaque, Owner } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import type { Part } from './wire.ts';
 
 /** The vendor's documented value for calls that another model made; it is checked nowhere else. */
@@ -100,8 +101,7 @@ export class Signatures {
 
   #ownOf(item: Item): Opaque | undefined {
     if (!('opaque' in item) || item.opaque === undefined) return undefined;
-    const { owner } = this.#target;
-    const mine = !this.#target.withoutOpaque && mayReceive(item.opaque, { ...owner, dialect: 'gemini' });
+    const mine = mayReplay(item.opaque, this.#target, 'gemini');
     if (!mine) this.#foreign = true;
     return mine ? item.opaque : undefined;
   }

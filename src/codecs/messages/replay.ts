@@ -5,11 +5,11 @@
  */
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
 
@@ -32,8 +32,8 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
 function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
   const values = new Map<string, string>();
   for (const item of request.items) {
-    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined || target.withoutOpaque) continue;
-    if (mayReceive(item.opaque, { ...target.owner, dialect: 'messages' })) values.set(item.at, item.opaque.value);
+    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined) continue;
+    if (mayReplay(item.opaque, target, 'messages')) values.set(item.at, item.opaque.value);
   }
   const edits: JsonEdit[] = [];
   const messages = request.json['messages'];

@@ -19,11 +19,12 @@ import { append } from '../append.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
+import { isEnvelope } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
 import { GATEWAY_MEMBERS } from '../requests/members.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 import { wireCallId } from './write-input.ts';
@@ -171,12 +172,12 @@ function keepReasoning(
     return kept;
   }
   const opaque = decoded?.opaque;
-  if (opaque === undefined || target.withoutOpaque || !mayReceive(opaque, { ...target.owner, dialect: 'responses' })) {
+  if (opaque === undefined || !mayReplay(opaque, target, 'responses')) {
     losses.add('reasoning: opaque of another owner');
     return undefined;
   }
   const edits: (readonly [string, string | undefined])[] = [];
-  if (target.withoutRaw === true && isRaw(item)) edits.push(['content', undefined]);
+  if (target.without.has('raw') && isRaw(item)) edits.push(['content', undefined]);
   if (opaque.value === item[member]) return edits;
   edits.push([member, JSON.stringify(opaque.value)]);
   // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
@@ -195,7 +196,7 @@ function keepReasoning(
 function withoutValue(item: JsonObject, target: Target): Change | undefined {
   const id = wordOf(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
-  if (!isRaw(item) || target.withoutRaw === true) return undefined;
+  if (!isRaw(item) || target.without.has('raw')) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];
 }
 
