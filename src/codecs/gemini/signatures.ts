@@ -37,11 +37,11 @@ function kindOfForm(form: string | undefined): string {
 }
 
 /** The text as parts, the signature on the piece that it came with. A span that no longer fits covers everything. */
-export function signedText(text: string, opaque: Opaque | undefined, thought: boolean): Part[] {
-  const plain = (piece: string): Part[] => (piece === '' ? [] : [thought ? { text: piece, thought: true } : { text: piece }]);
+export function signedText(kind: 'text' | 'thought', text: string, opaque: Opaque | undefined): Part[] {
+  const part = (piece: string): Part => (kind === 'thought' ? { text: piece, thought: true } : { text: piece });
+  const plain = (piece: string): Part[] => (piece === '' ? [] : [part(piece)]);
   if (opaque === undefined) return plain(text);
-  const signed = (piece: string): Part =>
-    thought ? { text: piece, thought: true, thoughtSignature: opaque.value } : { text: piece, thoughtSignature: opaque.value };
+  const signed = (piece: string): Part => ({ ...part(piece), thoughtSignature: opaque.value });
   if (opaque.form === 'thought+empty') return [...plain(text), { text: '', thoughtSignature: opaque.value }];
   const span = spanOf(opaque.form);
   if (span === undefined || span.end > text.length) return [signed(text)];
