@@ -24,8 +24,8 @@ export class NativeStream {
   /** Made for the first call. */
   #calls: NativeCalls | undefined;
   #hasRole = false;
-  #finish: string | undefined;
-  #reason: string | undefined;
+  /** The chunk that finished the answer, held until that is certain, and the reason that it gives. */
+  #held: { readonly text: string; readonly reason: string } | undefined;
   /** The chunk that brought the latest usage, as it came. */
   #usage: string | undefined;
   #shell: string | undefined;
@@ -40,7 +40,7 @@ export class NativeStream {
 
   /** `events`: what was read in the chunk. */
   push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
-    const isRepeat = this.#finish === undefined && this.#calls?.areRenumbered !== true;
+    const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
       out.push(repeated);
@@ -77,15 +77,17 @@ export class NativeStream {
     this.#shell ??= text;
     const reason = finishReason(choice);
     // What was held ended a call, not the answer.
-    if (this.#finish !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
+    if (this.#held !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
-      if (outweighs(reason, this.#reason)) this.#hold(text, reason, out);
+      if (!outweighs(reason, this.#held?.reason)) return;
+      this.#release(out);
+      this.#held = { text, reason };
       return;
     }
     // After the finish an empty delta only repeats it, or brought the usage that was taken above.
-    if (this.#finish !== undefined && saysNothing(choice, delta)) return;
+    if (this.#held !== undefined && saysNothing(choice, delta)) return;
     out.push({ event: undefined, data: text });
-    if (this.#finish === undefined && edits.length === constant) this.#repeated.note(native, edits);
+    if (this.#held === undefined && edits.length === constant) this.#repeated.note(native, edits);
   }
 
   #editDelta(
@@ -118,7 +120,7 @@ export class NativeStream {
     if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
       edits.push({ path: ['choices'], value: '[]' });
     out.push({ event: undefined, data: editJson(native.text, edits) });
-    if (this.#finish === undefined) this.#repeated.note(native, edits);
+    if (this.#held === undefined) this.#repeated.note(native, edits);
   }
 
   /** Usage goes out once, at the end. */
@@ -135,29 +137,22 @@ export class NativeStream {
   /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. */
   close(out: Frame[]): void {
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
-    if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
+    if (this.#held !== undefined) out.push({ event: undefined, data: this.#held.text });
     if (this.#usage !== undefined && this.#context.request.includeUsage)
       out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
     out.push({ event: undefined, data: DONE });
   }
 
   get hasFinish(): boolean {
-    return this.#finish !== undefined;
-  }
-
-  #hold(finish: string, reason: string, out: Frame[]): void {
-    this.#release(out);
-    this.#finish = finish;
-    this.#reason = reason;
+    return this.#held !== undefined;
   }
 
   /** What was held is no finish, but may have said the last piece of something. */
   #release(out: Frame[]): void {
-    const held = this.#finish;
+    const held = this.#held;
     if (held === undefined) return;
-    this.#finish = undefined;
-    this.#reason = undefined;
-    out.push({ event: undefined, data: editJson(held, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
+    this.#held = undefined;
+    out.push({ event: undefined, data: editJson(held.text, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
   }
 
   /** `other`: an event without choices is no chunk, and gets no id and no model that it did not have. */

@@ -16,6 +16,7 @@ import { annotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
+  callsReason,
   mediaMember,
   reasoningId,
   refuseSeveralAudios,
@@ -112,16 +113,11 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   }
   const parts = new Parts(context);
   for (const { item } of whole.items) parts.add(item);
-  const finish = finishOf(whole.outcome, parts.toolCalls.length > 0);
-  const legacy = wantsLegacyCalls(context);
-  const { finish_reason, ...rest } = finish;
-  const reason = legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
   const choice = {
     index: 0,
-    message: parts.message(legacy),
+    message: parts.message(wantsLegacyCalls(context)),
     logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
-    finish_reason: reason,
-    ...rest,
+    ...finishOf(whole.outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
   };
   return JSON.stringify({
     id: context.responseId,
