@@ -232,7 +232,7 @@ function dropLastThinking(blocks: WireBlock[]): void {
   while (isThinking(blocks.at(-1))) blocks.pop();
 }
 
-function isThinking(block: WireBlock | undefined): boolean {
+export function isThinking(block: WireBlock | undefined): boolean {
   return block?.json['type'] === 'thinking' || block?.json['type'] === 'redacted_thinking';
 }
 
@@ -250,8 +250,4 @@ function trimLastText(blocks: WireBlock[]): void {
 
 function textBlock(text: string, item: Item): WireBlock {
   return { json: { type: 'text', text }, cacheControl: item.cacheControl };
-}
-
-export function sameTool(a: { name: string; namespace?: string }, b: { name: string; namespace?: string }): boolean {
-  return a.name === b.name && a.namespace === b.namespace;
 }

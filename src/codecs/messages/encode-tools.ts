@@ -6,9 +6,8 @@ import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts
 import type { Target } from '../codec.ts';
 import { freeformSchema } from '../tools/freeform.ts';
 import type { SchemaTexts } from '../schemas/text.ts';
-import type { ToolNames } from '../tools/names.ts';
+import { sameTool, type ToolNames } from '../tools/names.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
-import { sameTool } from './encode-conversation.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */

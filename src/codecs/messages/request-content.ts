@@ -4,7 +4,17 @@
  */
 import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
-import type { Citation, Item, ItemFacts, Media, MediaSource, NativeItem, Part, Role } from '../canonical/item.ts';
+import {
+  type Citation,
+  type Item,
+  type ItemFacts,
+  isRole,
+  type Media,
+  type MediaSource,
+  type NativeItem,
+  type Part,
+  type Role,
+} from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
@@ -23,8 +33,6 @@ import {
 import { REDACTED } from './blocks.ts';
 import { restoreSignatures } from './signatures.ts';
 import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';
-
-const ROLES: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer']);
 
 /** What reading one block needs to know of its place. */
 interface Place {
@@ -162,10 +170,6 @@ export class ConversationReader {
     if (isEnvelope(value)) return this.#context.open(value);
     return { owner: { client: 'messages' }, value, ...(form === undefined ? {} : { form }) };
   }
-}
-
-function isRole(role: string): role is Role {
-  return ROLES.has(role);
 }
 
 function textItems(block: JsonObject, role: Role, at: string, facts: ItemFacts): Item[] {
