@@ -60,10 +60,12 @@ export class Signatures {
   readonly #target: Target;
   readonly #byItem = new Map<Item, Opaque>();
   readonly #settled = new Set<ReasoningItem>();
-  #foreign = false;
+  /** True when a value of another owner was left out. */
+  readonly droppedForeign: boolean;
 
   constructor(items: readonly Item[], target: Target) {
     this.#target = target;
+    this.droppedForeign = items.some((item) => this.isForeign(item));
     for (const item of items) {
       const opaque = this.#ownOf(item);
       if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
@@ -80,11 +82,6 @@ export class Signatures {
     }
   }
 
-  /** True when a value of another owner was left out. */
-  get droppedForeign(): boolean {
-    return this.#foreign;
-  }
-
   of(item: Item): Opaque | undefined {
     return this.#byItem.get(item);
   }
@@ -95,15 +92,13 @@ export class Signatures {
   }
 
   /** True for an item whose value belongs to another owner: a vendor checks value and words together, so neither is sent. */
-  isForeign(item: ReasoningItem): boolean {
-    return item.opaque !== undefined && this.#ownOf(item) === undefined;
+  isForeign(item: Item): boolean {
+    return 'opaque' in item && item.opaque !== undefined && this.#ownOf(item) === undefined;
   }
 
   #ownOf(item: Item): Opaque | undefined {
     if (!('opaque' in item) || item.opaque === undefined) return undefined;
-    const mine = mayReplay(item.opaque, this.#target, 'gemini');
-    if (!mine) this.#foreign = true;
-    return mine ? item.opaque : undefined;
+    return mayReplay(item.opaque, this.#target, 'gemini') ? item.opaque : undefined;
   }
 }
 
@@ -112,8 +107,9 @@ type HomeKind = 'text' | 'toolCall' | 'media';
 /** The items that detached signatures belong to: clients put one behind its item where they cannot put it on it. Goes through the items once. */
 class Homes {
   readonly #items: readonly Item[];
-  /** Of calls that share an id the one that was passed last, or else the first that comes. */
+  /** The calls so far by their ids: of several with one id, the latest. */
   readonly #passed = new Map<string, Item>();
+  /** The first call of each id in all; made for the first signature that asks for a call. */
   #first: ReadonlyMap<string, Item> | undefined;
   readonly #neighbours = new Map<HomeKind, readonly (Item | undefined)[]>();
 
