@@ -66,7 +66,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
 
 /**
  * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
- * taken apart only after that. Null and zero say nothing.
+ * taken apart only after that. Null and zero say nothing. `levels`: how deep objects within the report are put together.
  */
 export function laterReport(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
   const said = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {

@@ -37,7 +37,7 @@ interface Plain {
   readonly shape: JsonShape;
   readonly name: string;
   readonly member: PieceMember;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 
@@ -122,7 +122,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#move('done');
     this.#start(events);
     const outcome = outcomeOf(this.#finish ?? 'stop', this.#answer.hasToolCalls);
-    this.#answer.close(outcome.status === 'incomplete', events);
+    this.#answer.close(outcome.status, events);
     events.push({ type: 'response.end', outcome });
   }
 
@@ -149,7 +149,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const speaks = saysSomething(delta) && !(this.finished && saysPayloadOnly(delta));
     this.#start(events);
     this.#move(!speaks ? 'note' : this.#state === 'called' && beginsCalls(delta) ? 'call' : 'content');
-    this.#answer.push(delta, choice, false, events);
+    this.#answer.push(delta, choice, 'piece', events);
     const { message } = choice;
     if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
     if (reason === undefined) return;

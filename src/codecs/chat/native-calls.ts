@@ -13,7 +13,7 @@ import { word } from './wire.ts';
 interface Called {
   /** Its canonical item. */
   readonly item: number;
-  /** Where the chunk began it. */
+  /** Its id, if this chunk began it. */
   readonly callId: string | undefined;
 }
 

@@ -28,10 +28,11 @@ export class NativeStream {
   #held: { readonly text: string; readonly reason: string } | undefined;
   /** The chunk that brought the latest usage, as it came. */
   #usage: string | undefined;
+  /** The first chunk as its client read it: chunks of our own are made from it. */
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
-  /** Of chunks into which nothing but id and model is spliced. */
+  /** What is spliced into a chunk that gets nothing but id and model, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {

@@ -46,7 +46,9 @@ export class ReasoningItems {
   readonly #said: Said[] = [];
   /** Signatures that carry a tool call's id: they belong to that call. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
+  /** What comes now is the whole message again, and no piece of it. */
   #snapshot = false;
+  /** All scalar text so far. */
   #raw = '';
 
   constructor(owner: Owner, nextItem: () => number) {

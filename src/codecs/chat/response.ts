@@ -55,14 +55,14 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
     if (said !== undefined && outweighs(said, reason)) reason = said;
     const { message } = choice;
     // A filtered answer may come without a message at all.
-    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);
+    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, 'whole', events);
     if (isObject(message)) answer.citeSources(message);
   }
   if (reason === undefined && context.options.acceptDoneWithoutFinish === true) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.citeSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
-  answer.close(outcome.status === 'incomplete', events);
+  answer.close(outcome.status, events);
   events.push(...report, { type: 'response.end', outcome });
   // Clients read one choice: an answer in several is put together for those of the same dialect, too.
   return choices.length === 1 ? { native, events } : { events };
@@ -144,7 +144,7 @@ class Parts {
   #index = 0;
   #last: OutputItem | undefined;
   #phase: string | undefined;
-  /** Of the content. */
+  /** Code points of the content. */
   readonly #length = new GrowingLength();
   readonly #context: ResponseContext;
 

@@ -39,7 +39,7 @@ export class Texts {
   readonly #said: OpenText[] = [];
   /** Code points of the content when a text ended last; undefined before the first. */
   #ended: number | undefined;
-  /** Of the content. */
+  /** Code points of the content. */
   readonly #length = new GrowingLength();
   /** What was said of each kind by texts that are not open any more. */
   readonly #past: Record<TextKind, string> = { text: '', refusal: '' };

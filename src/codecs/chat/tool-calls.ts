@@ -20,7 +20,9 @@ interface Call {
   /** Undefined until the name is known: nothing of the call is said before. */
   index: number | undefined;
   flavour: 'function' | 'custom';
+  /** Under which its item is known: that of the upstream, or one of our own where that has none or says one twice. */
   callId: string;
+  /** As the upstream says it. */
   givenId: string | undefined;
   name: string;
   /** The name may go on: nothing of the call is said before it is whole. */

@@ -27,7 +27,9 @@ interface OpenText {
   text: string;
   signature: (Span & { readonly value: string; readonly form?: string }) | undefined;
   readonly tokens: TokenLogprob[];
+  /** UTF-8 bytes of the visible text before it. */
   readonly base: number;
+  /** The parts of the wire that it is made of, and the code unit at which each begins in its text. */
   readonly parts: { place: number; start: number }[];
 }
 interface OpenCall {
@@ -57,7 +59,9 @@ export class ItemComposer {
   /** Texts that say no more but may still be cited. */
   readonly #said: OpenText[] = [];
   #count = 0;
+  /** The place of the latest part among all parts of the answer, as grounding counts them. */
   #place = -1;
+  /** UTF-8 bytes of the texts that are not open any more. */
   #visibleBytes = 0;
   #calls = 0;
   readonly #callIds = new Set<string>();

@@ -42,7 +42,7 @@ const VARIES = PIECES.map(({ path }) => path);
 interface Piece {
   readonly shape: JsonShape;
   readonly block: Block;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 

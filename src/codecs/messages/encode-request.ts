@@ -119,7 +119,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (hasUnreadMembers(request)) losses.add('unknown members');
 }
 
-/** What is said here in another form, whatever holds it. */
+/** Notes what the upstream will read in another form. */
 function noteCoerced(request: CanonicalRequest, losses: Losses): void {
   const { items, tools, reasoning, format } = request;
   for (const item of items) {

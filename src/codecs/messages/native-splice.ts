@@ -38,7 +38,7 @@ export class NativeSplicer {
   #stop: JsonObject = {};
   /** Output tokens of the latest report. */
   #output = 0;
-  /** Of the deltas of the open block. */
+  /** What is spliced into a delta of the open block, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {

@@ -41,7 +41,7 @@ interface Subject {
 /** The event before, when that was a delta without logprobs: the next of its shape moves no table. */
 interface Plain extends Subject {
   readonly shape: JsonShape;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 

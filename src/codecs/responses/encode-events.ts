@@ -59,7 +59,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
-  /** Of deltas that go out as they came. */
+  /** What is spliced into a delta, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
   #running: Running | undefined;
   /** Where `#emit` writes: the batch of the current call. */

@@ -18,7 +18,9 @@ export interface ToldPart {
   text: string;
   annotations: JsonObject[];
   logprobs: JsonObject[];
+  /** Its whole text was said (`….done`). */
   isSaid: boolean;
+  /** Its end was said (`….part.done`). */
   isClosed: boolean;
   /** The event that ends it, where its upstream has a name of its own for that. */
   readonly ending?: string;
@@ -32,6 +34,7 @@ export interface ToldItem {
   readonly announced: JsonObject;
   readonly content: ToldPart[];
   readonly summary: ToldPart[];
+  /** Arguments or input of a call, as far as they were said, and whether they were said whole. */
   input: string;
   isInputSaid: boolean;
   /** `encrypted_content` of the finished item. */
