@@ -49,13 +49,15 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
     ...defined({
       input: prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written)),
       cacheRead,
+    }),
+    ...written,
+    ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
+    ...defined({
       imageInput: countOf(input['image_tokens']),
       audioInput: countOf(input['audio_tokens']),
       imageOutput: countOf(output['image_tokens']),
       audioOutput: countOf(output['audio_tokens']),
     }),
-    ...written,
-    ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
     ...(meters.size === 0 ? {} : { meters }),
     ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(typeof tier === 'string' ? { serviceTier: tier } : {}),

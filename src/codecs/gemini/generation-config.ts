@@ -80,7 +80,7 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
   ['xhigh', 'high'],
   ['max', 'high'],
 ]);
-/** Where an explicit budget counts as which level. */
+/** The largest budgets that count as `low` and as `medium`. */
 const LOW_BUDGET = 1024;
 const MEDIUM_BUDGET = 4096;
 

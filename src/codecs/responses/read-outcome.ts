@@ -105,21 +105,20 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
   const pictures = countPictures(output);
   const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const usage: Usage = {
+    ...defined({ input, cacheRead }),
+    ...written,
+    ...outputWith(reasoning, { prompt: total, completion, total: countOf(wire['total_tokens']) }),
     ...defined({
-      input,
-      cacheRead,
       imageInput: countOf(inputDetails['image_tokens']),
       imageOutput: countOf(outputDetails['image_tokens']),
       audioInput: countOf(inputDetails['audio_tokens']),
       audioOutput: countOf(outputDetails['audio_tokens']),
+      meters: meters.size === 0 ? undefined : meters,
+      images: pictures === 0 ? undefined : pictures,
+      extra: extra.length === 0 ? undefined : extra,
       serviceTier: wordOf(response, 'service_tier'),
       native: nativeUsage(wire),
     }),
-    ...written,
-    ...outputWith(reasoning, { prompt: total, completion, total: countOf(wire['total_tokens']) }),
-    ...(meters.size === 0 ? {} : { meters }),
-    ...(pictures === 0 ? {} : { images: pictures }),
-    ...(extra.length === 0 ? {} : { extra }),
   };
   return isPlaceholder(usage) ? undefined : usage;
 }
