@@ -128,7 +128,7 @@ export class Answer {
    * before the first word.
    */
   settle(out: CanonicalEvent[]): void {
-    this.#calls?.settle(true, out);
+    this.#calls?.settleAll(out);
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
   }
 
@@ -164,7 +164,7 @@ export class Answer {
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
     if (speaks) {
-      this.#calls?.settle(false, out);
+      this.#calls?.settle(out);
       this.#texts.pause(out);
     }
     if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
@@ -200,7 +200,7 @@ export class Answer {
         const thought = thoughtOf(block);
         const summary = summaryOf(block);
         if (thought === '' && summary === '') return;
-        this.#calls?.settle(false, out);
+        this.#calls?.settle(out);
         this.#texts.pause(out);
         if (thought !== '') this.#reasoning.pushRaw(thought, out);
         if (summary !== '') this.#reasoning.pushDetails([{ type: 'reasoning.summary', summary }], out);
@@ -230,7 +230,7 @@ export class Answer {
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     this.#last = this.#texts.say(kind, piece, logprobs, out) ?? this.#last;
   }
 
@@ -240,7 +240,7 @@ export class Answer {
     this.#images ??= new Set();
     if (this.#images.has(key)) return;
     this.#images.add(key);
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     this.#giveWay(out);
     const index = this.#nextItem();
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
@@ -261,7 +261,7 @@ export class Answer {
   }
 
   #beginAudio({ id }: Audio, out: CanonicalEvent[]): number {
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     const index = this.#begin(out);
     out.push({ type: 'item.start', index, head: { kind: 'media', ...(id === undefined ? {} : { id }) } });
     return index;

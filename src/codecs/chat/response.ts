@@ -115,7 +115,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   for (const { item } of whole.items) parts.add(item);
   const choice = {
     index: 0,
-    message: parts.message(wantsLegacyCalls(context)),
+    message: parts.message(),
     logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
     ...finishOf(whole.outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
   };
@@ -220,7 +220,7 @@ class Parts {
     if (opaque !== undefined) this.details.push(sealedEntry(opaque, id, this.#index++, this.#context));
   }
 
-  message(legacy: boolean): JsonObject {
+  message(): JsonObject {
     const isBeside = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
     return {
       role: 'assistant',
@@ -232,14 +232,14 @@ class Parts {
       ...(this.images.length === 0 ? {} : { images: this.images }),
       ...(this.#audio === undefined ? {} : { audio: this.#audio }),
       ...(this.annotations.length === 0 ? {} : { annotations: this.annotations }),
-      ...this.#callMembers(legacy),
+      ...this.#callMembers(),
     };
   }
 
-  #callMembers(legacy: boolean): JsonObject {
+  #callMembers(): JsonObject {
     const [first, ...others] = this.toolCalls;
     if (first === undefined) return {};
-    if (!legacy) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
+    if (!wantsLegacyCalls(this.#context)) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
     if (others.length > 0) refuseSeveralLegacyCalls();
     return { function_call: { name: first.tool.name, arguments: first.input } };
   }
