@@ -39,7 +39,7 @@ export function pairOf(client: BenchDialect, upstream: BenchDialect): Pair {
   const text = requestBody(client, 'bench', true);
   const request = clientCodec.decodeRequest(text, JSON.parse(text), { open: () => undefined });
   const owner = { channelType: TYPES[upstream], scope: 'bench', model: 'bench-up' };
-  const { toolNames } = upstreamCodec.encodeRequest(request, { owner, options: {}, facts: {}, withoutOpaque: false });
+  const { toolNames } = upstreamCodec.encodeRequest(request, { owner, options: {}, facts: {}, without: new Set<never>() });
   return {
     client: clientCodec,
     upstream: upstreamCodec,

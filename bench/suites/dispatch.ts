@@ -51,7 +51,6 @@ async function row(rounds: number, name: string, more: (lane: number) => object)
         channels: eligibleChannels(config, need),
         model: 'bench',
         conversation: conversationOf(`key_${turn >> 1}`, request),
-        carriesOpaque: false,
         maxAttempts: config.dispatch.maxAttempts,
         maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
         signal,

@@ -82,7 +82,7 @@ function histories(rounds: number): Row[] {
   const text = historyBody(200, 1_000_000);
   return DIALECTS.filter((dialect) => dialect !== 'chat').map((dialect): Row => {
     const pair = pairOf('chat', dialect);
-    const target = { ...pair.decoding, facts: {}, withoutOpaque: false };
+    const target = { ...pair.decoding, facts: {}, without: new Set<never>() };
     const { floor, subject, ratio } = beside(
       () => void JSON.stringify(JSON.parse(text)),
       () => {

@@ -32,7 +32,7 @@ function inProcess(rounds: number): Row[] {
     );
   const messages = pairOf('messages', 'chat');
   const chat = pairOf('chat', 'messages');
-  const target = { ...chat.decoding, facts: {}, withoutOpaque: false };
+  const target = { ...chat.decoding, facts: {}, without: new Set<never>() };
   return [
     ...series('text events', COUNTS, (count) => {
       const bytes = Buffer.from(textFrames('chat', tokens(count)).join(''));

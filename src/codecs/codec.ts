@@ -10,7 +10,7 @@ import type { RequestLosses, ResponseLosses } from './canonical/features.ts';
 import type { Whole } from './canonical/fold.ts';
 import type { JsonObject } from './canonical/json.ts';
 import type { Opaque, Owner } from './canonical/opaque.ts';
-import type { CanonicalRequest, SentRequest } from './canonical/request.ts';
+import type { CanonicalRequest, ReasoningFace, SentRequest } from './canonical/request.ts';
 import type { ToolNames } from './tools/names.ts';
 
 /** One event of a stream before it is framed (SSE or WebSocket). `event` is undefined where the dialect names no events. */
@@ -97,10 +97,8 @@ export interface Target {
   readonly owner: Owner;
   readonly options: CodecOptions;
   readonly facts: ModelFacts;
-  /** The one retry after an upstream refused an opaque value: send none at all. */
-  readonly withoutOpaque: boolean;
-  /** The one retry after an upstream refused raw reasoning text: send none at all. */
-  readonly withoutRaw?: boolean;
+  /** What this upstream has just refused: its one retry sends none of it at all. */
+  readonly without: ReadonlySet<ReasoningFace>;
   /** True when this very Channel made the item of this id and stored it (design: "history replay"). Absent: nothing is known. */
   readonly stored?: (itemId: string) => boolean;
 }

@@ -23,7 +23,7 @@ export interface WholeText {
 }
 
 export interface Forwarding<Answer extends WholeText>
-  extends Pick<Plan, 'channels' | 'model' | 'circuit' | 'conversation' | 'carriesOpaque' | 'carriesRaw'> {
+  extends Pick<Plan, 'channels' | 'model' | 'circuit' | 'conversation' | 'carries'> {
   readonly attempt: Attempt<Answer>;
   /** What the Channel calls the model, where that is not what it maps. */
   upstreamModelOf?(channel: Channel): string;

@@ -2,9 +2,8 @@
  * The one door for failure. Above it a failure is thrown; below it a failure is words of the client's own language, and the stream
  * ends well. Every stream that reaches a client passes exactly one seal, as its last step.
  */
-import { createHandOff } from './hand-off.ts';
+import { createHop } from './hop.ts';
 import type { SealingStage } from './stage.ts';
-import { ENDED } from './stream-error.ts';
 
 /** A sealed step without streams, for callers that pump by hand. Its methods throw only what `fail` threw, against its contract. */
 export interface Sealed<In, Out> {
@@ -85,68 +84,14 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 }
 
 /**
- * Carries a sealed stage in a pair of Web Streams, as `to-transform.ts` carries others: its readable ends well whatever happens above, and exactly one ending is said.
- * A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any more.
- * `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
+ * Carries a sealed stage in a pair of Web Streams, as `to-transform.ts` carries others: its readable ends well whatever happens above,
+ * and exactly one ending is said. A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any
+ * more. `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
  */
 export function seal<In, Out, F>(
   stage: SealingStage<In, Out, F>,
   toFailure: (reason: unknown) => F,
   lastWords: readonly Out[] = [],
 ): { readonly readable: ReadableStream<readonly Out[]>; readonly writable: WritableStream<readonly In[]> } {
-  let controller: WritableStreamDefaultController | undefined;
-  const step = sealed(stage, toFailure);
-  const reader = createHandOff<Out>((reason) => controller?.error(reason));
-
-  const broken = (said: readonly Out[], reason: unknown): never => {
-    reader.fail([...said, ...lastWords], reason);
-    throw reason;
-  };
-
-  const run = (batch: readonly In[]): void => {
-    const said: Out[] = [];
-    try {
-      step.push(batch, said);
-    } catch (reason) {
-      broken(said, reason);
-    }
-    if (step.over) {
-      reader.close(said);
-      controller?.error(ENDED);
-    } else {
-      reader.give(said);
-    }
-  };
-
-  const finish = (say: (said: Out[]) => void): void => {
-    const said: Out[] = [];
-    try {
-      say(said);
-    } catch (reason) {
-      broken(said, reason);
-    }
-    reader.close(said);
-  };
-
-  const writable = new WritableStream<readonly In[]>(
-    {
-      start(given) {
-        controller = given;
-      },
-      write(batch) {
-        const demand = reader.demand();
-        if (demand === undefined) return run(batch);
-        return demand.then(() => run(batch));
-      },
-      close() {
-        finish((said) => step.end(said));
-      },
-      abort(reason) {
-        finish((said) => step.abort(reason, said));
-      },
-    },
-    { highWaterMark: 1 },
-  );
-
-  return { readable: reader.readable, writable };
+  return createHop(sealed(stage, toFailure), lastWords);
 }

@@ -1,6 +1,6 @@
 /**
- * Tells a slow reader from a dead one: who takes anything of what was written, however little, is let be; who takes nothing for too long is
- * let go. Knows no frame.
+ * Tells a slow reader from a dead one: a reader that takes anything of what was written, however little, may go on; one that takes nothing
+ * for too long is given up. Knows no frame.
  */
 import type { Writable } from 'node:stream';
 import type { Clock } from './clock.ts';

@@ -97,6 +97,19 @@ stream('a text with a citation in each piece', chatUpstream, (size) =>
     'stop',
   ),
 );
+stream('grounding of words all over a text, each with its numbers off', geminiUpstream, (size) => [
+  gemini([{ text: list(size, (at) => `Sentence number ${at} of an answer. `).join('') }]),
+  gemini([], {
+    finishReason: 'STOP',
+    groundingMetadata: {
+      groundingChunks: [{ web: { uri: 'https://e.example', title: 't' } }],
+      groundingSupports: list(size, (at) => ({
+        segment: { startIndex: at, endIndex: at + 1, text: `number ${at} of an answer` },
+        groundingChunkIndices: [0],
+      })),
+    },
+  }),
+]);
 stream('signed texts', geminiUpstream, (size) => [
   ...list(size, () => gemini([{ text: 'said ', thoughtSignature: 'QUJD' }])),
   gemini([], { finishReason: 'STOP' }),

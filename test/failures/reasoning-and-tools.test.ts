@@ -136,7 +136,7 @@ describe('reasoning, signatures and opaque values', () => {
     const body = { input: [hi, rs(foreign), assistant, hi] };
     assert.doesNotMatch(JSON.stringify(convert('responses', 'responses', body)), /ENC|mz2|reasoning/);
     const own = { input: [hi, rs(sealedFor('responses', 'ENC')), assistant, hi] };
-    const retried = convert('responses', 'responses', own, { withoutOpaque: true });
+    const retried = convert('responses', 'responses', own, { without: new Set(['opaque'] as const) });
     assert.equal(retried.input.length, 3);
   });
 

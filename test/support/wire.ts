@@ -69,7 +69,7 @@ export function decodeContext(owner: Owner, changes: Partial<DecodeContext> = {}
 }
 
 export function targetOf(owner: Owner, changes: Partial<Target> = {}): Target {
-  return { owner, options: {}, facts: {}, withoutOpaque: false, ...changes };
+  return { owner, options: {}, facts: {}, without: new Set(), ...changes };
 }
 
 export interface Decoded {

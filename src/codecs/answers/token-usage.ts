@@ -10,6 +10,7 @@ import {
   type Usage,
   type UsageIteration,
 } from '../canonical/usage.ts';
+import { defined } from '../defined.ts';
 
 const KNOWN = new Set([
   'prompt_tokens',
@@ -45,14 +46,18 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const tier = value['service_tier'];
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
-    ...given('input', prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written))),
-    ...given('cacheRead', cacheRead),
+    ...defined({
+      input: prompt === undefined ? undefined : Math.max(0, prompt - (cacheRead ?? 0) - totalCacheWrite(written)),
+      cacheRead,
+    }),
     ...written,
     ...outputWith(reasoning, { prompt, completion, total: countOf(value['total_tokens']) }),
-    ...given('imageInput', countOf(input['image_tokens'])),
-    ...given('audioInput', countOf(input['audio_tokens'])),
-    ...given('imageOutput', countOf(output['image_tokens'])),
-    ...given('audioOutput', countOf(output['audio_tokens'])),
+    ...defined({
+      imageInput: countOf(input['image_tokens']),
+      audioInput: countOf(input['audio_tokens']),
+      imageOutput: countOf(output['image_tokens']),
+      audioOutput: countOf(output['audio_tokens']),
+    }),
     ...(meters.size === 0 ? {} : { meters }),
     ...(orchestration === undefined ? {} : { extra: [orchestration] }),
     ...(typeof tier === 'string' ? { serviceTier: tier } : {}),
@@ -63,7 +68,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
 
 /**
  * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
- * taken apart only after that. Null and zero say nothing.
+ * taken apart only after that. Null and zero say nothing. `levels`: how deep objects within the report are put together.
  */
 export function laterReport(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
   const said = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
@@ -84,7 +89,7 @@ export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cach
   const short = countOf(split['ephemeral_5m_input_tokens']);
   const long = countOf(split['ephemeral_1h_input_tokens']);
   const known = (short ?? 0) + (long ?? 0);
-  if ((short === undefined && long === undefined) || known > (total ?? known)) return given('cacheWrite', total);
+  if ((short === undefined && long === undefined) || known > (total ?? known)) return defined({ cacheWrite: total });
   return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
 }
 
@@ -118,10 +123,6 @@ function metersOf(value: JsonObject): ReadonlyMap<string, number> {
 
 function members(value: JsonValue | undefined): JsonObject {
   return isObject(value) ? value : {};
-}
-
-function given<K extends keyof Usage>(key: K, value: Usage[K] | undefined): Pick<Usage, K> | Record<never, never> {
-  return value === undefined ? {} : { [key]: value };
 }
 
 /** The usage object for a client: totals that include caches and reasoning, with the details that SDKs require. */

@@ -14,7 +14,7 @@ type Kind = ItemHead['kind'];
 /** By the kind of an item that has begun, the kinds that wait for its end. Its own is always one of them. */
 export type Holds = Readonly<Partial<Record<Kind, readonly Kind[]>>>;
 
-/** Of kinds that clients join piece by piece into one text. */
+/** Items whose pieces clients join into one text wait for their own kind. */
 export const OWN_KIND = { text: ['text'], refusal: ['refusal'], reasoning: ['reasoning'] } as const satisfies Holds;
 
 interface Waiting {

@@ -6,7 +6,12 @@ import type { Dialect } from './dialect.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Opaque } from './opaque.ts';
 
-export type Role = 'system' | 'developer' | 'user' | 'assistant';
+export const ROLES = ['user', 'assistant', 'system', 'developer'] as const;
+export type Role = (typeof ROLES)[number];
+
+export function isRole(word: unknown): word is Role {
+  return ROLES.some((role) => role === word);
+}
 
 /** A tool's identity. `namespace` is the responses namespace that contains it. */
 export interface ToolName {

@@ -66,6 +66,9 @@ export interface ReasoningControl {
   readonly adaptive?: boolean;
 }
 
+/** What of the reasoning in a history an upstream may refuse: opaque values that it did not make, or raw text of any model. */
+export type ReasoningFace = 'opaque' | 'raw';
+
 /** The members of an object, or of each entry of a list, whose meaning a decoder reads. */
 export interface ReadMembers {
   readonly own: ReadonlySet<string>;

@@ -3,7 +3,7 @@
  * a delta means; does not know chunks, usage or how the stream ends.
  */
 import type { CanonicalEvent } from '../canonical/event.ts';
-import type { Logprobs } from '../canonical/item.ts';
+import type { ItemStatus, Logprobs } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { DecodeContext } from '../codec.ts';
 import { readLogprobs } from '../answers/logprobs.ts';
@@ -20,7 +20,7 @@ import { callEntries } from './tool-pieces.ts';
 import { list, object, text, word } from './wire.ts';
 
 interface Audio {
-  /** Of its item, once a piece of it was said. */
+  /** The index of its item; undefined until a piece of it was said. */
   index: number | undefined;
   readonly id: string | undefined;
   readonly data: string[];
@@ -29,6 +29,9 @@ interface Audio {
 
 /** The members of a delta whose pieces follow one another without anything else between them. */
 export type PieceMember = 'content' | 'reasoning_content' | 'tool_calls';
+
+/** What says something of an answer: one piece of it, or the complete message. */
+type Form = 'piece' | 'whole';
 
 export class Answer {
   readonly #context: DecodeContext;
@@ -39,8 +42,10 @@ export class Answer {
   /** Makes way for a new item and counts it. */
   readonly #begin: (out: CanonicalEvent[]) => number;
   #items = 0;
+  /** The item that was said last: an answer that is cut was cut in it. */
   #last: number | undefined;
   #audio: Audio | undefined;
+  /** Sources of the images so far, since the whole message repeats them. */
   #images: Set<string> | undefined;
 
   /** `awaitsCitations`: texts wait for the citations that may come at the end of the answer. */
@@ -63,16 +68,16 @@ export class Answer {
     return this.#calls?.any === true;
   }
 
-  /** A delta, or with `whole` a complete message. `choice` carries the logprobs of its tokens. */
-  push(delta: JsonObject, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
+  /** A delta, or a complete message. `choice` carries the logprobs of its tokens. */
+  push(delta: JsonObject, choice: JsonObject, form: Form, out: CanonicalEvent[]): void {
     this.#pushReasoning(delta, out);
-    this.#pushContent(delta['content'], choice, whole, out);
+    this.#pushContent(delta['content'], choice, form, out);
     const refusal = text(delta['refusal'], 'refusal');
     if (refusal !== '') this.#say('refusal', refusal, logprobsIn(choice, 'refusal'), out);
     for (const image of list(delta['images'], 'images')) this.#pushImage(image, out);
     this.#pushAudio(delta['audio'], out);
     const calls = callEntries(delta['tool_calls']);
-    if (calls.length > 0) this.#pushCalls(calls, whole ? 'whole' : finishReason(choice) === undefined ? 'piece' : 'last', out);
+    if (calls.length > 0) this.#pushCalls(calls, form === 'piece' && finishReason(choice) !== undefined ? 'last' : form, out);
     // A call in both spellings is one call.
     const legacy = calls.length > 0 ? null : (delta['function_call'] ?? null);
     if (legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#last = this.#tools.lastItem;
@@ -108,7 +113,7 @@ export class Answer {
     const calls = callEntries(message['tool_calls']);
     delete rest['tool_calls'];
     if (this.hasToolCalls) delete rest['function_call'];
-    this.push(rest, { ...choice, logprobs: null }, false, out);
+    this.push(rest, { ...choice, logprobs: null }, 'piece', out);
     this.#reasoning.endSnapshot();
     if (calls.length > 0) this.#tools.complete(calls, out);
   }
@@ -123,18 +128,18 @@ export class Answer {
    * before the first word.
    */
   settle(out: CanonicalEvent[]): void {
-    this.#calls?.settle(true, out);
+    this.#calls?.settleAll(out);
     if (this.#audio !== undefined) this.#endAudio(this.#audio, out);
   }
 
-  /** Ends every item. `cut`: the answer is incomplete, and the latest item is what was cut. */
-  close(cut: boolean, out: CanonicalEvent[]): void {
+  /** Ends every item, the latest with `status`: what an incomplete answer said last was cut. */
+  close(status: ItemStatus, out: CanonicalEvent[]): void {
     this.settle(out);
     this.#texts.settleSources(out);
-    const last = cut ? this.#last : undefined;
-    this.#reasoning.close(last, (id, opaque) => this.#tools.sign(id, opaque), out);
-    this.#texts.close(last, out);
-    this.#calls?.close(last, out);
+    const cut = status === 'incomplete' ? this.#last : undefined;
+    this.#reasoning.close(cut, (id, opaque) => this.#tools.sign(id, opaque), out);
+    this.#texts.close(cut, out);
+    this.#calls?.close(cut, out);
   }
 
   #nextItem(): number {
@@ -142,7 +147,7 @@ export class Answer {
     return this.#items++;
   }
 
-  #pushCalls(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
+  #pushCalls(entries: readonly JsonValue[], form: Form | 'last', out: CanonicalEvent[]): void {
     this.#tools.push(entries, form, out);
     this.#last = this.#tools.lastItem;
   }
@@ -159,7 +164,7 @@ export class Answer {
     if (details.length === 0 && scalar === '' && opaque === '') return;
     const speaks = this.#reasoning.speaks(details) || this.#reasoning.unsaidRaw(scalar) !== '';
     if (speaks) {
-      this.#calls?.settle(false, out);
+      this.#calls?.settle(out);
       this.#texts.pause(out);
     }
     if (scalar !== '') this.#reasoning.pushRaw(scalar, out);
@@ -168,20 +173,20 @@ export class Answer {
     this.#last = this.#reasoning.lastItem ?? this.#last;
   }
 
-  #pushContent(content: JsonValue | undefined, choice: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
+  #pushContent(content: JsonValue | undefined, choice: JsonObject, form: Form, out: CanonicalEvent[]): void {
     if (content === undefined || content === null) return;
-    const said = whole ? (spelled(content) ?? content) : content;
+    const said = form === 'whole' ? (spelled(content) ?? content) : content;
     if (typeof said === 'string') {
       this.#sayContent(said, logprobsIn(choice, 'content'), out);
       return;
     }
     for (const block of list(said, 'content')) {
       if (typeof block === 'string') this.#sayContent(block, undefined, out);
-      else this.#pushBlock(object(block, 'content'), whole, out);
+      else this.#pushBlock(object(block, 'content'), form, out);
     }
   }
 
-  #pushBlock(block: JsonObject, whole: boolean, out: CanonicalEvent[]): void {
+  #pushBlock(block: JsonObject, form: Form, out: CanonicalEvent[]): void {
     switch (block['type']) {
       case 'text':
       case 'output_text':
@@ -195,7 +200,7 @@ export class Answer {
         const thought = thoughtOf(block);
         const summary = summaryOf(block);
         if (thought === '' && summary === '') return;
-        this.#calls?.settle(false, out);
+        this.#calls?.settle(out);
         this.#texts.pause(out);
         if (thought !== '') this.#reasoning.pushRaw(thought, out);
         if (summary !== '') this.#reasoning.pushDetails([{ type: 'reasoning.summary', summary }], out);
@@ -204,7 +209,7 @@ export class Answer {
       case 'tool_call':
       case 'function_call':
       case 'tool_use':
-        this.#pushCalls([callOfBlock(block)], whole ? 'whole' : 'piece', out);
+        this.#pushCalls([callOfBlock(block)], form, out);
         return;
       case 'image_url':
         this.#pushImage(block, out);
@@ -225,7 +230,7 @@ export class Answer {
   }
 
   #say(kind: 'text' | 'refusal', piece: string, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     this.#last = this.#texts.say(kind, piece, logprobs, out) ?? this.#last;
   }
 
@@ -235,7 +240,7 @@ export class Answer {
     this.#images ??= new Set();
     if (this.#images.has(key)) return;
     this.#images.add(key);
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     this.#giveWay(out);
     const index = this.#nextItem();
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
@@ -256,7 +261,7 @@ export class Answer {
   }
 
   #beginAudio({ id }: Audio, out: CanonicalEvent[]): number {
-    this.#calls?.settle(false, out);
+    this.#calls?.settle(out);
     const index = this.#begin(out);
     out.push({ type: 'item.start', index, head: { kind: 'media', ...(id === undefined ? {} : { id }) } });
     return index;

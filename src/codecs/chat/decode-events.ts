@@ -8,6 +8,7 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, Frame } from '../codec.ts';
+import { defined } from '../defined.ts';
 import { JsonRepeats } from '../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../json/shape.ts';
 import { RepeatedNative } from '../json/repeated-native.ts';
@@ -36,7 +37,7 @@ interface Plain {
   readonly shape: JsonShape;
   readonly name: string;
   readonly member: PieceMember;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 
@@ -121,7 +122,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#move('done');
     this.#start(events);
     const outcome = outcomeOf(this.#finish ?? 'stop', this.#answer.hasToolCalls);
-    this.#answer.close(outcome.status === 'incomplete', events);
+    this.#answer.close(outcome.status, events);
     events.push({ type: 'response.end', outcome });
   }
 
@@ -148,7 +149,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const speaks = saysSomething(delta) && !(this.finished && saysPayloadOnly(delta));
     this.#start(events);
     this.#move(!speaks ? 'note' : this.#state === 'called' && beginsCalls(delta) ? 'call' : 'content');
-    this.#answer.push(delta, choice, false, events);
+    this.#answer.push(delta, choice, 'piece', events);
     const { message } = choice;
     if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
     if (reason === undefined) return;
@@ -177,9 +178,11 @@ export class ChatDecoder implements Stage<Frame, Step> {
     const created = chunk['created'];
     this.#meta = {
       ...this.#meta,
-      ...set('id', id ?? word(chunk['id'])),
-      ...set('model', model ?? word(chunk['model'])),
-      ...(typeof created === 'number' && created > 0 ? { createdAt: Math.floor(created) } : {}),
+      ...defined({
+        id: id ?? word(chunk['id']),
+        model: model ?? word(chunk['model']),
+        createdAt: typeof created === 'number' && created > 0 ? Math.floor(created) : undefined,
+      }),
     };
   }
 
@@ -224,10 +227,6 @@ function plainOf(chunk: JsonObject, name: string, shape: JsonShape): Plain | und
   const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
   if (piece === undefined || hole === -1 || (piece.member === 'tool_calls' && !goesOn(delta))) return undefined;
   return { shape, name, member: piece.member, hole };
-}
-
-function set<K extends string>(key: K, value: string | undefined): { [P in K]?: string } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: string });
 }
 
 function readChunk(data: string): JsonObject {

@@ -27,7 +27,7 @@ export interface DetailIdentity {
   payload: string | undefined;
 }
 
-/** Of entries that the gateway says of answers of other protocols. */
+/** The format of entries that the gateway makes from answers of other protocols. */
 export const UNKNOWN_FORMAT = 'unknown';
 
 const KINDS: Readonly<Record<string, Detail['kind']>> = {

@@ -22,6 +22,7 @@ import { annotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import {
+  callsReason,
   mediaMember,
   reasoningId,
   refuseSeveralAudios,
@@ -42,11 +43,13 @@ interface Open {
   /** Text, raw reasoning or input said so far. */
   said: string;
   readonly summary: string[];
-  /** Text: where it begins in the content, in code points. Tool call: its index. Reasoning: the index of its entries, once it has one. */
-  at: number;
-  /** Text: where it begins in the content, in code units. */
-  start: number;
+  /** Tool call: its index. Reasoning: the index of its entries; -1 before the first of them. */
+  index: number;
+  /** Reasoning: the id of its entries. */
   id: string;
+  /** Text: where it begins in the content, in code units, and in code points. */
+  start: number;
+  base: number;
 }
 
 export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
@@ -124,9 +127,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
     this.#chunks.role(out);
     if (this.#annotations.length > 0) this.#chunks.delta({ annotations: this.#annotations }, out);
-    const { finish_reason, ...rest } = finishOf(outcome, this.#toolCalls > 0);
-    const reason = this.#legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
-    const choice = { index: 0, delta: {}, logprobs: null, finish_reason: reason, ...rest };
+    const finish = finishOf(outcome, this.#toolCalls > 0 ? callsReason(this.#context) : undefined);
+    const choice = { index: 0, delta: {}, logprobs: null, ...finish };
     this.#chunks.write([choice], undefined, out);
     if (this.#usage !== undefined && this.#context.request.includeUsage)
       this.#chunks.write([], writeTokenUsage(this.#usage), out);
@@ -188,7 +190,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: Open = { head, said: '', summary: [], at: -1, start: 0, id: '' };
+    const open: Open = { head, said: '', summary: [], index: -1, id: '', start: 0, base: 0 };
     this.#open.set(index, open);
     const before = this.#last;
     this.#last = head.kind;
@@ -197,15 +199,15 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
         const isParted = before !== 'text' || this.#phase !== head.phase;
         this.#phase = head.phase;
         if (this.#content !== '' && isParted) this.#say(TEXT_SEPARATOR, undefined, out);
-        open.at = this.#length.of(this.#content);
+        open.base = this.#length.of(this.#content);
         open.start = this.#content.length;
         break;
       }
       case 'toolCall': {
-        open.at = this.#toolCalls++;
-        if (this.#legacy && open.at > 0) refuseSeveralLegacyCalls();
+        open.index = this.#toolCalls++;
+        if (this.#legacy && open.index > 0) refuseSeveralLegacyCalls();
         if (this.#legacy) this.#chunks.delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
-        else this.#chunks.delta({ tool_calls: [{ index: open.at, ...toolCallHead(head, '') }] }, out);
+        else this.#chunks.delta({ tool_calls: [{ index: open.index, ...toolCallHead(head, '') }] }, out);
         break;
       }
     }
@@ -269,7 +271,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     // Logprobs describe the whole text: they fit only where nothing of it was said before.
     if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
     for (const citation of item.citations) {
-      const said = annotation(citation, open.at);
+      const said = annotation(citation, open.base);
       if (said !== undefined) this.#annotations.push(said);
     }
     this.#signature(item.opaque, textSignatureId({ start: open.start, end: open.start + item.text.length }), out);
@@ -283,8 +285,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
     }
     if (item.opaque === undefined) return;
-    if (open.at < 0) this.#beginDetail(open, reasoningId(item, this.#context));
-    this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.at, this.#context)] }, out);
+    if (open.index < 0) this.#beginDetail(open, reasoningId(item, this.#context));
+    this.#chunks.delta({ reasoning_details: [sealedEntry(item.opaque, open.id, open.index, this.#context)] }, out);
   }
 
   #media(item: MediaItem, out: Frame[]): void {
@@ -310,7 +312,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   /** Entries count from 0 without a hole: official clients put them together by their index. */
   #beginDetail(open: Open, id: string): void {
     open.id = id;
-    open.at = this.#details++;
+    open.index = this.#details++;
   }
 
   #summary(open: Open, part: number, text: string, out: Frame[]): void {
@@ -320,13 +322,13 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
-    if (open.at < 0) {
+    if (open.index < 0) {
       const id = 'id' in open.head ? open.head.id : undefined;
       this.#beginDetail(open, id ?? this.#context.mint('rs_'));
     }
     const reasoning = isFirst && this.#hasReasoning ? SUMMARY_SEPARATOR + piece : piece;
     this.#hasReasoning = true;
-    this.#chunks.delta({ reasoning, reasoning_details: [summaryEntry(piece, open.id, open.at)] }, out);
+    this.#chunks.delta({ reasoning, reasoning_details: [summaryEntry(piece, open.id, open.index)] }, out);
   }
 
   #input(open: Open, text: string, out: Frame[]): void {
@@ -336,7 +338,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
     }
     const custom = open.head.kind === 'toolCall' && open.head.flavour === 'custom';
     const piece = custom ? { custom: { input: text } } : { function: { arguments: text } };
-    this.#chunks.delta({ tool_calls: [{ index: open.at, ...piece }] }, out);
+    this.#chunks.delta({ tool_calls: [{ index: open.index, ...piece }] }, out);
   }
 
   #say(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {

@@ -7,11 +7,12 @@ import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, Media, MediaItem, ReasoningItem, Role, TextItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { mayReceive, type Opaque } from '../canonical/opaque.ts';
+import type { Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
-import type { Target } from '../codec.ts';
+import type { CodecOptions, Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
 import { refuseForeignItem } from '../requests/foreign-content.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import type { ToolNames } from '../tools/names.ts';
 import { CALL_FORM, signedCall } from './call-signatures.ts';
 import { detailEntries, entryOfForm, SCALAR_FORM, UNKNOWN_FORMAT } from './details.ts';
@@ -27,7 +28,7 @@ interface Assistant {
   scalar: string | undefined;
   readonly details: JsonObject[];
   readonly calls: JsonObject[];
-  /** Of the calls, by their ids. */
+  /** Signatures of the calls, by call id. */
   readonly signatures: Map<string, string>;
   readonly media: MediaItem[];
 }
@@ -186,8 +187,7 @@ class MessageWriter {
   }
 
   #allowed(opaque: Opaque | undefined): Opaque | undefined {
-    if (opaque === undefined || this.#target.withoutOpaque) return undefined;
-    return mayReceive(opaque, { ...this.#target.owner, dialect: 'chat' }) ? opaque : undefined;
+    return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque : undefined;
   }
 
   #opaque(opaque: Opaque, readable: string | undefined, turn: Assistant): void {
@@ -262,27 +262,34 @@ class MessageWriter {
     const turn = this.#assistant;
     this.#assistant = undefined;
     if (turn === undefined) return;
-    const content = contentOf(turn);
-    const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
-    const says = content !== '' || turn.refusal !== '' || turn.calls.length > 0;
-    const raw = turn.raw ?? (turn.calls.length > 0 ? missingReasoning(this.#target.options) : undefined);
-    if (says || raw !== undefined || turn.details.length > 0 || turn.scalar !== undefined) {
-      this.#messages.push({
-        role: 'assistant',
-        content: content !== '' ? content : turn.calls.length > 0 || turn.refusal !== '' ? null : '',
-        ...(turn.refusal === '' ? {} : { refusal: turn.refusal }),
-        ...(raw === undefined ? {} : { reasoning_content: raw }),
-        ...(turn.scalar === undefined ? {} : { reasoning_opaque: turn.scalar }),
-        ...(turn.details.length === 0 ? {} : { reasoning_details: turn.details }),
-        ...(calls.length === 0 ? {} : { tool_calls: calls }),
-      });
-    }
+    const message = messageOf(turn, this.#target.options);
+    if (message !== undefined) this.#messages.push(message);
     if (turn.media.length === 0) return;
     // After calls the tool messages come first, so the media waits for the end of their run.
     this.#losses.add('image by assistant in history');
     this.#beside.push(textPart('Media of the previous assistant message:'));
     this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
   }
+}
+
+/** Undefined for a turn that says nothing, as one of media alone. What is undefined in it is left out of the body's text. */
+function messageOf(turn: Assistant, options: CodecOptions): JsonObject | undefined {
+  const content = contentOf(turn);
+  const refusal = turn.refusal === '' ? undefined : turn.refusal;
+  const details = turn.details.length === 0 ? undefined : turn.details;
+  const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
+  const hasCalls = calls.length > 0;
+  const raw = turn.raw ?? (hasCalls ? missingReasoning(options) : undefined);
+  if (content === '' && !hasCalls && (refusal ?? raw ?? details ?? turn.scalar) === undefined) return undefined;
+  return {
+    role: 'assistant',
+    content: content === '' && (hasCalls || refusal !== undefined) ? null : content,
+    refusal,
+    reasoning_content: raw,
+    reasoning_opaque: turn.scalar,
+    reasoning_details: details,
+    tool_calls: hasCalls ? calls : undefined,
+  };
 }
 
 /** The texts of one message, with an empty line where something stood between two: as chat clients read them in an answer. */

@@ -27,13 +27,14 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
+  // What is undefined here and below is left out of the text.
   const body = {
     model: target.owner.model,
     messages,
     ...(request.stream ? { stream: true, stream_options: { include_usage: true } } : {}),
-    ...(tools.length === 0 ? {} : { tools }),
-    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
-    ...(tools.length === 0 || request.parallelToolCalls === undefined ? {} : { parallel_tool_calls: request.parallelToolCalls }),
+    tools: tools.length === 0 ? undefined : tools,
+    tool_choice: toolChoice,
+    parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
     ...sampling(request, target),
     ...reasoning(request.reasoning, losses),
     ...identity(request, losses),
@@ -46,19 +47,20 @@ function sampling(request: CanonicalRequest, target: Target): JsonObject {
   const cap = target.options.legacyOutputCap === true ? 'max_tokens' : 'max_completion_tokens';
   const { logprobs, format } = request;
   return {
-    ...given(cap, request.maxOutputTokens),
-    ...given('temperature', request.temperature),
-    ...given('top_p', request.topP),
-    ...given('top_k', request.topK),
-    ...given('seed', request.seed),
-    ...given('presence_penalty', request.presencePenalty),
-    ...given('frequency_penalty', request.frequencyPenalty),
-    ...given('logit_bias', request.logitBias),
-    ...(request.stop === undefined || request.stop.length === 0 ? {} : { stop: request.stop }),
-    ...(logprobs === undefined ? {} : { logprobs: true, ...(logprobs.top > 0 ? { top_logprobs: logprobs.top } : {}) }),
-    ...(format === undefined ? {} : { response_format: encodeFormat(format) }),
-    ...given('verbosity', request.verbosity),
-    ...given('modalities', request.modalities),
+    [cap]: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    top_k: request.topK,
+    seed: request.seed,
+    presence_penalty: request.presencePenalty,
+    frequency_penalty: request.frequencyPenalty,
+    logit_bias: request.logitBias,
+    stop: request.stop?.length === 0 ? undefined : request.stop,
+    logprobs: logprobs === undefined ? undefined : true,
+    top_logprobs: logprobs !== undefined && logprobs.top > 0 ? logprobs.top : undefined,
+    response_format: format === undefined ? undefined : encodeFormat(format),
+    verbosity: request.verbosity,
+    modalities: request.modalities,
   };
 }
 
@@ -75,13 +77,9 @@ function identity(request: CanonicalRequest, losses: Set<RequestFeature>): JsonO
   noteMembers(request, ['serviceTier', 'store', 'include', 'cacheControl'], (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   return {
-    ...given('user', shortUser(request.user)),
-    ...given('metadata', request.metadata),
-    ...given('prompt_cache_key', request.promptCacheKey),
-    ...given('safety_identifier', request.safetyIdentifier),
+    user: shortUser(request.user),
+    metadata: request.metadata,
+    prompt_cache_key: request.promptCacheKey,
+    safety_identifier: request.safetyIdentifier,
   };
-}
-
-function given(key: string, value: string | number | JsonObject | readonly string[] | undefined): JsonObject {
-  return value === undefined ? {} : { [key]: value };
 }

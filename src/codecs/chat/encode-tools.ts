@@ -5,6 +5,7 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool } from '../canonical/request.ts';
 import type { CodecOptions } from '../codec.ts';
+import { requiresCall } from '../tools/choice.ts';
 import { type CustomTool, customToolOf, freeformSchema } from '../tools/freeform.ts';
 import type { NameRule, ToolNames } from '../tools/names.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
@@ -83,10 +84,7 @@ export function encodeToolChoice(
   if (choice === undefined) return undefined;
   if (choice.mode === 'native') throw notConvertible('tool_choice', 'The upstream cannot run the tool that is required here.');
   if (tools.length === 0) {
-    const demands = choice.mode === 'required' || choice.mode === 'tool' || (choice.mode === 'allowed' && choice.require);
-    if (demands && request.tools.length > 0) {
-      throw unsatisfiable();
-    }
+    if (requiresCall(choice) && request.tools.length > 0) throw unsatisfiable();
     return undefined;
   }
   switch (choice.mode) {

@@ -18,7 +18,8 @@ export function decodeError(answer: UpstreamAnswer): GatewayError {
 
 /** Some vendors wrap the error object in an array. */
 function unwrapped(body: JsonValue): JsonValue {
-  return Array.isArray(body) ? ((body as readonly JsonValue[])[0] ?? null) : body;
+  const said: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
+  return said ?? null;
 }
 
 /** The failure that a chunk or a whole body says, undefined when it says none. */

@@ -10,6 +10,7 @@ import type { ResponseContext } from '../codec.ts';
 import { present } from '../requests/members.ts';
 import { UNKNOWN_FORMAT } from './details.ts';
 import { writeImage } from './images.ts';
+import type { CallsReason } from './outcome.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
 /** Between texts that something else parted. */
@@ -53,6 +54,11 @@ export function mediaMember(
 export function wantsLegacyCalls(context: ResponseContext): boolean {
   const { json } = context.request;
   return isObject(json) && Array.isArray(json['functions']) && !present(json['tools']);
+}
+
+/** What an answer that calls tools ends with, in its client's spelling. */
+export function callsReason(context: ResponseContext): CallsReason {
+  return wantsLegacyCalls(context) ? 'function_call' : 'tool_calls';
 }
 
 /** A message holds one audio: pieces of two would be joined by the client. */

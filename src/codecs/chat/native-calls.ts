@@ -1,7 +1,7 @@
 /**
  * Tool calls of a chat upstream as official clients can put them together. These break where an entry has no index (Mistral), where indices
- * begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, no type or no arguments. Which call an
- * entry belongs to is what the decoder found; what an entry has is left as it is.
+ * begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, no type or no arguments. The
+ * decoder has found which call an entry belongs to; members that an entry has are left as they are.
  */
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
@@ -13,7 +13,7 @@ import { word } from './wire.ts';
 interface Called {
   /** Its canonical item. */
   readonly item: number;
-  /** Where the chunk began it. */
+  /** Its id, if this chunk began it. */
   readonly callId: string | undefined;
 }
 

@@ -24,14 +24,15 @@ export class NativeStream {
   /** Made for the first call. */
   #calls: NativeCalls | undefined;
   #hasRole = false;
-  #finish: string | undefined;
-  #reason: string | undefined;
+  /** The chunk that finished the answer, held until that is certain, and the reason that it gives. */
+  #held: { readonly text: string; readonly reason: string } | undefined;
   /** The chunk that brought the latest usage, as it came. */
   #usage: string | undefined;
+  /** The first chunk as its client read it: chunks of our own are made from it. */
   #shell: string | undefined;
   /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
   #opaque = '';
-  /** Of chunks into which nothing but id and model is spliced. */
+  /** What is spliced into a chunk that gets nothing but id and model, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
@@ -40,7 +41,7 @@ export class NativeStream {
 
   /** `events`: what was read in the chunk. */
   push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
-    const isRepeat = this.#finish === undefined && this.#calls?.areRenumbered !== true;
+    const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
     if (repeated !== undefined) {
       out.push(repeated);
@@ -78,15 +79,17 @@ export class NativeStream {
     this.#shell ??= text;
     const reason = finishReason(choice);
     // What was held ended a call, not the answer.
-    if (this.#finish !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
+    if (this.#held !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
-      if (outweighs(reason, this.#reason)) this.#hold(text, reason, out);
+      if (!outweighs(reason, this.#held?.reason)) return;
+      this.#release(out);
+      this.#held = { text, reason };
       return;
     }
     // After the finish an empty delta only repeats it, or brought the usage that was taken above.
-    if (this.#finish !== undefined && saysNothing(choice, delta)) return;
+    if (this.#held !== undefined && saysNothing(choice, delta)) return;
     out.push({ event: undefined, data: text });
-    if (this.#finish === undefined && edits.length === constant) this.#repeated.note(native, edits);
+    if (this.#held === undefined && edits.length === constant) this.#repeated.note(native, edits);
   }
 
   #editDelta(
@@ -120,7 +123,7 @@ export class NativeStream {
     if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
       edits.push({ path: ['choices'], value: '[]' });
     out.push({ event: undefined, data: editJson(native.text, edits) });
-    if (this.#finish === undefined) this.#repeated.note(native, edits);
+    if (this.#held === undefined) this.#repeated.note(native, edits);
   }
 
   /** Usage goes out once, at the end. */
@@ -143,7 +146,7 @@ export class NativeStream {
   close(events: readonly CanonicalEvent[], out: Frame[]): void {
     this.#sayLastPieces(events, out);
     if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
-    if (this.#finish !== undefined) out.push({ event: undefined, data: this.#finish });
+    if (this.#held !== undefined) out.push({ event: undefined, data: this.#held.text });
     if (this.#usage !== undefined && this.#context.request.includeUsage)
       out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
     out.push({ event: undefined, data: DONE });
@@ -152,31 +155,24 @@ export class NativeStream {
   /** Calls may begin in the chunk that was held, and their last piece stands between that and the finish. */
   #sayLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
     const pieces = this.#calls?.lastPieces(events) ?? [];
-    const held = this.#finish;
+    const held = this.#held;
     if (pieces.length === 0 || held === undefined) return;
     this.#release(out);
     const choices = [{ index: 0, delta: { tool_calls: pieces }, finish_reason: null }];
-    out.push({ event: undefined, data: editJson(held, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
-    this.#finish = editJson(held, [{ path: ['choices', 0, 'delta'], value: '{}' }]);
+    out.push({ event: undefined, data: editJson(held.text, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    this.#held = { ...held, text: editJson(held.text, [{ path: ['choices', 0, 'delta'], value: '{}' }]) };
   }
 
   get hasFinish(): boolean {
-    return this.#finish !== undefined;
-  }
-
-  #hold(finish: string, reason: string, out: Frame[]): void {
-    this.#release(out);
-    this.#finish = finish;
-    this.#reason = reason;
+    return this.#held !== undefined;
   }
 
   /** What was held is no finish, but may have said the last piece of something. */
   #release(out: Frame[]): void {
-    const held = this.#finish;
+    const held = this.#held;
     if (held === undefined) return;
-    this.#finish = undefined;
-    this.#reason = undefined;
-    out.push({ event: undefined, data: editJson(held, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
+    this.#held = undefined;
+    out.push({ event: undefined, data: editJson(held.text, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
   }
 
   /** `other`: an event without choices is no chunk, and gets no id and no model that it did not have. */

@@ -61,12 +61,15 @@ export function isFailure(reason: JsonValue | undefined): boolean {
   return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);
 }
 
-/** `finish_reason`, and `native_finish_reason` where the dialect has no word of its own. */
+/** What ends an answer that calls tools, in the client's spelling of calls. */
+export type CallsReason = 'tool_calls' | 'function_call';
+
+/** `finish_reason`, and `native_finish_reason` where the dialect has no word of its own. `called`: undefined for an answer without calls. */
 export function finishOf(
   outcome: Outcome,
-  hasToolCalls: boolean,
+  called: CallsReason | undefined,
 ): { readonly finish_reason: string; readonly native_finish_reason?: string } {
-  if (outcome.status === 'completed') return { finish_reason: hasToolCalls ? 'tool_calls' : 'stop' };
+  if (outcome.status === 'completed') return { finish_reason: called ?? 'stop' };
   if (outcome.status !== 'incomplete') return { finish_reason: 'error' };
   switch (outcome.reason) {
     case 'max_output':

@@ -46,7 +46,9 @@ export class ReasoningItems {
   readonly #said: Said[] = [];
   /** Signatures that carry a tool call's id: they belong to that call. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
+  /** What comes now is the whole message again, and no piece of it. */
   #snapshot = false;
+  /** All scalar text so far. */
   #raw = '';
 
   constructor(owner: Owner, nextItem: () => number) {
@@ -157,14 +159,13 @@ export class ReasoningItems {
       open = this.#start(identityOf(detail), out);
     }
     if (open.identity !== undefined) absorb(open.identity, detail);
-    if (fresh !== '') this.#extend(open, detail.kind === 'text', fresh, out);
+    if (fresh !== '') this.#extend(open, faceOf(detail), fresh, out);
     if (detail.payload !== undefined) open.opaque ??= opaqueOfDetail(detail, detail.payload, this.#owner);
   }
 
-  #extend(open: Open, isRaw: boolean, fresh: string, out: CanonicalEvent[]): void {
-    if (isRaw) open.raw = grown(open.raw, fresh);
-    else open.summary = grown(open.summary, fresh);
-    const delta = isRaw ? { kind: 'raw' as const, text: fresh } : { kind: 'summary' as const, part: 0, text: fresh };
+  #extend(open: Open, face: 'raw' | 'summary', fresh: string, out: CanonicalEvent[]): void {
+    open[face] = grown(open[face], fresh);
+    const delta = face === 'raw' ? { kind: face, text: fresh } : { kind: face, part: 0, text: fresh };
     out.push({ type: 'item.delta', index: open.index, delta });
   }
 
@@ -172,7 +173,7 @@ export class ReasoningItems {
   #unsaid(detail: Detail, open: Open | undefined): string {
     if (!this.#snapshot || detail.text === '') return detail.text;
     const ended = this.#said.filter((said) => belongs(said.identity, detail)).map(({ text }) => text);
-    const going = open === undefined ? undefined : detail.kind === 'text' ? open.raw : open.summary;
+    const going = open?.[faceOf(detail)];
     // One entry may say what was parted by something else (MiniMax).
     const all = ended.join('') + (going ?? '');
     if (detail.text.startsWith(all)) return detail.text.slice(all.length);
@@ -223,4 +224,8 @@ export class ReasoningItems {
     out.push({ type: 'item.start', index, head: { kind: 'native', dialect: 'chat' } });
     out.push({ type: 'item.end', index, item: { kind: 'native', dialect: 'chat', body: detail.body }, status: 'completed' });
   }
+}
+
+function faceOf({ kind }: Detail): 'raw' | 'summary' {
+  return kind === 'text' ? 'raw' : 'summary';
 }

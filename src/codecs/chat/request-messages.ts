@@ -291,23 +291,28 @@ class HistoryReasoning {
       ...(group.opaque?.itemId === undefined ? {} : { id: group.opaque.itemId }),
       ...this.#facts,
     }));
-    if (this.#raw !== undefined && !items.some((item) => item.raw !== undefined)) {
-      const [only] = items;
-      const isOurs = items.length === 1 && only?.opaque?.sealed !== undefined;
-      const place = isOurs ? 0 : items.findIndex((item) => item.summary === undefined);
-      const known = items[place];
-      if (known !== undefined) items[place] = { ...known, raw: this.#raw };
-      else items.unshift({ kind: 'reasoning', raw: this.#raw, ...this.#facts });
-    }
-    if (this.#scalar !== undefined) {
-      const first = items[0];
-      if (first !== undefined && first.opaque === undefined) items[0] = { ...first, opaque: this.#scalar };
-      else items.unshift({ kind: 'reasoning', opaque: this.#scalar, ...this.#facts });
-    }
+    if (this.#raw !== undefined) this.#addRaw(this.#raw, items);
+    if (this.#scalar !== undefined) this.#addScalar(this.#scalar, items);
     if (items.length === 0 && this.#groups.length === 0 && this.#display !== undefined && this.#display !== '') {
       items.push({ kind: 'reasoning', summary: [this.#display], ...this.#facts });
     }
     return [...items, ...this.#natives];
+  }
+
+  #addRaw(raw: string, items: ReasoningItem[]): void {
+    if (items.some((item) => item.raw !== undefined)) return;
+    const [only] = items;
+    const isOurs = items.length === 1 && only?.opaque?.sealed !== undefined;
+    const place = isOurs ? 0 : items.findIndex((item) => item.summary === undefined);
+    const known = items[place];
+    if (known !== undefined) items[place] = { ...known, raw };
+    else items.unshift({ kind: 'reasoning', raw, ...this.#facts });
+  }
+
+  #addScalar(opaque: Opaque, items: ReasoningItem[]): void {
+    const [first] = items;
+    if (first !== undefined && first.opaque === undefined) items[0] = { ...first, opaque };
+    else items.unshift({ kind: 'reasoning', opaque, ...this.#facts });
   }
 
   #add(entry: JsonValue, callIds: ReadonlySet<string>, context: RequestContext): void {

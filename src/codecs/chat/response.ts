@@ -16,6 +16,7 @@ import { annotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
+  callsReason,
   mediaMember,
   reasoningId,
   refuseSeveralAudios,
@@ -54,14 +55,14 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
     if (said !== undefined && outweighs(said, reason)) reason = said;
     const { message } = choice;
     // A filtered answer may come without a message at all.
-    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, true, events);
+    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, 'whole', events);
     if (isObject(message)) answer.citeSources(message);
   }
   if (reason === undefined && context.options.acceptDoneWithoutFinish === true) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.citeSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
-  answer.close(outcome.status === 'incomplete', events);
+  answer.close(outcome.status, events);
   events.push(...report, { type: 'response.end', outcome });
   // Clients read one choice: an answer in several is put together for those of the same dialect, too.
   return choices.length === 1 ? { native, events } : { events };
@@ -112,16 +113,11 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   }
   const parts = new Parts(context);
   for (const { item } of whole.items) parts.add(item);
-  const finish = finishOf(whole.outcome, parts.toolCalls.length > 0);
-  const legacy = wantsLegacyCalls(context);
-  const { finish_reason, ...rest } = finish;
-  const reason = legacy && finish_reason === 'tool_calls' ? 'function_call' : finish_reason;
   const choice = {
     index: 0,
-    message: parts.message(legacy),
+    message: parts.message(),
     logprobs: parts.logprobs.length === 0 ? null : { content: writeLogprobs(parts.logprobs), refusal: null },
-    finish_reason: reason,
-    ...rest,
+    ...finishOf(whole.outcome, parts.toolCalls.length > 0 ? callsReason(context) : undefined),
   };
   return JSON.stringify({
     id: context.responseId,
@@ -150,7 +146,7 @@ class Parts {
   #index = 0;
   #last: OutputItem | undefined;
   #phase: string | undefined;
-  /** Of the content. */
+  /** Code points of the content. */
   readonly #length = new GrowingLength();
   readonly #context: ResponseContext;
 
@@ -226,7 +222,7 @@ class Parts {
     if (opaque !== undefined) this.details.push(sealedEntry(opaque, id, this.#index++, this.#context));
   }
 
-  message(legacy: boolean): JsonObject {
+  message(): JsonObject {
     const isBeside = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
     return {
       role: 'assistant',
@@ -238,14 +234,14 @@ class Parts {
       ...(this.images.length === 0 ? {} : { images: this.images }),
       ...(this.#audio === undefined ? {} : { audio: this.#audio }),
       ...(this.annotations.length === 0 ? {} : { annotations: this.annotations }),
-      ...this.#callMembers(legacy),
+      ...this.#callMembers(),
     };
   }
 
-  #callMembers(legacy: boolean): JsonObject {
+  #callMembers(): JsonObject {
     const [first, ...others] = this.toolCalls;
     if (first === undefined) return {};
-    if (!legacy) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
+    if (!wantsLegacyCalls(this.#context)) return { tool_calls: this.toolCalls.map((call) => toolCallHead(call, call.input)) };
     if (others.length > 0) refuseSeveralLegacyCalls();
     return { function_call: { name: first.tool.name, arguments: first.input } };
   }

@@ -16,7 +16,7 @@ export interface SignedText extends TextPlace {
   readonly opaque: Opaque;
 }
 
-/** Of a signature that does not say where its text stands: it is the last one. */
+/** The place of a text whose signature does not say it: the last text takes such a one. */
 export const SOMEWHERE: TextPlace = { start: 0, end: Number.POSITIVE_INFINITY };
 
 /** The `id` of the entry that holds the signature of the text at this place. */

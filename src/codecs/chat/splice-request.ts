@@ -3,12 +3,13 @@
  * unknown members survive.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isEnvelope, mayReceive, type Opaque, type OpaqueTarget } from '../canonical/opaque.ts';
+import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../canonical/request.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { gatewayMembers, present } from '../requests/members.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { SIGNATURE_PATH, signatureOf } from './call-signatures.ts';
 import { type Detail, detailEntries, entryOfForm, readDetail, UNKNOWN_FORMAT } from './details.ts';
 import { missingReasoning } from './missing-reasoning.ts';
@@ -23,7 +24,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target): string
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits);
-  if (target.withoutRaw === true) leaveOutReasoning(json, target, edits);
+  if (target.without.has('raw')) leaveOutReasoning(json, target, edits);
   giveReasoning(json, target, edits);
   openEnvelopes(request, target, edits);
   return editJson(request.text, edits);
@@ -98,7 +99,7 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
       }
     }
     const details = message['reasoning_details'];
-    if (Array.isArray(details) && target.withoutRaw !== true) openDetails(details, path, values, edits);
+    if (Array.isArray(details) && !target.without.has('raw')) openDetails(details, path, values, edits);
     openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
     if (!Array.isArray(calls)) continue;
@@ -168,13 +169,11 @@ type Sealed = Extract<Item, { readonly opaque?: Opaque }>;
 
 /** What each opaque value of the body becomes for one target. */
 class Allowed {
-  readonly #target: OpaqueTarget;
-  readonly #none: boolean;
+  readonly #target: Target;
   readonly #bySealed = new Map<string, Sealed>();
 
   constructor(items: readonly Item[], target: Target) {
-    this.#target = { ...target.owner, dialect: 'chat' };
-    this.#none = target.withoutOpaque;
+    this.#target = target;
     for (const item of items) {
       if ('opaque' in item && item.opaque?.sealed !== undefined) this.#bySealed.set(item.opaque.sealed, item);
     }
@@ -186,9 +185,8 @@ class Allowed {
 
   /** The raw value, or undefined where it must be left out. */
   of(payload: string): string | undefined {
-    if (this.#none) return undefined;
-    if (!isEnvelope(payload)) return payload;
+    if (!isEnvelope(payload)) return this.#target.without.has('opaque') ? undefined : payload;
     const opaque = this.#bySealed.get(payload)?.opaque;
-    return opaque !== undefined && mayReceive(opaque, this.#target) ? opaque.value : undefined;
+    return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque.value : undefined;
   }
 }

@@ -6,7 +6,7 @@ import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
-import type { Citation, Logprobs, TokenLogprob } from '../canonical/item.ts';
+import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { GrowingLength } from '../answers/citations.ts';
 import { logprobsOf, spokenBy } from '../answers/logprobs.ts';
@@ -39,7 +39,7 @@ export class Texts {
   readonly #said: OpenText[] = [];
   /** Code points of the content when a text ended last; undefined before the first. */
   #ended: number | undefined;
-  /** Of the content. */
+  /** Code points of the content. */
   readonly #length = new GrowingLength();
   /** What was said of each kind by texts that are not open any more. */
   readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
@@ -114,7 +114,7 @@ export class Texts {
     this.#open = undefined;
     this.#past[open.kind] += open.text;
     if (open.kind === 'text' && this.#awaitsCitations) this.#said.push(open);
-    else this.#end(open, false, out);
+    else this.#end(open, 'completed', out);
   }
 
   cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
@@ -175,9 +175,10 @@ export class Texts {
   /** Ends every item. `cut`: the item that was cut, if any. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open?.kind === 'refusal') this.#end(open, open.index === cut, out);
+    const status = open !== undefined && open.index === cut ? 'incomplete' : 'completed';
+    if (open?.kind === 'refusal') this.#end(open, status, out);
     else if (open !== undefined) this.#said.push(open);
-    for (const said of this.#said) this.#end(said, said === open && said.index === cut, out);
+    for (const said of this.#said) this.#end(said, said === open ? status : 'completed', out);
   }
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
@@ -209,9 +210,8 @@ export class Texts {
     return start === undefined ? this.#latest === undefined : start < this.#ended;
   }
 
-  #end(open: OpenText, isCut: boolean, out: CanonicalEvent[]): void {
+  #end(open: OpenText, status: ItemStatus, out: CanonicalEvent[]): void {
     const { kind, index } = open;
-    const status = isCut ? 'incomplete' : 'completed';
     if (kind === 'refusal') {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;

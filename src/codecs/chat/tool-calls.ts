@@ -20,7 +20,9 @@ interface Call {
   /** Undefined until the name is known: nothing of the call is said before. */
   index: number | undefined;
   flavour: 'function' | 'custom';
+  /** Under which its item is known: that of the upstream, or one of our own where that has none or says one twice. */
   callId: string;
+  /** As the upstream says it. */
   givenId: string | undefined;
   name: string;
   /** The name may go on: nothing of the call is said before it is whole. */
@@ -114,14 +116,24 @@ export class ToolCalls {
     return true;
   }
 
-  /** Something else is said, or with `isOver` nothing more: names that may stand for themselves do. Begins calls in their order. */
-  settle(isOver: boolean, out: CanonicalEvent[], but?: Call): void {
+  /** Something else is said: names that may stand for themselves do, all but that of `but`. Begins calls in their order. */
+  settle(out: CanonicalEvent[], but?: Call): void {
     for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
-      if (call.isSpelled && !isOver && (call === but || !this.#names.includes(call.name))) return;
-      call.isSpelled = false;
-      this.#held.shift();
-      this.#begin(call, out);
+      if (call.isSpelled && (call === but || !this.#names.includes(call.name))) return;
+      this.#beginHeld(call, out);
     }
+  }
+
+  /** Nothing more is said: every name is whole. */
+  settleAll(out: CanonicalEvent[]): void {
+    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) this.#beginHeld(call, out);
+  }
+
+  /** Begins the first of those that were held. */
+  #beginHeld(call: Call, out: CanonicalEvent[]): void {
+    call.isSpelled = false;
+    this.#held.shift();
+    this.#begin(call, out);
   }
 
   /** Ends every call. `cut` is the item that an incomplete answer was cut in. */
@@ -219,7 +231,7 @@ export class ToolCalls {
       return;
     }
     call.isSpelled = this.#mayGoOn(call);
-    this.settle(false, out, call);
+    this.settle(out, call);
   }
 
   /** True for what a longer declared name begins with; arguments end a name that is declared itself. */

@@ -27,7 +27,9 @@ interface OpenText {
   text: string;
   signature: (Span & { readonly value: string; readonly form?: string }) | undefined;
   readonly tokens: TokenLogprob[];
+  /** UTF-8 bytes of the visible text before it. */
   readonly base: number;
+  /** The parts of the wire that it is made of, and the code unit at which each begins in its text. */
   readonly parts: { place: number; start: number }[];
 }
 interface OpenCall {
@@ -57,7 +59,9 @@ export class ItemComposer {
   /** Texts that say no more but may still be cited. */
   readonly #said: OpenText[] = [];
   #count = 0;
+  /** The place of the latest part among all parts of the answer, as grounding counts them. */
   #place = -1;
+  /** UTF-8 bytes of the texts that are not open any more. */
   #visibleBytes = 0;
   #calls = 0;
   readonly #callIds = new Set<string>();
@@ -77,19 +81,18 @@ export class ItemComposer {
 
   /** `isContinued`: the piece may extend the part before it, since a stream cuts parts anywhere. */
   text(
-    piece: { text: string; thought: boolean; signature: string | undefined; logprobs: Logprobs | undefined },
+    piece: { kind: 'text' | 'thought'; text: string; signature: string | undefined; logprobs: Logprobs | undefined },
     isContinued: boolean,
     out: CanonicalEvent[],
   ): void {
-    const { text, signature, logprobs } = piece;
+    const { kind, text, signature, logprobs } = piece;
     if (text === '') {
-      if (signature !== undefined) this.signature(signature, piece.thought, out);
+      if (signature !== undefined) this.signature(signature, kind, out);
       return;
     }
-    const kind = piece.thought ? 'thought' : 'text';
     let open = this.#open;
     if (open?.kind !== kind || isFull(open, signature !== undefined)) {
-      this.close('completed', false, out);
+      this.close(out);
       open = this.#begin(kind, out);
     } else if (!isContinued) {
       this.#place += 1;
@@ -109,20 +112,20 @@ export class ItemComposer {
   }
 
   /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
-  signature(value: string, thought: boolean, out: CanonicalEvent[]): void {
+  signature(value: string, kind: 'text' | 'thought', out: CanonicalEvent[]): void {
     const open = this.#open;
-    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || !thought)) {
+    if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || kind === 'text')) {
       if (open.kind === 'call' || open.kind === 'audio') {
         open.signature = value;
       } else {
         const end = open.text.length;
-        const form = open.kind === 'thought' && !thought ? 'thought+empty' : undefined;
+        const form = open.kind === 'thought' && kind === 'text' ? 'thought+empty' : undefined;
         open.signature = { value, start: end, end, ...(form === undefined ? {} : { form }) };
       }
       return;
     }
-    this.close('completed', false, out);
-    const opaque = sign(this.#context.owner, value, thought ? 'thought' : 'empty');
+    this.close(out);
+    const opaque = sign(this.#context.owner, value, kind === 'thought' ? 'thought' : 'empty');
     this.#whole({ kind: 'reasoning', opaque }, out);
   }
 
@@ -138,7 +141,7 @@ export class ItemComposer {
     arriving: PartialArguments | undefined,
     out: CanonicalEvent[],
   ): void {
-    this.close('completed', false, out);
+    this.close(out);
     this.#place += 1;
     this.#calls += 1;
     const tool = this.#context.toolNames.fromWire(wire.name);
@@ -178,7 +181,7 @@ export class ItemComposer {
       this.#audio(source.mime, source.data, signature, out);
       return;
     }
-    this.close('completed', false, out);
+    this.close(out);
     this.#place += 1;
     const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
     this.#whole({ kind: 'media', role: 'assistant', media, ...opaque }, out);
@@ -191,7 +194,7 @@ export class ItemComposer {
       open.signature = signature;
       return;
     }
-    this.close('completed', false, out);
+    this.close(out);
     this.#place += 1;
     const index = this.#next();
     this.#open = { kind: 'audio', index, mime, pieces: [data], signature };
@@ -200,13 +203,25 @@ export class ItemComposer {
 
   /** What only this protocol can read: executed code, server-side tools, pictures of a thought, parts of an unknown kind. */
   native(part: JsonObject, out: CanonicalEvent[]): void {
-    this.close('completed', false, out);
+    this.close(out);
     this.#place += 1;
     this.#whole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
   }
 
-  /** Ends what is open. With `isLast` every text ends, and citations that fit nowhere come to the last one without a position. */
-  close(status: ItemStatus, isLast: boolean, out: CanonicalEvent[]): void {
+  /** Something else begins: ends what is open. An unsigned text says no more, and ends with the answer. */
+  close(out: CanonicalEvent[]): void {
+    this.#closeOpen('completed', false, out);
+  }
+
+  /** The answer is over: ends every item, what is open with `status`. Citations that fit nowhere come to the last text without a position. */
+  finish(status: ItemStatus, out: CanonicalEvent[]): void {
+    const open = this.#open;
+    this.#closeOpen(status, this.#said.length === 0, out);
+    this.#closeTexts(open, status, out);
+  }
+
+  /** `isLastText`: a signed text that is open is the last one that citations may come to. */
+  #closeOpen(status: ItemStatus, isLastText: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
     this.#open = undefined;
     if (open?.kind === 'call') this.#closeCall(open, status, out);
@@ -215,9 +230,8 @@ export class ItemComposer {
     else if (open !== undefined) {
       this.#visibleBytes += Buffer.byteLength(open.text);
       if (open.signature === undefined) this.#said.push(open);
-      else this.#closeText(open, status, isLast && this.#said.length === 0, out);
+      else this.#closeText(open, status, isLastText, out);
     }
-    if (isLast) this.#closeTexts(open, status, out);
   }
 
   #closeTexts(open: Open | undefined, status: ItemStatus, out: CanonicalEvent[]): void {

@@ -97,11 +97,11 @@ class Writer {
     switch (item.kind) {
       case 'text':
         if (item.phase !== undefined) this.#log.meet('assistant phase');
-        this.#add('model', signedText(item.text, this.#signatures.of(item), false));
+        this.#add('model', signedText('text', item.text, this.#signatures.of(item)));
         return;
       case 'refusal':
         this.#log.meet('refusal in history');
-        this.#add('model', signedText(item.text, undefined, false));
+        this.#add('model', signedText('text', item.text, undefined));
         return;
       case 'reasoning': {
         if (this.#signatures.isForeign(item)) return;
@@ -110,7 +110,7 @@ class Writer {
         if (summary !== '') this.#log.meet('reasoning: summary in history');
         const opaque = this.#signatures.ofReasoning(item);
         if (opaque?.form === 'empty') this.#add('model', [{ text: '', thoughtSignature: opaque.value }]);
-        this.#add('model', signedText(summary, opaque?.form === 'empty' ? undefined : opaque, true));
+        this.#add('model', signedText('thought', summary, opaque?.form === 'empty' ? undefined : opaque));
         return;
       }
       case 'toolCall':

@@ -62,7 +62,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     this.#advance('close');
     const finish = this.#finish ?? { reason: 'STOP', message: undefined };
     const outcome = outcomeOf(finish, this.#items.calledTools);
-    this.#items.close(outcome.status === 'completed' ? 'completed' : 'incomplete', true, events);
+    this.#items.finish(outcome.status === 'completed' ? 'completed' : 'incomplete', events);
     this.#close(outcome, events);
     out.push({ events });
   }
@@ -143,14 +143,13 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   #readPart(part: JsonObject, at: Place, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
     const signature = text(part, 'thoughtSignature') ?? text(part, 'thought_signature');
     const call = object(part, 'functionCall');
-    const media = part['thought'] === true ? undefined : (object(part, 'inlineData') ?? object(part, 'fileData'));
+    const media = kindOf(part) === 'thought' ? undefined : (object(part, 'inlineData') ?? object(part, 'fileData'));
     const words = part['text'] ?? undefined;
     if (words !== undefined && typeof words !== 'string') throw malformed('text');
     // Some servers write a text beside the member that counts, mostly an empty one.
     const isText = call === undefined && media === undefined;
     if (words !== undefined && (isText || words !== '')) {
-      const thought = part['thought'] === true;
-      const said = { text: words, thought, signature: isText ? signature : undefined, logprobs };
+      const said = { kind: kindOf(part), text: words, signature: isText ? signature : undefined, logprobs };
       this.#items.text(said, at.part === 0, out);
     }
     if (call !== undefined) {
@@ -165,7 +164,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   /** A part of the vendor's own kind, or one that brings nothing but a signature. */
   #readOther(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
     if (Object.entries(part).some(([name, value]) => value !== null && !MODIFIERS.has(name))) this.#items.native(part, out);
-    else if (signature !== undefined) this.#items.signature(signature, part['thought'] === true, out);
+    else if (signature !== undefined) this.#items.signature(signature, kindOf(part), out);
   }
 
   /** A call is whole in one part, or its name comes first and its arguments follow by path in further parts. */
@@ -185,7 +184,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       this.#items.call(wire, input, isWhole ? undefined : new PartialArguments(), out);
       if (isWhole) return;
     } else if (signature !== undefined) {
-      this.#items.signature(signature, false, out);
+      this.#items.signature(signature, 'text', out);
     }
     const arriving = this.#items.arriving;
     if (arriving === undefined) return;
@@ -212,6 +211,10 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
       throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
     }
   }
+}
+
+function kindOf(part: JsonObject): 'text' | 'thought' {
+  return part['thought'] === true ? 'thought' : 'text';
 }
 
 function verbOf(candidate: Candidate | undefined): StreamVerb {

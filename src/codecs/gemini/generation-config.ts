@@ -21,7 +21,7 @@ export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFa
     stopSequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
-    // 32 bits are all that the protocol takes; which seed it is matters to nobody, that it is the same one does.
+    // The protocol takes 32 bits. Which seed it is does not matter, only that equal seeds stay equal.
     seed: request.seed === undefined ? undefined : request.seed | 0,
     ...logprobMembers(request),
     ...formatMembers(request.format),
@@ -80,7 +80,7 @@ const LEVELS: ReadonlyMap<string, string> = new Map([
   ['xhigh', 'high'],
   ['max', 'high'],
 ]);
-/** Where an explicit budget counts as which level. */
+/** The largest budgets that count as `low` and as `medium`. */
 const LOW_BUDGET = 1024;
 const MEDIUM_BUDGET = 4096;
 

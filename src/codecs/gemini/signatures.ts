@@ -8,8 +8,9 @@
  */
 import { isOfModel } from '../tools/call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';
-import { mayReceive, type Opaque, type Owner } from '../canonical/opaque.ts';
+import type { Opaque, Owner } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import type { Part } from './wire.ts';
 
 /** The vendor's documented value for calls that another model made; it is checked nowhere else. */
@@ -36,11 +37,11 @@ function kindOfForm(form: string | undefined): string {
 }
 
 /** The text as parts, the signature on the piece that it came with. A span that no longer fits covers everything. */
-export function signedText(text: string, opaque: Opaque | undefined, thought: boolean): Part[] {
-  const plain = (piece: string): Part[] => (piece === '' ? [] : [thought ? { text: piece, thought: true } : { text: piece }]);
+export function signedText(kind: 'text' | 'thought', text: string, opaque: Opaque | undefined): Part[] {
+  const part = (piece: string): Part => (kind === 'thought' ? { text: piece, thought: true } : { text: piece });
+  const plain = (piece: string): Part[] => (piece === '' ? [] : [part(piece)]);
   if (opaque === undefined) return plain(text);
-  const signed = (piece: string): Part =>
-    thought ? { text: piece, thought: true, thoughtSignature: opaque.value } : { text: piece, thoughtSignature: opaque.value };
+  const signed = (piece: string): Part => ({ ...part(piece), thoughtSignature: opaque.value });
   if (opaque.form === 'thought+empty') return [...plain(text), { text: '', thoughtSignature: opaque.value }];
   const span = spanOf(opaque.form);
   if (span === undefined || span.end > text.length) return [signed(text)];
@@ -59,10 +60,12 @@ export class Signatures {
   readonly #target: Target;
   readonly #byItem = new Map<Item, Opaque>();
   readonly #settled = new Set<ReasoningItem>();
-  #foreign = false;
+  /** True when a value of another owner was left out. */
+  readonly droppedForeign: boolean;
 
   constructor(items: readonly Item[], target: Target) {
     this.#target = target;
+    this.droppedForeign = items.some((item) => this.isForeign(item));
     for (const item of items) {
       const opaque = this.#ownOf(item);
       if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
@@ -79,11 +82,6 @@ export class Signatures {
     }
   }
 
-  /** True when a value of another owner was left out. */
-  get droppedForeign(): boolean {
-    return this.#foreign;
-  }
-
   of(item: Item): Opaque | undefined {
     return this.#byItem.get(item);
   }
@@ -94,16 +92,13 @@ export class Signatures {
   }
 
   /** True for an item whose value belongs to another owner: a vendor checks value and words together, so neither is sent. */
-  isForeign(item: ReasoningItem): boolean {
-    return item.opaque !== undefined && this.#ownOf(item) === undefined;
+  isForeign(item: Item): boolean {
+    return 'opaque' in item && item.opaque !== undefined && this.#ownOf(item) === undefined;
   }
 
   #ownOf(item: Item): Opaque | undefined {
     if (!('opaque' in item) || item.opaque === undefined) return undefined;
-    const { owner } = this.#target;
-    const mine = !this.#target.withoutOpaque && mayReceive(item.opaque, { ...owner, dialect: 'gemini' });
-    if (!mine) this.#foreign = true;
-    return mine ? item.opaque : undefined;
+    return mayReplay(item.opaque, this.#target, 'gemini') ? item.opaque : undefined;
   }
 }
 
@@ -112,8 +107,9 @@ type HomeKind = 'text' | 'toolCall' | 'media';
 /** The items that detached signatures belong to: clients put one behind its item where they cannot put it on it. Goes through the items once. */
 class Homes {
   readonly #items: readonly Item[];
-  /** Of calls that share an id the one that was passed last, or else the first that comes. */
+  /** The calls so far by their ids: of several with one id, the latest. */
   readonly #passed = new Map<string, Item>();
+  /** The first call of each id in all; made for the first signature that asks for a call. */
   #first: ReadonlyMap<string, Item> | undefined;
   readonly #neighbours = new Map<HomeKind, readonly (Item | undefined)[]>();
 

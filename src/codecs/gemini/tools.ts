@@ -51,8 +51,8 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
 }
 
 /**
- * A freeform tool that the choice leaves out: the model may not call it, so that it cannot be declared is nobody's loss. What can be
- * declared stays so, beside the names of what is allowed.
+ * A freeform tool that the choice leaves out. The model may not call it, so nothing is lost if it cannot be declared. Tools that can be
+ * declared are, and the names of the allowed ones are sent beside them.
  */
 function isExcluded(tool: Tool, choice: ToolChoice | undefined, names: ToolNames): boolean {
   if (choice?.mode !== 'allowed' || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;

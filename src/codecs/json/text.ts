@@ -83,7 +83,7 @@ function visit(text: string, start: number, node: Node, changes: Change[]): numb
   return visitMembers(text, start, opening === OPEN_BRACE, children, changes);
 }
 
-/** The same of a container's members. */
+/** As {@link visit}, of the container at `start`: goes through its members. */
 function visitMembers(text: string, start: number, isObject: boolean, children: Nodes, changes: Change[]): number {
   const removals = new Removals(start + 1, changes);
   const end = eachChild(text, start, (key, at, memberStart) => {

@@ -1,4 +1,4 @@
-/** What one content block of an answer is to those who read answers: a whole body or a stream of events. */
+/** One content block of an answer, as the readers of whole bodies and of streams use it. */
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';

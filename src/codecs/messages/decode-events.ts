@@ -42,7 +42,7 @@ const VARIES = PIECES.map(({ path }) => path);
 interface Piece {
   readonly shape: JsonShape;
   readonly block: Block;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 
@@ -59,8 +59,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #messageId: string | undefined;
   #items = 0;
   #calledTool = false;
-  #block: Block | undefined;
-  #blockIndex = -1;
+  #open: { readonly index: number; readonly block: Block } | undefined;
   /** The block that stopped last: what follows decides whether it is whole, was cut or is broken. */
   #held: Block | undefined;
   #stop: WireStop | undefined;
@@ -106,7 +105,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
       native: { dialect: 'messages', name, text: frame.data, json, ...(learnt === undefined ? {} : { repeat: learnt }) },
       events,
     });
-    if (learnt !== undefined && this.#block !== undefined) this.#piece = pieceOf(json, learnt.shape, this.#block);
+    if (learnt !== undefined && this.#open !== undefined) this.#piece = pieceOf(json, learnt.shape, this.#open.block);
   }
 
   end(): void {
@@ -199,8 +198,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
       this,
     );
     this.#opened.add(index);
-    this.#block = block;
-    this.#blockIndex = index;
+    this.#open = { index, block };
     this.#calledTool ||= block.kind === 'tool';
     block.start(out);
   }
@@ -213,18 +211,15 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   }
 
   #closeBlock(json: JsonObject): void {
-    const block = this.#openAt(json, 'content_block_stop', 'close');
-    this.#block = undefined;
-    this.#held = block;
+    this.#held = this.#openAt(json, 'content_block_stop', 'close');
+    this.#open = undefined;
   }
 
   #openAt(json: JsonObject, name: string, verb: 'delta' | 'close'): Block {
     const index = blockIndex(json, name);
     this.#advance(verb);
-    if (this.#block === undefined || index !== this.#blockIndex) {
-      throw new LifecycleError('content block', `open index ${this.#blockIndex}`, `${name} of index ${index}`, []);
-    }
-    return this.#block;
+    if (this.#open?.index === index) return this.#open.block;
+    throw new LifecycleError('content block', `open index ${this.#open?.index}`, `${name} of index ${index}`, []);
   }
 
   #messageDelta(json: JsonObject, out: CanonicalEvent[]): void {
@@ -241,10 +236,10 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #cutOpen(out: CanonicalEvent[]): void {
     const held = this.#held;
     // A block that stopped has said all of its opaque value; only unfinished JSON has to be cut.
-    if (held?.stop(this.#block === undefined ? 'incomplete' : 'completed', out) === false) held.cut(out);
-    this.#block?.cut(out);
+    if (held?.stop(this.#open === undefined ? 'incomplete' : 'completed', out) === false) held.cut(out);
+    this.#open?.block.cut(out);
     this.#held = undefined;
-    this.#block = undefined;
+    this.#open = undefined;
   }
 
   #endMessage(out: CanonicalEvent[]): void {

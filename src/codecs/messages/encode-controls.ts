@@ -6,7 +6,7 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { ModelFacts } from '../codec.ts';
 import { effortOfBudget } from '../requests/effort-of-budget.ts';
-import { requiredTool } from './encode-tools.ts';
+import { requiresCall } from '../tools/choice.ts';
 import type { Losses } from './wire-block.ts';
 
 export interface Controls {
@@ -33,7 +33,7 @@ export function encodeControls(request: CanonicalRequest, facts: ModelFacts, max
   const reasoning = request.reasoning ?? {};
   const thinking = encodeThinking(reasoning, facts, maxTokens);
   // Thinking that this file generated may not forbid the choice that the client made (semantics 6.3.3).
-  const forbidden = thinking !== undefined && thinking['type'] !== 'disabled' && requiredTool(request.toolChoice);
+  const forbidden = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
   const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
   if (forbidden || noRoom) losses.add('reasoning effort');
   if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');

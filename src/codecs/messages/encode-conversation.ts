@@ -7,11 +7,11 @@ import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
-import { mayReceive } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
 import { refuseForeignItem } from '../requests/foreign-content.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import type { ToolNames } from '../tools/names.ts';
 import { REDACTED } from './blocks.ts';
 import { CallIds } from './call-ids.ts';
@@ -124,7 +124,7 @@ class ConversationBuilder {
   #addReasoning(item: ReasoningItem): void {
     const { target, losses } = this.#options;
     const { opaque } = item;
-    const mine = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'messages' });
+    const mine = opaque !== undefined && mayReplay(opaque, target, 'messages');
     if (!mine) {
       if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
       if (item.raw !== undefined) losses.add('reasoning: raw text in history');
@@ -232,7 +232,7 @@ function dropLastThinking(blocks: WireBlock[]): void {
   while (isThinking(blocks.at(-1))) blocks.pop();
 }
 
-function isThinking(block: WireBlock | undefined): boolean {
+export function isThinking(block: WireBlock | undefined): boolean {
   return block?.json['type'] === 'thinking' || block?.json['type'] === 'redacted_thinking';
 }
 
@@ -250,8 +250,4 @@ function trimLastText(blocks: WireBlock[]): void {
 
 function textBlock(text: string, item: Item): WireBlock {
   return { json: { type: 'text', text }, cacheControl: item.cacheControl };
-}
-
-export function sameTool(a: { name: string; namespace?: string }, b: { name: string; namespace?: string }): boolean {
-  return a.name === b.name && a.namespace === b.namespace;
 }

@@ -11,7 +11,7 @@ import { schemaTexts } from '../schemas/text.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../tools/names.ts';
 import { hasUnreadMembers } from '../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
-import { type Conversation, encodeConversation, type Turn } from './encode-conversation.ts';
+import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
 import { spliceRequest } from './replay.ts';
 import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE } from './wire.ts';
@@ -82,8 +82,7 @@ function mayThink(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
   if (last?.role === 'assistant') return false;
   if (last?.results.length === 0) return true;
-  const first = turns.at(-2)?.blocks[0]?.json['type'];
-  return first === 'thinking' || first === 'redacted_thinking';
+  return isThinking(turns.at(-2)?.blocks[0]);
 }
 
 function blocksOf(turn: Turn) {
@@ -120,7 +119,7 @@ function noteDropped(request: CanonicalRequest, losses: Losses): void {
   if (hasUnreadMembers(request)) losses.add('unknown members');
 }
 
-/** What is said here in another form, whatever holds it. */
+/** Notes what the upstream will read in another form. */
 function noteCoerced(request: CanonicalRequest, losses: Losses): void {
   const { items, tools, reasoning, format } = request;
   for (const item of items) {

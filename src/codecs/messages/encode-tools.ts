@@ -4,11 +4,11 @@ import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
+import { requiresCall } from '../tools/choice.ts';
 import { freeformSchema } from '../tools/freeform.ts';
 import type { SchemaTexts } from '../schemas/text.ts';
-import type { ToolNames } from '../tools/names.ts';
+import { sameTool, type ToolNames } from '../tools/names.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
-import { sameTool } from './encode-conversation.ts';
 import type { Losses, WireBlock } from './wire-block.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
@@ -74,12 +74,12 @@ export function encodeToolChoice(
   losses: Losses,
 ): JsonObject | undefined {
   const { toolChoice: choice, parallelToolCalls: parallel } = request;
-  const requires = requiredTool(choice);
   if (choice?.mode === 'native') {
     throw notConvertible('tool_choice', 'tool_choice requires a tool that a messages upstream does not have.');
   }
   if (!hasTools) {
-    if (requires) throw notConvertible('tool_choice', 'tool_choice requires a tool, and none can be sent to this upstream.');
+    if (requiresCall(choice))
+      throw notConvertible('tool_choice', 'tool_choice requires a tool, and none can be sent to this upstream.');
     return undefined;
   }
   if (choice?.mode === 'tool' && !isDeclared(request, choice.tool)) {
@@ -94,11 +94,6 @@ export function encodeToolChoice(
 
 function isDeclared(request: CanonicalRequest, name: ToolName): boolean {
   return request.tools.some((tool) => tool.kind !== 'native' && sameTool(tool.tool, name));
-}
-
-/** True when the model may not answer without a call. */
-export function requiredTool(choice: ToolChoice | undefined): boolean {
-  return choice?.mode === 'required' || choice?.mode === 'tool' || (choice?.mode === 'allowed' && choice.require);
 }
 
 function wireChoice(choice: Exclude<ToolChoice, { mode: 'native' }>, names: ToolNames): JsonObject {

@@ -130,9 +130,9 @@ class ClientStream {
   #state: ClientState = 'idle';
   /** Blocks that have begun. */
   #blocks = 0;
-  /** Of the latest of them. */
+  /** The kind of the latest of them. */
   #kind: BlockKind = 'fixed';
-  /** As message_start says it. */
+  /** The stop reason that message_start brought. */
   #stopReason: JsonValue | undefined;
 
   accept(frame: Frame): void {

@@ -1,4 +1,4 @@
-/** A picture or a document in an answer. The vendor sends none; servers that speak this protocol for models which draw do. */
+/** A picture or a document in an answer. The vendor sends none; other servers of this protocol do, for models that draw. */
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, Media, MediaSource } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';

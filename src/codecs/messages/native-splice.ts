@@ -38,7 +38,7 @@ export class NativeSplicer {
   #stop: JsonObject = {};
   /** Output tokens of the latest report. */
   #output = 0;
-  /** Of the deltas of the open block. */
+  /** What is spliced into a delta of the open block, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
@@ -127,12 +127,9 @@ export class NativeSplicer {
     const signature = type === 'thinking' && typeof block['signature'] === 'string' ? block['signature'] : '';
     this.#open = { wire, mine: this.#blocks++, type, signature, signatureText: undefined };
     this.#repeated.forget();
-    const edits = [...this.#indexEdits(), ...completeBlock(block, ['content_block'])];
-    if (signature !== '') edits.push({ path: ['content_block', 'signature'], value: '""' });
-    if (type === 'redacted_thinking' && typeof block['data'] === 'string') {
-      const sealed = this.#context.seal(redactedOpaque(this.#context.owner, block['data']));
-      edits.push({ path: ['content_block', 'data'], value: JSON.stringify(sealed) });
-    }
+    const path = ['content_block'];
+    const edits = [...this.#indexEdits(), ...completeBlock(block, path), ...dataEdits(block, path, this.#context)];
+    if (signature !== '') edits.push({ path: [...path, 'signature'], value: '""' });
     out.push(this.#frame(native, edits));
   }
 
@@ -179,18 +176,22 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   if (!Array.isArray(content)) return edits;
   content.forEach((block: JsonValue, at) => {
     if (!isObject(block)) return;
-    const { type, signature, data } = block;
-    edits.push(...completeBlock(block, [...path, 'content', at]));
-    if (type === 'thinking' && typeof signature === 'string' && signature !== '') {
-      const sealed = context.seal(signatureOpaque(context.owner, signature));
-      edits.push({ path: [...path, 'content', at, 'signature'], value: JSON.stringify(sealed) });
-    }
-    if (type === 'redacted_thinking' && typeof data === 'string') {
-      const sealed = context.seal(redactedOpaque(context.owner, data));
-      edits.push({ path: [...path, 'content', at, 'data'], value: JSON.stringify(sealed) });
-    }
+    const own = [...path, 'content', at];
+    edits.push(...completeBlock(block, own), ...signatureEdits(block, own, context), ...dataEdits(block, own, context));
   });
   return edits;
+}
+
+/** For a whole block: that of a stream gets its signature sealed once it has stopped. */
+function signatureEdits({ type, signature }: JsonObject, path: JsonPath, context: ResponseContext): JsonEdit[] {
+  if (type !== 'thinking' || typeof signature !== 'string' || signature === '') return [];
+  const sealed = context.seal(signatureOpaque(context.owner, signature));
+  return [{ path: [...path, 'signature'], value: JSON.stringify(sealed) }];
+}
+
+function dataEdits({ type, data }: JsonObject, path: JsonPath, context: ResponseContext): JsonEdit[] {
+  if (type !== 'redacted_thinking' || typeof data !== 'string') return [];
+  return [{ path: [...path, 'data'], value: JSON.stringify(context.seal(redactedOpaque(context.owner, data))) }];
 }
 
 function failureOf(step: Step): GatewayError {

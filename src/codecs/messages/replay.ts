@@ -5,11 +5,11 @@
  */
 import { append } from '../append.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { mayReceive } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { gatewayMembers } from '../requests/members.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
 import type { Losses } from './wire-block.ts';
 
@@ -30,51 +30,56 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
 }
 
 function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
+  const messages = request.json['messages'];
+  if (!Array.isArray(messages)) return [];
+  const values = replayedValues(request, target);
+  const lastOfModel = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
+  return messages.flatMap((message: JsonValue, index) => {
+    if (!isObject(message) || !Array.isArray(message['content'])) return [];
+    const path = ['messages', index];
+    const fates = message['content'].map((block: JsonValue, at) =>
+      fateOf(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target),
+    );
+    const edits = messageEdits(message, fates, path);
+    if (!fates.includes('foreign')) return edits;
+    losses.add('reasoning: opaque of another owner');
+    if (index !== lastOfModel || !answersCalls(messages[index + 1]) || !requiresThinking(request, target)) return edits;
+    losses.add('reasoning budget');
+    return [{ path: ['thinking'], value: '{"type":"disabled"}' }, ...edits];
+  });
+}
+
+/** The opaque values that go to this upstream, by the place of their blocks. */
+function replayedValues(request: CanonicalRequest, target: Target): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const item of request.items) {
-    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined || target.withoutOpaque) continue;
-    if (mayReceive(item.opaque, { ...target.owner, dialect: 'messages' })) values.set(item.at, item.opaque.value);
+    if (item.kind !== 'reasoning' || item.opaque === undefined || item.at === undefined) continue;
+    if (mayReplay(item.opaque, target, 'messages')) values.set(item.at, item.opaque.value);
   }
-  const edits: JsonEdit[] = [];
-  const messages = request.json['messages'];
-  if (!Array.isArray(messages)) return edits;
-  const lastOfModel = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
-  messages.forEach((message: JsonValue, index) => {
-    const content = isObject(message) ? message['content'] : undefined;
-    if (!Array.isArray(content)) return;
-    const own: JsonEdit[] = [];
-    let dropped = 0;
-    let empty = 0;
-    content.forEach((block: JsonValue, at) => {
-      const path = ['messages', index, 'content', at];
-      if (isEmptyText(block)) {
-        own.push({ path, value: undefined });
-        empty += 1;
-        return;
-      }
-      own.push(...emptyResultTexts(block, path), ...emptyInput(block, path));
-      const member = opaqueMember(block);
-      if (member === undefined || !isObject(block)) return;
-      if (target.options.replayReasoningContent === true && isUnsigned(block)) return;
-      const value = values.get(`messages[${index}].content[${at}]`);
-      if (value === undefined) {
-        own.push({ path, value: undefined });
-        dropped += 1;
-      } else if (value !== block[member]) {
-        own.push({ path: [...path, member], value: JSON.stringify(value) });
-      }
-    });
-    if (dropped > 0) losses.add('reasoning: opaque of another owner');
-    if (dropped > 0 && index === lastOfModel && answersCalls(messages[index + 1]) && requiresThinking(request, target)) {
-      edits.push({ path: ['thinking'], value: '{"type":"disabled"}' });
-      losses.add('reasoning budget');
-    }
-    // A message without content is refused: one that held nothing else goes as a whole, unless it is a user's of empty text.
-    if (dropped + empty < content.length) append(edits, own);
-    else if (dropped > 0 || (empty > 0 && isObject(message) && message['role'] === 'assistant'))
-      edits.push({ path: ['messages', index], value: undefined });
-  });
-  return edits;
+  return values;
+}
+
+/** A block goes, since it says nothing or since its opaque value is not for this upstream; or it stays, with these edits. */
+type Fate = 'empty' | 'foreign' | readonly JsonEdit[];
+
+/** `value`: the opaque value that goes to this upstream, if there is one. */
+function fateOf(block: JsonValue, path: JsonPath, value: string | undefined, target: Target): Fate {
+  if (isEmptyText(block)) return 'empty';
+  const member = opaqueMember(block);
+  if (member === undefined || !isObject(block)) return [...emptyResultTexts(block, path), ...emptyInput(block, path)];
+  if (target.options.replayReasoningContent === true && isUnsigned(block)) return [];
+  if (value === undefined) return 'foreign';
+  return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
+}
+
+/** A message without content is refused: one that held nothing else goes as a whole, unless it is a user's of empty text. */
+function messageEdits({ role }: JsonObject, fates: readonly Fate[], path: JsonPath): JsonEdit[] {
+  if (fates.some((fate) => typeof fate !== 'string'))
+    return fates.flatMap((fate, at) =>
+      typeof fate === 'string' ? [{ path: [...path, 'content', at], value: undefined }] : fate,
+    );
+  const goes = fates.includes('foreign') || (fates.length > 0 && role === 'assistant');
+  return goes ? [{ path, value: undefined }] : [];
 }
 
 /** Older models think by budget, and then refuse results of calls before which they did not think (semantics 9.3.3). */

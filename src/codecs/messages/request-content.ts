@@ -4,7 +4,17 @@
  */
 import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
-import type { Citation, Item, ItemFacts, Media, MediaSource, Part, Role, TextItem } from '../canonical/item.ts';
+import {
+  type Citation,
+  type Item,
+  type ItemFacts,
+  isRole,
+  type Media,
+  type MediaSource,
+  type NativeItem,
+  type Part,
+  type Role,
+} from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { RequestContext } from '../codec.ts';
@@ -24,8 +34,6 @@ import { REDACTED } from './blocks.ts';
 import { restoreSignatures } from './signatures.ts';
 import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';
 
-const ROLES: ReadonlySet<string> = new Set(['user', 'assistant', 'system', 'developer']);
-
 /** What reading one block needs to know of its place. */
 interface Place {
   readonly role: Role;
@@ -38,8 +46,6 @@ interface Place {
 export class ConversationReader {
   readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
-  /** The last compaction that could be read. */
-  #summary: TextItem | undefined;
 
   /** `text` is the exact body. */
   constructor(text: string, context: RequestContext) {
@@ -85,84 +91,64 @@ export class ConversationReader {
       return;
     }
     if (!Array.isArray(content)) throw wrongType(place.at, 'a string or an array of blocks');
-    content.forEach((block: JsonValue, index) => {
+    /** The type of the block that said the last item. */
+    let before: JsonValue | undefined;
+    for (const [index, value] of content.entries()) {
       const inner = { ...place, at: `${place.at}[${index}]`, path: [...place.path, index] };
-      this.#block(objectAt(block, inner.at), inner, items);
-    });
+      const block = objectAt(value, inner.at);
+      const said = this.#block(block, inner);
+      if (said.length === 0) continue;
+      if (before === 'compaction' && block['type'] === 'text') endParagraph(items);
+      append(items, said);
+      before = block['type'];
+    }
   }
 
-  #block(block: JsonObject, place: Place, items: Item[]): void {
+  #block(block: JsonObject, place: Place): Item[] {
     const { at, role, turn } = place;
     const cacheControl = optionalObject(block, 'cache_control', at);
     const facts: ItemFacts = { turn, at, ...(cacheControl === undefined ? {} : { cacheControl }) };
     const type = requiredString(block, 'type', at);
-    if (role === 'system' && place.turn === 0 && type !== 'text') throw wrongType(`${at}.type`, 'text');
+    if (role === 'system' && turn === 0 && type !== 'text') throw wrongType(`${at}.type`, 'text');
     switch (type) {
       case 'text':
-        this.#text(block, place, facts, items);
-        return;
+        return textItems(block, role, at, facts);
       case 'image':
-        items.push({ kind: 'media', role, media: imageOf(block, at), ...facts });
-        return;
+        return [{ kind: 'media', role, media: imageOf(block, at), ...facts }];
       case 'document':
-        for (const part of documentParts(block, at)) items.push(itemOf(part, role, facts));
-        return;
+        return documentParts(block, at).map((part) => itemOf(part, role, facts));
       case 'search_result':
-        items.push({ kind: 'text', role, text: searchResultText(block, at), citations: [], ...facts });
-        return;
+        return [{ kind: 'text', role, text: searchResultText(block, at), citations: [], ...facts }];
       case 'tool_use':
-        items.push(this.#toolUse(block, place, facts));
-        return;
+        return [this.#toolUse(block, place, facts)];
       case 'tool_result':
-        items.push(toolResult(block, place, facts));
-        return;
+        return [toolResult(block, place, facts)];
       case 'thinking':
-        this.#thinking(block, at, facts, items);
-        return;
-      case 'redacted_thinking': {
-        const opaque = this.#opaque(requiredString(block, 'data', at), REDACTED);
-        if (opaque !== undefined) items.push({ kind: 'reasoning', opaque, ...facts });
-        return;
-      }
+        return this.#thinking(block, at, facts);
+      case 'redacted_thinking':
+        return this.#redacted(block, at, facts);
       case 'compaction':
-        items.push(this.#compaction(block, role, facts));
-        return;
+        return [compaction(block, role, facts)];
       case 'container_upload':
-        items.push({ kind: 'native', dialect: 'messages', body: block, role, referenceAt: `${at}.file_id`, ...facts });
-        return;
+        return [{ ...nativeItem(block, role, facts), referenceAt: `${at}.file_id` }];
       default:
-        if (role === 'system' && toolChange(block) !== undefined) return;
-        items.push({ kind: 'native', dialect: 'messages', body: block, role, ...facts });
+        return role === 'system' && toolChange(block) !== undefined ? [] : [nativeItem(block, role, facts)];
     }
   }
 
-  #text(block: JsonObject, { role, at }: Place, facts: ItemFacts, items: Item[]): void {
-    const text = requiredString(block, 'text', at);
-    const citations = citationsOf(optionalArray(block, 'citations', at));
-    if (text === '') return;
-    // A summary ends in a paragraph of its own: other protocols may join the texts of a message as one.
-    if (this.#summary !== undefined && items.at(-1) === this.#summary)
-      items[items.length - 1] = { ...this.#summary, text: `${this.#summary.text}\n\n` };
-    items.push({ kind: 'text', role, text, citations, ...facts });
-  }
-
-  #thinking(block: JsonObject, at: string, facts: ItemFacts, items: Item[]): void {
+  #thinking(block: JsonObject, at: string, facts: ItemFacts): Item[] {
     const thinking = optionalString(block, 'thinking', at) ?? '';
     const signature = optionalString(block, 'signature', at) ?? '';
     const opaque = this.#opaque(signature, undefined);
     // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
-    if (opaque === undefined && (thinking === '' || signature !== '')) return;
+    if (opaque === undefined && (thinking === '' || signature !== '')) return [];
     const summary = thinking === '' ? {} : { summary: [thinking] };
-    items.push({ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts });
+    return [{ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts }];
   }
 
-  /** A readable summary of what was said before is as good as said. Without one the pass failed, or only its own vendor can read it. */
-  #compaction(block: JsonObject, role: Role, facts: ItemFacts): Item {
-    const summary = block['content'];
-    if (typeof summary !== 'string' || summary === '')
-      return { kind: 'native', dialect: 'messages', body: block, role, ...facts };
-    this.#summary = { kind: 'text', role, text: summary, citations: [], ...facts };
-    return this.#summary;
+  #redacted(block: JsonObject, at: string, facts: ItemFacts): Item[] {
+    const opaque = this.#opaque(requiredString(block, 'data', at), REDACTED);
+    return opaque === undefined ? [] : [{ kind: 'reasoning', opaque, ...facts }];
   }
 
   #toolUse(block: JsonObject, place: Place, facts: ItemFacts): Item {
@@ -186,8 +172,27 @@ export class ConversationReader {
   }
 }
 
-function isRole(role: string): role is Role {
-  return ROLES.has(role);
+function textItems(block: JsonObject, role: Role, at: string, facts: ItemFacts): Item[] {
+  const text = requiredString(block, 'text', at);
+  const citations = citationsOf(optionalArray(block, 'citations', at));
+  return text === '' ? [] : [{ kind: 'text', role, text, citations, ...facts }];
+}
+
+/** A summary ends in a paragraph of its own: other protocols may join the texts of a message as one. */
+function endParagraph(items: Item[]): void {
+  const summary = items.at(-1);
+  if (summary?.kind === 'text') items[items.length - 1] = { ...summary, text: `${summary.text}\n\n` };
+}
+
+/** A readable summary of what was said before is as good as said. Without one the pass failed, or only its own vendor can read it. */
+function compaction(block: JsonObject, role: Role, facts: ItemFacts): Item {
+  const summary = block['content'];
+  if (typeof summary !== 'string' || summary === '') return nativeItem(block, role, facts);
+  return { kind: 'text', role, text: summary, citations: [], ...facts };
+}
+
+function nativeItem(body: JsonObject, role: Role, facts: ItemFacts): NativeItem {
+  return { kind: 'native', dialect: 'messages', body, role, ...facts };
 }
 
 function citationsOf(list: readonly JsonValue[] | undefined): Citation[] {

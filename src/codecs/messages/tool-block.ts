@@ -13,7 +13,7 @@ export class ToolBlock implements Block {
   readonly #callId: string;
   readonly #tool: ToolName;
   readonly #flavour: 'function' | 'custom';
-  /** Of a freeform custom tool that was sent as a function. */
+  /** Reads the text of a freeform custom tool that was sent as a function. */
   readonly #freeform: FreeformReader | undefined;
   readonly #seed: string;
   #index = 0;

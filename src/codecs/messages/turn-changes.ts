@@ -1,6 +1,7 @@
 /**
- * What system messages in the middle of a conversation change of the request itself (beta): its tools and its effort. Every other
- * protocol says both once a request, so what counts is what they have become. The vendor reads its own protocol by itself.
+ * What system messages in the middle of a conversation change of the request itself (beta): its tools and its effort. Other
+ * protocols say both once for a whole request, so the end of the conversation counts there. An upstream of this protocol reads the changes
+ * where they stand.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Tool } from '../canonical/request.ts';

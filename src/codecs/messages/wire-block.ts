@@ -24,7 +24,7 @@ export function renderAll(blocks: readonly WireBlock[]): string {
   return `[${blocks.map(render).join(',')}]`;
 }
 
-/** Keeps the latest breakpoints of a request in its order on the wire (semantics 6.6.1), beside those that stand on no block. */
+/** Takes out all but the latest breakpoints, by the order of the wire (semantics 6.6.1). `elsewhere`: how many stand on no block. */
 export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Losses): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
   const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));

@@ -1,6 +1,6 @@
 /**
- * What a history changes of the request itself: messages of routers (`configuration_update`) and items of the responses protocol. Every other
- * protocol says such things once a request, so what counts is what they have become. Their own protocol reads them in their place.
+ * What a history changes of the request itself: messages of routers (`configuration_update`) and items of the responses protocol. Other
+ * protocols say such things once for a whole request, so the last word counts there. An upstream of the same protocol reads them where they stand.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { optionalObject, optionalString } from './members.ts';

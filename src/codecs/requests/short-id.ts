@@ -1,4 +1,4 @@
-/** Ids for protocols that take no longer ones, or none of these characters: what of them may be shown, and a digest that keeps them apart. */
+/** Ids that are too long for a protocol, or have characters that it refuses: the part that it takes, and a digest that keeps them apart. */
 import { createHash } from 'node:crypto';
 
 const DIGEST_CHARS = 12;

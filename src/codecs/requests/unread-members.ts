@@ -1,4 +1,4 @@
-/** What a client says in members that no decoder reads: an upstream of another dialect never hears of it, which has to be said. */
+/** Members of a request that no decoder reads: an upstream of another dialect never hears of them, and the log has to say so. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReadMembers } from '../canonical/request.ts';
 import { present } from './members.ts';

@@ -19,7 +19,7 @@ import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
 import { LooseMedia } from './loose-media.ts';
 import { type Placed, Places } from './places.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
-import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
+import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems, unusedIndex } from './repeated.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
@@ -41,7 +41,7 @@ interface Subject {
 /** The event before, when that was a delta without logprobs: the next of its shape moves no table. */
 interface Plain extends Subject {
   readonly shape: JsonShape;
-  /** Where its shape has the piece. */
+  /** Which hole of its shape holds the piece. */
   readonly hole: number;
 }
 
@@ -159,15 +159,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (this.#started) return;
     this.#started = true;
     this.#items.tools = response['tools'];
-    const id = wordOf(response, 'id');
-    const model = wordOf(response, 'model');
-    const createdAt = response['created_at'];
-    events.push({
-      type: 'response.start',
-      ...(id === undefined ? {} : { id }),
-      ...(model === undefined ? {} : { model }),
-      ...(typeof createdAt === 'number' ? { createdAt } : {}),
-    });
+    events.push(startOf(response));
   }
 
   #item(name: string, json: JsonObject, track: ItemTrack, events: CanonicalEvent[]): void {

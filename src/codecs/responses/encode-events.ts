@@ -54,12 +54,13 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
   readonly #writer: ItemWriter;
   readonly #native = new Map<number, ToldItem>();
   readonly #emit: Emit;
-  #isNative: boolean | undefined;
+  /** Decided by the first step: as the upstream writes it, or in our own words. */
+  #manner: 'spliced' | 'written' | undefined;
   #sequence = 0;
   /** The response object of the latest envelope event; undefined before the first. */
   #response: JsonObject | undefined;
   #usage: Usage | undefined;
-  /** Of deltas that go out as they came. */
+  /** What is spliced into a delta, for those that repeat it. */
   readonly #repeated = new RepeatedEdits();
   #running: Running | undefined;
   /** Where `#emit` writes: the batch of the current call. */
@@ -84,8 +85,8 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     if (this.ended) return;
     this.#out = out;
     const native = step.native?.dialect === DIALECT ? step.native : undefined;
-    this.#isNative ??= native !== undefined;
-    if (this.#isNative && native !== undefined) this.#splice(native, step.events);
+    this.#manner ??= native === undefined ? 'written' : 'spliced';
+    if (this.#manner === 'spliced' && native !== undefined) this.#splice(native, step.events);
     else this.#write(step.events);
   }
 
@@ -117,7 +118,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
         case 'native.event':
           break;
         default:
-          if (this.#isNative !== true) this.#writer.write(event);
+          if (this.#manner === 'written') this.#writer.write(event);
       }
     }
   }
@@ -135,7 +136,7 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     this.#writer.finish();
     const isCut = outcome.status !== 'completed';
     for (const item of this.#native.values()) closeItem(item, isCut ? 'incomplete' : 'completed', this.#emit);
-    const told = this.#isNative === true ? this.#native.values() : this.#writer.told;
+    const told = this.#manner === 'spliced' ? this.#native.values() : this.#writer.told;
     const response = finishedResponse(this.#context, this.#response ?? {}, finishedItems(told), this.#usage, outcome);
     this.#emit(`response.${String(response['status'])}`, { response });
     this.ended = true;

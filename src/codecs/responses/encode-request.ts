@@ -57,30 +57,27 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
   const text = writeText(request.format, request.verbosity);
   const reasoning = writeReasoning(request);
+  // What is undefined here and below is left out of the text.
   return {
     model: target.owner.model,
-    ...(instructions === undefined ? {} : { instructions }),
+    instructions,
     input: writeInput(items, { target, names, schemaTools, losses, functionCalls: new Set() }),
-    ...(request.stream ? { stream: true } : {}),
-    ...(tools.length === 0 ? {} : { tools }),
-    ...(toolChoice === undefined ? {} : { tool_choice: toolChoice }),
-    ...(tools.length === 0 ? {} : given('parallel_tool_calls', request.parallelToolCalls)),
-    ...given('max_output_tokens', request.maxOutputTokens),
-    ...given('temperature', request.temperature),
-    ...given('top_p', request.topP),
-    ...(reasoning === undefined ? {} : { reasoning }),
-    ...(text === undefined ? {} : { text }),
+    stream: request.stream ? true : undefined,
+    tools: tools.length === 0 ? undefined : tools,
+    tool_choice: toolChoice,
+    parallel_tool_calls: tools.length === 0 ? undefined : request.parallelToolCalls,
+    max_output_tokens: request.maxOutputTokens,
+    temperature: request.temperature,
+    top_p: request.topP,
+    reasoning,
+    text,
     // The include is what honours the client's own wish for logprobs; no other is ever added.
     ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
-    ...given('user', shortUser(request.user)),
-    ...(request.dialect === 'chat' ? given('metadata', request.metadata) : {}),
-    ...given('prompt_cache_key', request.promptCacheKey),
-    ...given('safety_identifier', request.safetyIdentifier),
+    user: shortUser(request.user),
+    metadata: request.dialect === 'chat' ? request.metadata : undefined,
+    prompt_cache_key: request.promptCacheKey,
+    safety_identifier: request.safetyIdentifier,
   };
-}
-
-function given(key: string, value: JsonObject[string]): JsonObject {
-  return value === undefined ? {} : { [key]: value };
 }
 
 /** The leading system blocks of a messages request are instructions; chat keeps its system messages where they are. */
@@ -103,15 +100,14 @@ function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObjec
   }
   if (tool.kind === 'function' && tool.cacheControl !== undefined) losses.add('cache breakpoint');
   if (tool.tool.namespace !== undefined) losses.add('function tool: namespace');
-  const identity = { name: names.toWire(tool.tool), ...given('description', tool.description) };
-  if (tool.kind === 'custom' && tool.inputSchema === undefined)
-    return [{ type: 'custom', ...identity, ...given('format', tool.format) }];
+  const identity = { name: names.toWire(tool.tool), description: tool.description };
+  if (tool.kind === 'custom' && tool.inputSchema === undefined) return [{ type: 'custom', ...identity, format: tool.format }];
   if (tool.kind === 'custom') losses.add('custom tool with object schema');
   const schema = tool.kind === 'custom' ? tool.inputSchema : tool.parameters;
   const at = `${tool.at}.${tool.kind === 'custom' ? 'input_schema' : 'parameters'}`;
   // Vendors want an object schema, even an empty one.
   const parameters = schema === undefined ? { type: 'object', properties: {} } : objectSchema(schema, at);
-  return [{ type: 'function', ...identity, parameters, ...given('strict', tool.kind === 'function' ? tool.strict : undefined) }];
+  return [{ type: 'function', ...identity, parameters, strict: tool.kind === 'function' ? tool.strict : undefined }];
 }
 
 function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: ToolNames, written: readonly JsonObject[]) {
@@ -147,7 +143,7 @@ function unsatisfiable() {
 
 function writeText(format: Format | undefined, verbosity: string | undefined): JsonObject | undefined {
   if (format === undefined && verbosity === undefined) return undefined;
-  return { ...(format === undefined ? {} : { format: writeFormat(format) }), ...given('verbosity', verbosity) };
+  return { format: format === undefined ? undefined : writeFormat(format), verbosity };
 }
 
 function writeFormat(format: Format): JsonObject {
@@ -155,9 +151,9 @@ function writeFormat(format: Format): JsonObject {
   return {
     type: format.type,
     name: format.name ?? 'response',
-    ...given('description', format.description),
+    description: format.description,
     schema: format.schema ?? {},
-    ...given('strict', format.strict),
+    strict: format.strict,
   };
 }
 
@@ -165,7 +161,7 @@ function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
   const { effort, budget, summary } = request.reasoning ?? {};
   const level = effort ?? (budget === undefined ? undefined : effortOfBudget(budget));
   if (level === undefined && summary === undefined) return undefined;
-  return { ...given('effort', level), ...given('summary', summary) };
+  return { effort: level, summary };
 }
 
 /** Members that have no place in a responses request of another protocol's client. */

@@ -19,11 +19,12 @@ import { append } from '../append.ts';
 import type { RequestFeature } from '../canonical/features.ts';
 import type { ReasoningItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
+import { isEnvelope } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
 import { gatewayMembers } from '../requests/members.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 import { wireCallId } from './write-input.ts';
@@ -49,60 +50,85 @@ export function forwardRequest(request: CanonicalRequest, target: Target): Forwa
 
 function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {
   const input = request.json['input'];
-  if (!Array.isArray(input)) return [];
-  const reasoning = new Map<string, ReasoningItem>();
-  for (const item of request.items) if (item.kind === 'reasoning' && item.at !== undefined) reasoning.set(item.at, item);
-  const edits: JsonEdit[] = [];
-  // Between a dropped reasoning item and the end of its turn, ids of said items would ask for it.
-  let isOrphaned = false;
-  const change = (item: JsonObject, index: number): Change | undefined => {
-    if (item['type'] === 'reasoning') {
-      const decoded = reasoning.get(`input[${index}]`);
-      const leadsNowhere = request.previousResponseId !== undefined && !leadsOn(input, index, decoded);
-      const kept = leadsNowhere ? undefined : keepReasoning(item, decoded, target, losses);
-      isOrphaned = kept === undefined;
-      return kept;
-    }
-    if (endsTurn(item)) isOrphaned = false;
-    else if (isOrphaned && request.conversation === undefined) {
-      if (isRunByVendor(item)) {
-        losses.add('native item');
-        return undefined;
-      }
-      if (isSaid(item) && item['id'] !== undefined) return [['id', undefined]];
-    }
-    return [];
-  };
-  const told = new Set<string>();
-  const longIds = new Set<string>();
-  for (const [index, item] of input.entries()) {
-    if (!isObject(item)) continue;
-    const said = saidElsewhere(item, request, target);
-    const isTold = said !== undefined && told.has(said.id);
-    if (said !== undefined) told.add(said.id);
-    const whole = said?.item ?? item;
-    const changes = isTold ? undefined : withShortId(whole, change(whole, index), longIds);
-    if (changes === undefined) edits.push({ path: ['input', index], value: undefined });
-    else if (said !== undefined) edits.push({ path: ['input', index], value: changed(said.item, changes) });
-    else for (const [member, value] of changes) edits.push({ path: ['input', index, member], value });
+  return Array.isArray(input) ? new InputForwarder(input, request, target, losses).edits() : [];
+}
+
+/** Goes through the input once, from its first item to its last. */
+class InputForwarder {
+  readonly #input: readonly JsonValue[];
+  readonly #request: CanonicalRequest;
+  readonly #target: Target;
+  readonly #losses: Set<string>;
+  /** The reasoning items as they were read, by their place in the input. */
+  readonly #reasoning = new Map<string, ReasoningItem>();
+  /** Between a dropped reasoning item and the end of its turn, ids of said items would ask for it. */
+  #isOrphaned = false;
+  /** Ids of named items that were said in full: the next of the same id says nothing more. */
+  readonly #told = new Set<string>();
+  /** Ids of the calls so far that were shortened. */
+  readonly #longIds = new Set<string>();
+
+  constructor(input: readonly JsonValue[], request: CanonicalRequest, target: Target, losses: Set<string>) {
+    this.#input = input;
+    this.#request = request;
+    this.#target = target;
+    this.#losses = losses;
+    for (const item of request.items) if (item.kind === 'reasoning' && item.at !== undefined) this.#reasoning.set(item.at, item);
   }
-  return edits;
+
+  edits(): JsonEdit[] {
+    return this.#input.flatMap((item, index) => (isObject(item) ? this.#editsOf(item, index) : []));
+  }
+
+  #editsOf(item: JsonObject, index: number): JsonEdit[] {
+    const path = ['input', index];
+    const said = saidElsewhere(item, this.#request, this.#target);
+    if (said !== undefined && this.#told.has(said.id)) return [{ path, value: undefined }];
+    if (said !== undefined) this.#told.add(said.id);
+    const changes = this.#changesOf(said?.item ?? item, index);
+    if (changes === undefined) return [{ path, value: undefined }];
+    if (said !== undefined) return [{ path, value: changed(said.item, changes) }];
+    return changes.map(([member, value]) => ({ path: [...path, member], value }));
+  }
+
+  /** Undefined for an item that may not go. */
+  #changesOf(item: JsonObject, index: number): Changes | undefined {
+    const changes = item['type'] === 'reasoning' ? this.#ofReasoning(item, index) : this.#ofOther(item);
+    return changes === undefined ? undefined : [...changes, ...this.#shortId(item)];
+  }
+
+  #ofReasoning(item: JsonObject, index: number): Changes | undefined {
+    const read = this.#reasoning.get(`input[${index}]`);
+    const leadsNowhere = this.#request.previousResponseId !== undefined && !leadsOn(this.#input, index, read);
+    const changes = leadsNowhere ? undefined : keepReasoning(item, read, this.#target, this.#losses);
+    this.#isOrphaned = changes === undefined;
+    return changes;
+  }
+
+  #ofOther(item: JsonObject): Changes | undefined {
+    if (endsTurn(item)) this.#isOrphaned = false;
+    if (!this.#isOrphaned || this.#request.conversation !== undefined) return [];
+    if (isRunByVendor(item)) {
+      this.#losses.add('native item');
+      return undefined;
+    }
+    return isSaid(item) && item['id'] !== undefined ? [['id', undefined]] : [];
+  }
+
+  /** A result whose call was not shortened answers one that the upstream holds under this id. */
+  #shortId(item: JsonObject): Changes {
+    const callId = wordOf(item, 'call_id');
+    const short = callId === undefined ? undefined : wireCallId(callId);
+    if (callId === undefined || short === callId) return [];
+    if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') this.#longIds.add(callId);
+    return this.#longIds.has(callId) ? [['call_id', JSON.stringify(short)]] : [];
+  }
 }
 
 /** Members of an item to set, or to take out. */
-type Change = readonly (readonly [string, string | undefined])[];
+type Changes = readonly (readonly [string, string | undefined])[];
 
-/** `longIds`: of the calls so far. A result whose call is not among them answers one that the upstream holds under this id. */
-function withShortId(item: JsonObject, changes: Change | undefined, longIds: Set<string>): Change | undefined {
-  const callId = wordOf(item, 'call_id');
-  if (callId === undefined || changes === undefined) return changes;
-  const short = wireCallId(callId);
-  if (short === callId) return changes;
-  if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') longIds.add(callId);
-  return longIds.has(callId) ? [...changes, ['call_id', JSON.stringify(short)]] : changes;
-}
-
-function changed(item: JsonObject, changes: Change): string {
+function changed(item: JsonObject, changes: Changes): string {
   return editJson(
     JSON.stringify(item),
     changes.map(([member, value]) => ({ path: [member], value })),
@@ -164,7 +190,7 @@ function keepReasoning(
   decoded: ReasoningItem | undefined,
   target: Target,
   losses: Set<string>,
-): Change | undefined {
+): Changes | undefined {
   const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
   if (member === undefined) {
     const kept = withoutValue(item, target);
@@ -172,12 +198,12 @@ function keepReasoning(
     return kept;
   }
   const opaque = decoded?.opaque;
-  if (opaque === undefined || target.withoutOpaque || !mayReceive(opaque, { ...target.owner, dialect: 'responses' })) {
+  if (opaque === undefined || !mayReplay(opaque, target, 'responses')) {
     losses.add('reasoning: opaque of another owner');
     return undefined;
   }
   const edits: (readonly [string, string | undefined])[] = [];
-  if (target.withoutRaw === true && isRaw(item)) edits.push(['content', undefined]);
+  if (target.without.has('raw') && isRaw(item)) edits.push(['content', undefined]);
   if (opaque.value === item[member]) return edits;
   edits.push([member, JSON.stringify(opaque.value)]);
   // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
@@ -193,10 +219,10 @@ function keepReasoning(
  * (`Target.stored` is the hook through which the history says so). Raw text speaks for itself, but not under an id of
  * the gateway's (said for an answer of another dialect), which the vendor would look up (known failure P10).
  */
-function withoutValue(item: JsonObject, target: Target): Change | undefined {
+function withoutValue(item: JsonObject, target: Target): Changes | undefined {
   const id = wordOf(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
-  if (!isRaw(item) || target.withoutRaw === true) return undefined;
+  if (!isRaw(item) || target.without.has('raw')) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];
 }
 

@@ -78,6 +78,7 @@ class Settlement {
   readonly #finals = new Map<number, string | undefined>();
   /** The terminal leaves an item out, names an item otherwise than the client knows it, or lists them in another order. */
   #isAmended = false;
+  /** Where the item that was settled last stands in the terminal's list. */
   #latest = -1;
 
   constructor(told: Map<number, ToldItem>, listed: readonly string[], isCut: boolean, emit: Emit, mint: Mint) {

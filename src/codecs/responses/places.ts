@@ -30,7 +30,7 @@ interface Entry {
   isOpen: boolean;
   /** Content parts that were announced. */
   parts: number;
-  /** What its first content part was counted as. */
+  /** The index that its upstream gave its first content part: above 0 where it goes on counting from item to item. */
   firstPart: number;
   /** Summary parts that were announced. */
   summaries: number;
@@ -39,11 +39,11 @@ interface Entry {
 export class Places {
   /** Whether item events say their index: the first one decides. */
   #areSaid: boolean | undefined;
-  /** By the index that their upstream gave them. */
+  /** Items by the index that their upstream gave them. */
   readonly #byIndex = new Map<number, Entry>();
-  /** By id and by call id, of the items whose events do not lead to them by index. */
+  /** By id and by call id: items that the index of their events does not lead to. */
   readonly #unsaid = new Map<string, Entry>();
-  /** By id: all that were announced with one. */
+  /** Items that were announced with an id, by that. */
   readonly #byId = new Map<string, Entry>();
   /** Content parts that were announced in all items. */
   #parts = 0;

@@ -3,7 +3,17 @@
  * place. Ids and statuses that the client invented are nobody's business.
  */
 import { invalid } from '../canonical/error.ts';
-import type { Item, Media, MediaSource, Part, ReasoningItem, Role, ToolName } from '../canonical/item.ts';
+import {
+  type Item,
+  isRole,
+  type Media,
+  type MediaSource,
+  type Part,
+  ROLES,
+  type ReasoningItem,
+  type Role,
+  type ToolName,
+} from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import { fitCitations } from '../answers/citations.ts';
@@ -15,7 +25,6 @@ import { joinRaw } from './read-items.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
-const ROLES: readonly string[] = ['user', 'assistant', 'system', 'developer'] satisfies Role[];
 
 export interface InputReader {
   readonly context: RequestContext;
@@ -129,14 +138,12 @@ export function textItem(text: string, role: Role, place: Place): Item {
 
 function readMessage(item: JsonObject, place: Place, fallback: Role | undefined): Item[] {
   const role = item['role'] ?? fallback;
-  if (typeof role !== 'string' || !ROLES.includes(role)) {
-    throw invalid(`${place.at}.role`, `${place.at}.role must be one of ${ROLES.join(', ')}.`);
-  }
+  if (!isRole(role)) throw invalid(`${place.at}.role`, `${place.at}.role must be one of ${ROLES.join(', ')}.`);
   const { content } = item;
   const facts = { ...idOf(item), ...phaseOf(item, place.at), ...place };
-  if (typeof content === 'string') return [{ kind: 'text', role: role as Role, text: content, citations: [], ...facts }];
+  if (typeof content === 'string') return [{ kind: 'text', role, text: content, citations: [], ...facts }];
   if (!Array.isArray(content)) throw wrongType(`${place.at}.content`, 'a string or an array of parts');
-  return content.map((part, index) => readContent(part, role as Role, { ...facts, at: `${place.at}.content[${index}]` }));
+  return content.map((part, index) => readContent(part, role, { ...facts, at: `${place.at}.content[${index}]` }));
 }
 
 function phaseOf(item: JsonObject, at: string): { phase?: string } {

@@ -1,5 +1,6 @@
-/** How a responses answer ended and what it used, from its response object. */
+/** How a responses answer began, how it ended and what it used, from its response object. */
 import { GatewayError } from '../canonical/error.ts';
+import type { CanonicalEvent } from '../canonical/event.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import {
@@ -11,18 +12,31 @@ import {
   type Usage,
   type UsageIteration,
 } from '../canonical/usage.ts';
+import { defined } from '../defined.ts';
 import { cacheWrites, orchestrationOf, pictureInput } from '../answers/token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
 import { wordOf } from './wire.ts';
 
-export type FinalStatus = 'completed' | 'incomplete' | 'failed' | 'cancelled';
+const FINAL = ['completed', 'incomplete', 'failed', 'cancelled'] as const;
+export type FinalStatus = (typeof FINAL)[number];
 
-const FINAL = new Set<string>(['completed', 'incomplete', 'failed', 'cancelled']);
+export function startOf(response: JsonObject): CanonicalEvent {
+  const { created_at: createdAt } = response;
+  return {
+    type: 'response.start',
+    ...defined({
+      id: wordOf(response, 'id'),
+      model: wordOf(response, 'model'),
+      createdAt: typeof createdAt === 'number' ? createdAt : undefined,
+    }),
+  };
+}
 
 /** The status of a response object where it is a final one. One that says why it is incomplete is, though it has no status (spec rule 15). */
 export function finalStatus(response: JsonObject): FinalStatus | undefined {
   const { status, error, incomplete_details: details } = response;
-  if (typeof status === 'string' && FINAL.has(status)) return status as FinalStatus;
+  const final = FINAL.find((word) => word === status);
+  if (final !== undefined) return final;
   const isUnsaid = (status ?? error ?? undefined) === undefined;
   return isUnsaid && isObject(details) && wordOf(details, 'reason') !== undefined ? 'incomplete' : undefined;
 }
@@ -90,19 +104,21 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
   const meters = readMeters(response, output);
   const pictures = countPictures(output);
   const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
-  const native = nativeUsage(wire);
-  const serviceTier = wordOf(response, 'service_tier');
   const usage: Usage = {
-    ...given({ input, cacheRead }),
+    ...defined({ input, cacheRead }),
     ...written,
     ...outputWith(reasoning, { prompt: total, completion, total: countOf(wire['total_tokens']) }),
-    ...given({ imageInput: countOf(inputDetails['image_tokens']), imageOutput: countOf(outputDetails['image_tokens']) }),
-    ...given({ audioInput: countOf(inputDetails['audio_tokens']), audioOutput: countOf(outputDetails['audio_tokens']) }),
-    ...(meters.size === 0 ? {} : { meters }),
-    ...(pictures === 0 ? {} : { images: pictures }),
-    ...(extra.length === 0 ? {} : { extra }),
-    ...(serviceTier === undefined ? {} : { serviceTier }),
-    ...(native === undefined ? {} : { native }),
+    ...defined({
+      imageInput: countOf(inputDetails['image_tokens']),
+      imageOutput: countOf(outputDetails['image_tokens']),
+      audioInput: countOf(inputDetails['audio_tokens']),
+      audioOutput: countOf(outputDetails['audio_tokens']),
+      meters: meters.size === 0 ? undefined : meters,
+      images: pictures === 0 ? undefined : pictures,
+      extra: extra.length === 0 ? undefined : extra,
+      serviceTier: wordOf(response, 'service_tier'),
+      native: nativeUsage(wire),
+    }),
   };
   return isPlaceholder(usage) ? undefined : usage;
 }
@@ -138,11 +154,6 @@ function readDrawing(response: JsonObject): UsageIteration | undefined {
     imageInput,
     imageOutput: Math.min(countOf(outputDetails['image_tokens']) ?? output, output),
   };
-}
-
-function given<K extends string>(values: Record<K, number | undefined>): { [P in K]?: number } {
-  const entries = Object.entries<number | undefined>(values).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(entries) as { [P in K]?: number };
 }
 
 /** Metered calls by price key: the upstream's own counters first, else the finished calls in its output. */

@@ -8,11 +8,11 @@ import { editJson } from '../json/text.ts';
 import { Assembler } from './assemble.ts';
 import { wholeHead } from './slot.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
-import { errorOf, finalStatus, readOutcome, readUsage } from './read-outcome.ts';
+import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './read-outcome.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './told.ts';
-import { listOf, missingId, stringOf, wordOf } from './wire.ts';
+import { listOf, missingId, stringOf } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
@@ -56,18 +56,6 @@ function parseBody(text: string): JsonObject {
 
 function undecodable() {
   return upstreamFault('undecodable', 'The upstream answered with something that is no finished response.');
-}
-
-function startOf(json: JsonObject): CanonicalEvent {
-  const id = wordOf(json, 'id');
-  const model = wordOf(json, 'model');
-  const createdAt = json['created_at'];
-  return {
-    type: 'response.start',
-    ...(id === undefined ? {} : { id }),
-    ...(model === undefined ? {} : { model }),
-    ...(typeof createdAt === 'number' ? { createdAt } : {}),
-  };
 }
 
 /** Failed and cancelled answers too: they keep what was said, usage and the error. */

@@ -20,7 +20,7 @@ export interface TextPart {
   ended: boolean;
 }
 
-/** One output item. `index` is its canonical index once it has started (messages: each part has its own). */
+/** One output item. `index` is its canonical index once it has started; the parts of a message have one each, and it has none. */
 export interface Slot {
   readonly outputIndex: number;
   readonly type: string;
@@ -28,7 +28,7 @@ export interface Slot {
   item: JsonObject;
   index: number | undefined;
   readonly parts: (TextPart | undefined)[];
-  /** Of the parts those that are done and still wait to be ended. */
+  /** Parts that are done and wait for their end, since the whole item may still bring annotations. */
   readonly done: TextPart[];
   readonly raw: string[];
   readonly summary: string[];

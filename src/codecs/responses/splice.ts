@@ -31,7 +31,7 @@ export function responseEdits(
   // SDKs put the items of the stream into the list that the response begins with.
   if (!Array.isArray(response['output'])) edits.push({ path: [...path, 'output'], value: '[]' });
   const output = Array.isArray(response['output']) ? response['output'] : [];
-  for (const [index, item] of output.entries()) append(edits, itemEdits([...path, 'output', index], item, context, false));
+  for (const [index, item] of output.entries()) append(edits, itemEdits([...path, 'output', index], item, context, 'finished'));
   if (isObject(response['usage'])) edits.push(...usageEdits([...path, 'usage'], response['usage']));
   if (outcome !== undefined) edits.push(...outcomeEdits(path, response, outcome));
   return edits;
@@ -102,10 +102,15 @@ function detailsOf(response: JsonObject): JsonObject {
 }
 
 /**
- * Edits for an output item at `path`. An announced item (`isEarly`) loses its opaque value: the finished one brings it, whole,
+ * Edits for an output item at `path`. An announced item loses its opaque value: the finished one brings it, whole,
  * in an envelope. Compaction items pass unchanged (design: "Opaque").
  */
-function itemEdits(path: JsonPath, item: JsonValue | undefined, context: ResponseContext, isEarly: boolean): JsonEdit[] {
+function itemEdits(
+  path: JsonPath,
+  item: JsonValue | undefined,
+  context: ResponseContext,
+  form: 'announced' | 'finished',
+): JsonEdit[] {
   if (!isObject(item)) return [];
   const edits: JsonEdit[] = [];
   if (item['response_id'] !== undefined)
@@ -116,7 +121,7 @@ function itemEdits(path: JsonPath, item: JsonValue | undefined, context: Respons
   if (item['type'] === 'reasoning') {
     for (const member of OPAQUE_MEMBERS) {
       if (item[member] === undefined || item[member] === null || item[member] === '') continue;
-      const value = isEarly ? undefined : sealMember(item, member, context);
+      const value = form === 'announced' ? undefined : sealMember(item, member, context);
       edits.push({ path: [...path, member], value: value === undefined ? undefined : JSON.stringify(value) });
     }
   }
@@ -153,7 +158,7 @@ export function eventEdits(name: string, body: JsonObject, context: ResponseCont
   const edits: JsonEdit[] = [];
   if (body['response_id'] !== undefined) edits.push({ path: ['response_id'], value: JSON.stringify(context.responseId) });
   if (body['item'] !== undefined)
-    append(edits, itemEdits(['item'], body['item'], context, name === 'response.output_item.added'));
+    append(edits, itemEdits(['item'], body['item'], context, name === 'response.output_item.added' ? 'announced' : 'finished'));
   if (body['part'] !== undefined) edits.push(...partEdits(['part'], body['part']));
   return edits;
 }

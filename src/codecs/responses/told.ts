@@ -8,6 +8,7 @@ import { grown } from '../canonical/grown.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { sliceJson } from '../json/text.ts';
+import { type InputVerb, meaningOf, type PartVerb } from './lifecycle.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';
@@ -17,7 +18,9 @@ export interface ToldPart {
   text: string;
   annotations: JsonObject[];
   logprobs: JsonObject[];
+  /** Its whole text was said (`….done`). */
   isSaid: boolean;
+  /** Its end was said (`….part.done`). */
   isClosed: boolean;
   /** The event that ends it, where its upstream has a name of its own for that. */
   readonly ending?: string;
@@ -31,6 +34,7 @@ export interface ToldItem {
   readonly announced: JsonObject;
   readonly content: ToldPart[];
   readonly summary: ToldPart[];
+  /** Arguments or input of a call, as far as they were said, and whether they were said whole. */
   input: string;
   isInputSaid: boolean;
   /** `encrypted_content` of the finished item. */
@@ -220,52 +224,48 @@ export function toldText(items: ReadonlyMap<number, ToldItem>, name: string, bod
   return items.get(Number(body['output_index']))?.content[Number(body['content_index'])];
 }
 
+/** Notes an event within an item: what it means (`lifecycle.ts`) is what it does to the part or to the input. */
 function noteChild(item: ToldItem, name: string, body: JsonObject): void {
-  const isSummary = body['summary_index'] !== undefined;
-  const parts = isSummary ? item.summary : item.content;
-  const part = parts[Number(isSummary ? body['summary_index'] : body['content_index'])];
-  switch (name) {
-    case 'response.content_part.added':
-    case 'response.reasoning_part.added':
-    case 'response.reasoning_summary_part.added': {
-      const type = isObject(body['part']) ? body['part']['type'] : undefined;
-      const ending = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
-      parts.push(tellPart(isPartType(type) ? type : 'output_text', ending));
+  const { part: partVerb, input: inputVerb, text, isSummary } = meaningOf(name);
+  const words = text === undefined ? '' : String(body[text]);
+  if (inputVerb !== undefined) noteInput(item, inputVerb, words);
+  if (partVerb === undefined) return;
+  const parts = isSummary === true ? item.summary : item.content;
+  const part = parts[Number(body[isSummary === true ? 'summary_index' : 'content_index'])];
+  if (partVerb === 'added') parts.push(begunPart(name, body['part']));
+  else if (part !== undefined) notePart(part, partVerb, words, body);
+}
+
+function noteInput(item: ToldItem, verb: InputVerb, words: string): void {
+  item.input = verb === 'delta' ? grown(item.input, words) : words;
+  item.isInputSaid = verb === 'said';
+}
+
+function begunPart(name: string, form: JsonValue | undefined): ToldPart {
+  const type = isObject(form) ? form['type'] : undefined;
+  const ending = name === 'response.reasoning_part.added' ? 'response.reasoning_part.done' : undefined;
+  return tellPart(isPartType(type) ? type : 'output_text', ending);
+}
+
+function notePart(part: ToldPart, verb: PartVerb, words: string, body: JsonObject): void {
+  const { logprobs, annotation } = body;
+  switch (verb) {
+    case 'delta':
+      part.text = grown(part.text, words);
+      if (Array.isArray(logprobs)) append(part.logprobs, logprobs.filter(isObject));
       return;
-    }
-    case 'response.reasoning_summary_text.delta':
-    case 'response.output_text.delta':
-    case 'response.refusal.delta':
-    case 'response.reasoning_text.delta':
-      if (part === undefined) return;
-      part.text = grown(part.text, String(body['delta']));
-      if (Array.isArray(body['logprobs'])) append(part.logprobs, body['logprobs'].filter(isObject));
+    case 'note':
+      if (isObject(annotation)) part.annotations.push(annotation);
       return;
-    case 'response.output_text.annotation.added':
-      if (isObject(body['annotation'])) part?.annotations.push(body['annotation']);
+    case 'said':
+      part.text = words;
+      part.isSaid = true;
       return;
-    case 'response.output_text.done':
-    case 'response.reasoning_text.done':
-    case 'response.reasoning_summary_text.done':
-    case 'response.refusal.done':
-      if (part !== undefined) {
-        part.text = String(body['text'] ?? body['refusal']);
-        part.isSaid = true;
-      }
+    case 'done':
+      noteEnd(part, body['part']);
       return;
-    case 'response.content_part.done':
-    case 'response.reasoning_part.done':
-    case 'response.reasoning_summary_part.done':
-      if (part !== undefined) noteEnd(part, body['part']);
-      return;
-    case 'response.function_call_arguments.delta':
-    case 'response.custom_tool_call_input.delta':
-      item.input = grown(item.input, String(body['delta']));
-      return;
-    case 'response.function_call_arguments.done':
-    case 'response.custom_tool_call_input.done':
-      item.input = String(body['arguments'] ?? body['input']);
-      item.isInputSaid = true;
+    case 'added':
+    case 'bare':
       return;
   }
 }
@@ -283,7 +283,8 @@ export function isPartType(type: unknown): type is PartType {
   return type === 'output_text' || type === 'refusal' || type === 'reasoning_text' || type === 'summary_text';
 }
 
+/** The item as it is announced: an opaque value is said with its end alone. */
 export function withoutOpaque(item: JsonObject): JsonObject {
   if (item['type'] !== 'reasoning') return item;
-  return Object.fromEntries(Object.entries(item).filter(([key]) => !(OPAQUE_MEMBERS as readonly string[]).includes(key)));
+  return Object.fromEntries(Object.entries(item).filter(([key]) => !OPAQUE_MEMBERS.some((member) => member === key)));
 }

@@ -17,9 +17,10 @@ import type {
   ToolResultItem,
 } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { isEnvelope, mayReceive } from '../canonical/opaque.ts';
+import { isEnvelope } from '../canonical/opaque.ts';
 import type { Target } from '../codec.ts';
 import { refuseForeignItem } from '../requests/foreign-content.ts';
+import { mayReplay } from '../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../media.ts';
 import { shortId } from '../requests/short-id.ts';
 import type { ToolNames } from '../tools/names.ts';
@@ -151,7 +152,7 @@ function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonO
 function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
   const { opaque } = item;
   const { target } = writer;
-  const isOurs = opaque !== undefined && !target.withoutOpaque && mayReceive(opaque, { ...target.owner, dialect: 'responses' });
+  const isOurs = opaque !== undefined && mayReplay(opaque, target, 'responses');
   if (opaque !== undefined && !isOurs) {
     // All of it, not only its value: what another vendor thought is nothing to go on from (semantics 9.2.3).
     writer.losses.add('reasoning: opaque of another owner');
@@ -159,7 +160,7 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
   }
   // An empty text, as clients of some chat vendors write it beside calls, is no thought.
   const raw = item.raw === '' ? undefined : item.raw;
-  const isRaw = raw !== undefined && target.withoutRaw !== true;
+  const isRaw = raw !== undefined && !target.without.has('raw');
   if (raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
   const content = isRaw ? { content: [{ type: 'reasoning_text', text: raw }] } : {};
   if (opaque === undefined) return isRaw ? { type: 'reasoning', summary: [], ...content } : undefined;

@@ -47,12 +47,15 @@ interface Handle {
   part: ToldPart | undefined;
 }
 
+/** A message that texts join while nothing else is said. */
 interface Run {
   readonly item: ToldItem;
   readonly phase: string | undefined;
   /** The message that it was, where this very dialect said it: another one is another message. */
   readonly id: string | undefined;
+  /** How many of its texts have not ended. */
   open: number;
+  /** `incomplete` once one of its texts ended so. */
   status: ItemStatus;
 }
 

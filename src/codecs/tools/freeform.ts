@@ -5,6 +5,7 @@
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Tool } from '../canonical/request.ts';
+import { sameTool } from './names.ts';
 
 /** The one parameter of the function that stands for a freeform tool. */
 const FREEFORM_INPUT = 'input';
@@ -14,7 +15,7 @@ export type CustomTool = Extract<Tool, { kind: 'custom' }>;
 /** The declared custom tool of this name. */
 export function customToolOf(tools: readonly Tool[], name: ToolName): CustomTool | undefined {
   for (const tool of tools) {
-    if (tool.kind === 'custom' && tool.tool.name === name.name && tool.tool.namespace === name.namespace) return tool;
+    if (tool.kind === 'custom' && sameTool(tool.tool, name)) return tool;
   }
   return undefined;
 }

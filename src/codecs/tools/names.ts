@@ -26,6 +26,10 @@ export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire:
 
 const SEPARATOR = '__';
 
+export function sameTool(a: ToolName, b: ToolName): boolean {
+  return a.name === b.name && a.namespace === b.namespace;
+}
+
 /** Every tool once: vendors refuse a name that comes twice, and the first declaration counts (known failure T3). */
 export function uniqueTools(tools: readonly Tool[]): Tool[] {
   const seen = new Set<string>();

@@ -4,12 +4,13 @@
  * take the wrapper's place; otherwise it passes as it came. Within one dialect nothing is changed.
  */
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
-import type { ItemStatus, OutputItem, ToolCallItem, ToolName } from '../canonical/item.ts';
+import type { ItemStatus, OutputItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { SentRequest, Tool } from '../canonical/request.ts';
 import type { Dialect } from '../canonical/dialect.ts';
 import type { DecodeContext, EventDecoder, Frame } from '../codec.ts';
 import { jsonSlicer } from '../json/text.ts';
+import { sameTool } from './names.ts';
 
 const WRAPPERS: ReadonlySet<string> = new Set(['parallel', 'multi_tool_use.parallel', 'multi_tool_use_parallel']);
 const RECIPIENT = /^(?:functions\.)?(.+)$/;
@@ -174,10 +175,6 @@ class Expansion {
     }
     return undefined;
   }
-}
-
-function sameTool(a: ToolName, b: ToolName): boolean {
-  return a.name === b.name && a.namespace === b.namespace;
 }
 
 function isWrapper(event: CanonicalEvent): boolean {

@@ -3,6 +3,7 @@
  * its commit point is. Until an attempt resolves, nothing of it has reached the client, so the next Channel may be tried.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { ReasoningFace } from '../../codecs/canonical/request.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
 import { billableUsage } from '../billable.ts';
@@ -14,16 +15,14 @@ import type { Concurrency, Release } from './concurrency.ts';
 import type { Health, Permit } from './health.ts';
 import type { RetryBudget } from './retry-budget.ts';
 import { type Taken, TakenAnswer } from './taken.ts';
-import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, type Reasoning, verdictOf } from './verdict.ts';
+import { failureOf, finalError, isTransient, noneFit, refusedReasoning, reportTo, verdictOf } from './verdict.ts';
 
 /** What one attempt is given. */
 export interface Target {
   readonly channel: Channel;
   readonly upstreamModel: string;
-  /** The one retry after the upstream refused an opaque value. */
-  readonly withoutOpaque: boolean;
-  /** The same for raw reasoning text. */
-  readonly withoutRaw: boolean;
+  /** What this upstream has just refused: its one retry goes without. */
+  readonly without: ReadonlySet<ReasoningFace>;
   /** Aborted when the client leaves, or must be told to come again. */
   readonly signal: AbortSignal;
   /** For the request log; the attempt fills in what it learns. */
@@ -45,10 +44,8 @@ export interface Plan {
   readonly circuit?: string;
   /** {@link Affinity}; undefined where an endpoint has no conversations. */
   readonly conversation?: string;
-  /** Whether the request carries opaque values at all. */
-  readonly carriesOpaque: boolean;
-  /** Whether it carries raw reasoning text; by default it does not. */
-  readonly carriesRaw?: boolean;
+  /** What the request holds of reasoning; absent: none. */
+  readonly carries?: ReadonlySet<ReasoningFace>;
   readonly maxAttempts: number;
   readonly maxRetryWaitMs: number;
   readonly signal: AbortSignal;
@@ -76,7 +73,7 @@ const BACKOFF_MS = 250;
 /** No longer than this many doublings of it. */
 const MOST_DOUBLINGS = 4;
 
-const NOTHING: ReadonlySet<Reasoning> = new Set();
+const NOTHING: ReadonlySet<ReasoningFace> = new Set();
 
 /** Rejects with the one error that the client is told. Every attempt is appended to `attempts`, also the last. */
 export function dispatch<Answer>(
@@ -101,7 +98,7 @@ class AttemptLoop<Answer> {
   #unsuitable: GatewayError | undefined;
   #crowded = false;
   /** What of the reasoning each Channel refused: it is sent none of that any more. */
-  readonly #refused = new Map<string, ReadonlySet<Reasoning>>();
+  readonly #refused = new Map<string, ReadonlySet<ReasoningFace>>();
   /** When each Channel that failed may be asked again by its own word, by the monotonic clock: `undefined` said nothing, a wrong request never. */
   readonly #readyAt = new Map<string, number | undefined>();
   /** The last attempt failed before the upstream had said anything. */
@@ -185,7 +182,7 @@ class AttemptLoop<Answer> {
       const error = upstreamFailure(thrown);
       if (this.#plan.signal.aborted) throw goneBecause(this.#plan.signal);
       const more = refusedReasoning(error);
-      if (more !== undefined && this.#carries(more) && !refused.has(more)) {
+      if (more !== undefined && this.#plan.carries?.has(more) === true && !refused.has(more)) {
         this.#refused.set(channel.id, new Set([...refused, more]));
         return await this.#send(channel);
       }
@@ -194,11 +191,7 @@ class AttemptLoop<Answer> {
     }
   }
 
-  #carries(reasoning: Reasoning): boolean {
-    return reasoning === 'opaque' ? this.#plan.carriesOpaque : this.#plan.carriesRaw === true;
-  }
-
-  async #once(channel: Channel, refused: ReadonlySet<Reasoning>): Promise<Answer> {
+  async #once(channel: Channel, refused: ReadonlySet<ReasoningFace>): Promise<Answer> {
     const { clock } = this.#dispatcher;
     const note: AttemptNote = {};
     const startedAtMs = clock.now();
@@ -220,8 +213,7 @@ class AttemptLoop<Answer> {
       const answer = await this.#attempt({
         channel,
         upstreamModel: this.#modelOf(channel),
-        withoutOpaque: refused.has('opaque'),
-        withoutRaw: refused.has('raw'),
+        without: refused,
         signal: this.#plan.signal,
         note,
       });

@@ -1,5 +1,6 @@
 /** What a failed attempt means: for the Channel that failed, and for the client. One table by status, and the words of a refused opaque value. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { ReasoningFace } from '../../codecs/canonical/request.ts';
 import { isDeterministic } from '../../codecs/errors/upstream.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import type { Channel } from '../config/config.ts';
@@ -81,11 +82,8 @@ const RAW_MEMBER = String.raw`(\breasoning_(content|details)|\bmessages\b\S{0,30
 const NOT_TAKEN = String.raw`\b(unsupported|not (supported|permitted|allowed)|unexpected|unrecognized)\b`;
 const RAW_MEMBER_WORDS = new RegExp(`${RAW_MEMBER}.{0,60}${NOT_TAKEN}|${NOT_TAKEN}.{0,60}${RAW_MEMBER}`, 'is');
 
-/** What of the reasoning in a history an upstream may refuse: encrypted values that it did not make, or raw text of any model. */
-export type Reasoning = 'opaque' | 'raw';
-
-/** The one that this error refuses; undefined for all other errors. */
-export function refusedReasoning(error: GatewayError): Reasoning | undefined {
+/** What of the reasoning in the history this error refuses; undefined for all other errors. */
+export function refusedReasoning(error: GatewayError): ReasoningFace | undefined {
   const upstream = error.details.upstream;
   if (upstream?.status !== 400 && upstream?.status !== 422) return undefined;
   const said = `${upstream.code ?? ''} ${upstream.type ?? ''} ${upstream.text ?? ''} ${error.message}`;

@@ -50,7 +50,6 @@ export class PictureRun {
         {
           channels: this.#channels,
           model: this.#request.model,
-          carriesOpaque: false,
           maxAttempts: config.dispatch.maxAttempts,
           maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
           signal: gone,

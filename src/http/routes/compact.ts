@@ -21,7 +21,7 @@ import type { Call, Handler } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../receive-json.ts';
-import { carriesOpaque, carriesRaw, needOf } from '../text/need.ts';
+import { facesIn, needOf } from '../text/need.ts';
 import type { Asked } from '../text/asked.ts';
 
 export const compact: Handler = async (call) => {
@@ -54,8 +54,7 @@ async function compactAsked(call: Call, asked: Asked): Promise<void> {
     model: request.model,
     circuit: request.model + COMPACT_SUFFIX,
     conversation: conversationOf(principal.key.id, request),
-    carriesOpaque: carriesOpaque(request),
-    carriesRaw: carriesRaw(request),
+    carries: facesIn(request),
     attempt: (target) => attempt(target, call, request, upstream, asked),
     upstreamModelOf: (channel) => wireModel(channel, request.model),
     usageOf: ({ usage, output }) => completedUsage(usage, request, () => wholeOf(output)),
@@ -94,14 +93,13 @@ async function attempt(
   codec: UpstreamCodec,
   asked: Asked,
 ): Promise<Compaction> {
-  const { channel, withoutOpaque, withoutRaw } = target;
+  const { channel, without } = target;
   const model = wireModel(channel, request.model);
   const { path, body, headers } = codec.encodeRequest(request, {
     owner: { channelType: channel.type, scope: channel.opaqueScope, model },
     options: channel.codec,
     facts: {},
-    withoutOpaque,
-    withoutRaw,
+    without,
     ...(asked.stored === undefined ? {} : { stored: asked.stored(channel.id) }),
   });
   const outgoing = { path: `${path}/compact`, headers, body };

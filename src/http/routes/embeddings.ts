@@ -42,7 +42,6 @@ export const embeddings: Handler = async (call) => {
   await forward(call, admitted, {
     channels,
     model: request.model,
-    carriesOpaque: false,
     attempt(target) {
       const body = applyParameters(encodeEmbeddingRequest(request, target.upstreamModel), target.channel);
       return ask(call, target, { path: EMBEDDINGS_PATH, headers: {}, body }, codec);

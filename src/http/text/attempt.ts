@@ -108,8 +108,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
     owner,
     options: channel.codec,
     facts: factsByName(options.model.facts, channel.type, upstreamModel),
-    withoutOpaque: target.withoutOpaque,
-    withoutRaw: target.withoutRaw,
+    without: target.without,
     ...(stored === undefined ? {} : { stored }),
   });
   return callUpstream(

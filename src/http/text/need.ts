@@ -2,7 +2,7 @@
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Item, Media } from '../../codecs/canonical/item.ts';
-import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
+import type { CanonicalRequest, ReasoningFace } from '../../codecs/canonical/request.ts';
 import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Model } from '../config/config.ts';
 import type { Need } from '../dispatch/candidates.ts';
@@ -59,11 +59,12 @@ function mediaOf(item: Item): readonly Media[] {
   return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
-/** Whether it says what a model thought in words: raw, or in a member that holds either (`reasoning` of chat servers). */
-export function carriesRaw(request: CanonicalRequest): boolean {
-  return request.items.some((item) => item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined));
-}
-
-export function carriesOpaque(request: CanonicalRequest): boolean {
-  return request.items.some((item) => 'opaque' in item && item.opaque !== undefined);
+/** What a request holds of reasoning. Thoughts in words are raw, or in a member that holds either (`reasoning` of chat servers). */
+export function facesIn({ items }: CanonicalRequest): ReadonlySet<ReasoningFace> {
+  const faces = new Set<ReasoningFace>();
+  for (const item of items) {
+    if ('opaque' in item && item.opaque !== undefined) faces.add('opaque');
+    if (item.kind === 'reasoning' && (item.raw !== undefined || item.summary !== undefined)) faces.add('raw');
+  }
+  return faces;
 }

@@ -17,7 +17,7 @@ import type { Asking, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { receiveJson } from '../receive-json.ts';
 import type { Asked } from './asked.ts';
-import { carriesOpaque, carriesRaw, needOf } from './need.ts';
+import { facesIn, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextExchange } from './text-exchange.ts';
 
@@ -64,8 +64,7 @@ async function admit(call: Asking, codec: ClientCodec, asked: Asked, reply: Repl
     model: request.model,
     // The whole conversation, and not the id of its last turn: the next turn is to meet the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
-    carriesOpaque: carriesOpaque(request),
-    carriesRaw: carriesRaw(request),
+    carries: facesIn(request),
     maxAttempts: config.dispatch.maxAttempts,
     maxRetryWaitMs: config.dispatch.maxRetryWaitMs,
     signal: call.gone,

@@ -131,7 +131,10 @@ describe('requests of other dialects for a chat upstream', () => {
     const signed = '{"type":"reasoning.text","format":"anthropic-claude-v1","index":0,"text":"T"}';
     const alone: Item = { kind: 'reasoning', opaque: { owner, value: 'SIG', form: signed } };
     assert.deepEqual(messagesOf([alone, text('assistant', 'x')])[0]?.['reasoning_details'], [entry]);
-    assert.deepEqual(messagesOf([mine, text('assistant', 'x')], { withoutOpaque: true })[0]?.['reasoning_details'], undefined);
+    assert.deepEqual(
+      messagesOf([mine, text('assistant', 'x')], { without: new Set(['opaque'] as const) })[0]?.['reasoning_details'],
+      undefined,
+    );
     const other: Item = { kind: 'reasoning', raw: 'T', opaque: { owner: { ...owner, scope: 'elsewhere' }, value: 'SIG' } };
     const options = { replayReasoningContent: true };
     assert.deepEqual(messagesOf([other, text('assistant', 'x')], { options }), [{ role: 'assistant', content: 'x' }]);

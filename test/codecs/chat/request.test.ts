@@ -489,8 +489,8 @@ describe('chat requests spliced for a chat upstream', () => {
     };
     const body = { model: 'm', messages: [user, thought, user] };
     assert.deepEqual(JSON.parse(spliced(body)).messages, body.messages);
-    assert.deepEqual(JSON.parse(spliced(body, { withoutRaw: true })).messages, [user, turn, user]);
-    const wanting = { withoutRaw: true, options: { replayReasoningContent: true } };
+    assert.deepEqual(JSON.parse(spliced(body, { without: new Set(['raw'] as const) })).messages, [user, turn, user]);
+    const wanting = { without: new Set(['raw'] as const), options: { replayReasoningContent: true } };
     assert.deepEqual(JSON.parse(spliced(body, wanting)).messages, [user, { ...turn, reasoning_content: 'x' }, user]);
   });
 
@@ -574,7 +574,7 @@ describe('chat requests spliced for a chat upstream', () => {
     assert.deepEqual(details(history([summary, sealed, kept])).reasoning_details, [kept]);
     assert.deepEqual(details(history([{ ...sealed, data: 'mz2.broken' }])), { role: 'assistant', content: 'a' });
     const entry = { type: 'reasoning.text', text: 'T', index: 0, signature: seal(mine) };
-    assert.deepEqual(details(history([entry]), { withoutOpaque: true }), { role: 'assistant', content: 'a' });
+    assert.deepEqual(details(history([entry]), { without: new Set(['opaque'] as const) }), { role: 'assistant', content: 'a' });
   });
 
   it('remove a summary that the gateway said of another protocol’s answer, where no value goes with it', () => {

@@ -60,7 +60,7 @@ describe('legacy completions requests', () => {
     const controls = { temperature: 0.5, top_p: 0.25, seed: 4, presence_penalty: 0.1, frequency_penalty: 0.2, user: 'u' };
     const body = { model: 'm', prompt: 'hi', max_tokens: 9, stop: ['x'], logit_bias: { '5': -100 }, ...controls };
     const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'up' };
-    const target = { owner, options: {}, facts: {}, withoutOpaque: false };
+    const target = { owner, options: {}, facts: {}, without: new Set<never>() };
     assert.deepEqual(JSON.parse(chatUpstream.encodeRequest(requestOf(body), target).body), {
       model: 'up',
       messages: [{ role: 'user', content: 'hi' }],
@@ -73,7 +73,7 @@ describe('legacy completions requests', () => {
 
   it('are one user message also where the prompt is empty', () => {
     const owner = { channelType: 'chat_completion' as const, scope: 's', model: 'up' };
-    const target = { owner, options: {}, facts: {}, withoutOpaque: false };
+    const target = { owner, options: {}, facts: {}, without: new Set<never>() };
     const { body } = chatUpstream.encodeRequest(requestOf({ model: 'm', prompt: '' }), target);
     assert.deepEqual(JSON.parse(body), { model: 'up', messages: [{ role: 'user', content: '' }] });
   });

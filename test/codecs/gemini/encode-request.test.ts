@@ -190,7 +190,7 @@ test('G3 G4 S2: a value of another owner is never sent, and after a refusal none
 
   const own = [user('q'), call('c', 'f', '{}', { opaque: mine('SECRET') }), result('c', 'r')];
   const thinking: Item = { kind: 'reasoning', summary: ['HIDDEN'], opaque: mine('SECRET', 'thought') };
-  const second = JSON.stringify(contents([thinking, ...own], { withoutOpaque: true }));
+  const second = JSON.stringify(contents([thinking, ...own], { without: new Set(['opaque'] as const) }));
   assert.doesNotMatch(second, /SECRET|HIDDEN/);
   assert.ok(second.includes(SKIP));
 });

@@ -391,7 +391,7 @@ test('only opaque reasoning of this owner is replayed', () => {
     { type: 'redacted_thinking', data: 'D' },
     { type: 'text', text: 'x' },
   ]);
-  assert.deepEqual(said({ withoutOpaque: true }), [{ type: 'text', text: 'x' }]);
+  assert.deepEqual(said({ without: new Set(['opaque'] as const) }), [{ type: 'text', text: 'x' }]);
 });
 
 test('at most four cache breakpoints, the latest ones', () => {

@@ -217,15 +217,15 @@ test('same dialect: envelopes of this owner are opened in place, every other thi
       { role: 'assistant', content: [{ type: 'redacted_thinking', data: seal({ owner, value: 'D', form: 'redacted' }) }, text] },
     ],
   };
-  const sent = (withoutOpaque: boolean) =>
-    JSON.parse(messagesUpstream.encodeRequest(decodeBody(body), target({ withoutOpaque })).body).messages;
-  assert.deepEqual(sent(false), [
+  const sent = (...refused: 'opaque'[]) =>
+    JSON.parse(messagesUpstream.encodeRequest(decodeBody(body), target({ without: new Set(refused) })).body).messages;
+  assert.deepEqual(sent(), [
     user,
     { role: 'assistant', content: [thinking('raw-sig'), thinking('vendor'), text] },
     user,
     { role: 'assistant', content: [{ type: 'redacted_thinking', data: 'D' }, text] },
   ]);
-  assert.deepEqual(sent(true), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
+  assert.deepEqual(sent('opaque'), [user, { role: 'assistant', content: [text] }, user, { role: 'assistant', content: [text] }]);
 });
 
 test('same dialect: a model that thinks by budget is not asked to where results answer a call whose thinking went', () => {

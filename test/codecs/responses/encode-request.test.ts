@@ -70,7 +70,9 @@ test('encodeRequest: reasoning of another owner, tampered, stored elsewhere or f
   assert.equal(forward(body('{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"mz2.tampered"}')), left);
   assert.equal(forward(body('{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"s"}]}')), left);
   assert.equal(
-    forward(body(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"${ours}"}`), { withoutOpaque: true }),
+    forward(body(`{"type":"reasoning","id":"rs_1","summary":[],"encrypted_content":"${ours}"}`), {
+      without: new Set(['opaque'] as const),
+    }),
     left,
   );
 });
@@ -163,7 +165,7 @@ test('encodeRequest: without raw reasoning, where an upstream refused it', () =>
   const said = '{"role":"assistant","content":"x"}';
   const input = `{"type":"reasoning","summary":[],${raw}},${said},{"type":"reasoning","summary":[],${raw},"encrypted_content":"gAAAA"},${said}`;
   assert.equal(
-    forward(`{"model":"m","input":[${input}]}`, { withoutRaw: true }),
+    forward(`{"model":"m","input":[${input}]}`, { without: new Set(['raw'] as const) }),
     `{"model":"upstream-model","input":[${said},{"type":"reasoning","summary":[],"encrypted_content":"gAAAA"},${said}]}`,
   );
   const history: Item[] = [
@@ -171,7 +173,7 @@ test('encodeRequest: without raw reasoning, where an upstream refused it', () =>
     { kind: 'text', role: 'assistant', text: 'x', citations: [] },
   ];
   const asked = { ...decode('{"model":"m","input":"x"}'), dialect: 'chat' as const, items: history };
-  const { input: sent } = JSON.parse(responsesUpstream.encodeRequest(asked, target({ withoutRaw: true })).body);
+  const { input: sent } = JSON.parse(responsesUpstream.encodeRequest(asked, target({ without: new Set(['raw'] as const) })).body);
   assert.deepEqual(
     sent.map(({ type }: JsonObject) => type),
     ['message'],
@@ -298,7 +300,7 @@ test('encodeRequest: reasoning goes with the opaque value of this owner only; ra
       { type: 'reasoning', summary: [], content: [{ type: 'reasoning_text', text: 'think' }] },
     ],
   );
-  assert.ok(!JSON.stringify(inputOf(encode({ items }, { withoutOpaque: true }))).includes('RAW'));
+  assert.ok(!JSON.stringify(inputOf(encode({ items }, { without: new Set(['opaque'] as const) }))).includes('RAW'));
 });
 
 test('encodeRequest: a result of which nothing can be said is empty text, not an empty list', () => {

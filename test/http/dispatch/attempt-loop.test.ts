@@ -62,7 +62,7 @@ function setUp(
     /** Time passes by itself until the exchange is over. */
     async run(plan: Partial<Plan> = {}): Promise<Taken<string> | GatewayError> {
       const whole: Plan = {
-        ...{ channels, model: 'm', carriesOpaque: false, maxAttempts: 5, maxRetryWaitMs: 1000, signal: client.signal },
+        ...{ channels, model: 'm', maxAttempts: 5, maxRetryWaitMs: 1000, signal: client.signal },
         ...plan,
       };
       let ended: Taken<string> | GatewayError | undefined;
@@ -104,11 +104,8 @@ test('the next Channel is asked at once, and every attempt is recorded with what
   assert.deepEqual(loop.asked, ['0 a', '1 b']);
   assert.deepEqual([taken.answer, taken.channel.id, taken.upstreamModel, taken.affinityHit], ['fine', 'b', 'their-m', false]);
   assert.deepEqual(
-    loop.targets.map(({ upstreamModel, withoutOpaque }) => [upstreamModel, withoutOpaque]),
-    [
-      ['m', false],
-      ['their-m', false],
-    ],
+    loop.targets.map(({ upstreamModel, without }) => [upstreamModel, ...without]),
+    [['m'], ['their-m']],
   );
   const common = { channelType: 'messages', durationMs: 1 };
   assert.deepEqual(loop.attempts, [
@@ -256,24 +253,25 @@ test('the Channel of the conversation is asked first, and that is told', async (
 
 test('a refused opaque value is left out once at each Channel, and only where there are some', async () => {
   const refused = fault({ upstream: { status: 400, text: 'invalid_encrypted_content' } });
+  const opaque = new Set(['opaque'] as const);
   const once = setUp({ a: [refused, 'fine'] });
-  answerOf(await once.run({ carriesOpaque: true }));
+  answerOf(await once.run({ carries: opaque }));
   assert.deepEqual(
-    once.targets.map(({ withoutOpaque }) => withoutOpaque),
-    [false, true],
+    once.targets.map(({ without }) => [...without]),
+    [[], ['opaque']],
   );
   const always = setUp({ a: [refused], b: [refused] });
-  errorOf(await always.run({ carriesOpaque: true }));
+  errorOf(await always.run({ carries: opaque }));
   assert.deepEqual(
-    always.targets.map(({ withoutOpaque }) => withoutOpaque),
-    [false, true, false, true],
+    always.targets.map(({ without }) => [...without]),
+    [[], ['opaque'], [], ['opaque']],
   );
-  for (const [error, carriesOpaque] of [
-    [refused, false],
-    [said(500), true],
+  for (const [error, carries] of [
+    [refused, new Set<never>()],
+    [said(500), opaque],
   ] as const) {
     const none = setUp({ a: [error] });
-    errorOf(await none.run({ carriesOpaque }));
+    errorOf(await none.run({ carries }));
     assert.equal(none.asked.length, 1);
   }
 });
@@ -283,17 +281,13 @@ test('refused raw reasoning is left out once, too, beside opaque values that wer
   const text = "Invalid 'input[1].content': array too long. Expected an array with maximum length 0, but got one with length 1.";
   const raw = fault({ upstream: { status: 400, text } });
   const both = setUp({ a: [raw, opaque, 'fine'] });
-  answerOf(await both.run({ carriesOpaque: true, carriesRaw: true }));
+  answerOf(await both.run({ carries: new Set(['opaque', 'raw'] as const) }));
   assert.deepEqual(
-    both.targets.map(({ withoutOpaque, withoutRaw }) => [withoutOpaque, withoutRaw]),
-    [
-      [false, false],
-      [false, true],
-      [true, true],
-    ],
+    both.targets.map(({ without }) => [...without]),
+    [[], ['raw'], ['raw', 'opaque']],
   );
   const none = setUp({ a: [raw] });
-  errorOf(await none.run({ carriesOpaque: true }));
+  errorOf(await none.run({ carries: new Set(['opaque'] as const) }));
   assert.equal(none.asked.length, 1);
 });
 
@@ -302,7 +296,7 @@ test('F13: a kept connection that was dead is no failure of the Channel, once', 
     const stale = setUp({ a: [socketClosed(100, code), 'fine'] });
     answerOf(await stale.run());
     assert.deepEqual(stale.asked, ['0 a', '1 a'], code);
-    assert.equal(stale.targets[1]?.withoutOpaque, false);
+    assert.equal(stale.targets[1]?.without.size, 0);
   }
   const dead = setUp({ a: [socketClosed(100)] });
   errorOf(await dead.run());
@@ -410,7 +404,7 @@ test('X11: a client that leaves is told nothing else, whatever the upstream says
   ] as const) {
     const opaque = setUp({ a: script });
     opaque.clock.setTimeout(() => opaque.client.abort(gone), times);
-    assert.equal(await opaque.run({ carriesOpaque: true }), gone);
+    assert.equal(await opaque.run({ carries: new Set(['opaque'] as const) }), gone);
     assert.equal(opaque.asked.length, times);
   }
 });

@@ -1,0 +1,7 @@
+/** What a tool choice asks of the model, whatever dialect says it. */
+import type { ToolChoice } from '../canonical/request.ts';
+
+/** True when the model may not answer without a call. */
+export function requiresCall(choice: ToolChoice | undefined): boolean {
+  return choice?.mode === 'required' || choice?.mode === 'tool' || (choice?.mode === 'allowed' && choice.require);
+}

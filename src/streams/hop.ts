@@ -1,0 +1,73 @@
+/**
+ * A synchronous step between two Web Streams: one chunk is a batch, one batch in is at most one batch out, and nothing is taken before
+ * the reader asks for it (writable highWaterMark 1, readable 0). It is a pair of its own and no `new TransformStream`, since that one
+ * drops what `flush` said before it threw. Knows nothing of what a step says.
+ */
+import { createHandOff } from './hand-off.ts';
+import { ENDED } from './stream-error.ts';
+
+/** Each method appends what it says to `said`; what it said before it threw is handed over. */
+export interface HopStep<In, Out> {
+  /** True once everything was said: the readable closes, and the source is cancelled with reason `ended`. */
+  readonly over: boolean;
+  push(batch: readonly In[], said: Out[]): void;
+  end(said: Out[]): void;
+  /** The input failed. Absent: then the readable fails with the same reason. */
+  abort?(reason: unknown, said: Out[]): void;
+}
+
+/**
+ * A step that throws fails both streams, after its last words and `lastWords`. A reader that cancels errors the writable, so that the
+ * source is cancelled, and is told nothing any more.
+ */
+export function createHop<In, Out>(
+  step: HopStep<In, Out>,
+  lastWords: readonly Out[] = [],
+): { readonly readable: ReadableStream<readonly Out[]>; readonly writable: WritableStream<readonly In[]> } {
+  let controller: WritableStreamDefaultController | undefined;
+  const reader = createHandOff<Out>((reason) => controller?.error(reason));
+
+  const saidBy = (act: (said: Out[]) => void): readonly Out[] => {
+    const said: Out[] = [];
+    try {
+      act(said);
+    } catch (reason) {
+      reader.fail([...said, ...lastWords], reason);
+      throw reason;
+    }
+    return said;
+  };
+
+  const run = (batch: readonly In[]): void => {
+    const said = saidBy((words) => step.push(batch, words));
+    if (step.over) {
+      reader.close(said);
+      controller?.error(ENDED);
+    } else {
+      reader.give(said);
+    }
+  };
+
+  const writable = new WritableStream<readonly In[]>(
+    {
+      start(given) {
+        controller = given;
+      },
+      write(batch) {
+        const demand = reader.demand();
+        if (demand === undefined) return run(batch);
+        return demand.then(() => run(batch));
+      },
+      close() {
+        reader.close(saidBy((words) => step.end(words)));
+      },
+      abort(reason) {
+        if (step.abort === undefined) reader.fail([], reason);
+        else reader.close(saidBy((words) => step.abort?.(reason, words)));
+      },
+    },
+    { highWaterMark: 1 },
+  );
+
+  return { readable: reader.readable, writable };
+}
