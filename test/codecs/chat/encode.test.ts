@@ -601,6 +601,22 @@ describe('whole chat bodies', () => {
     }
   });
 
+  it('say the finish reason that their upstream is known to leave out, as the stream does', () => {
+    const options = { acceptDoneWithoutFinish: true };
+    const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    for (const [message, reason] of [
+      [{ content: 'Hi' }, 'stop'],
+      [{ content: null, tool_calls: calls }, 'tool_calls'],
+    ] as const) {
+      const choice = { index: 0, message: { role: 'assistant', ...message } };
+      const step = chatUpstream.decodeResponse(JSON.stringify({ choices: [choice] }), decodeContext({ options }));
+      const { choices } = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext()));
+      assert.deepEqual(choices, [{ ...choice, finish_reason: reason }]);
+      const { steps } = decode([chunk(message), frame('[DONE]')], decodeContext({ options }));
+      assert.deepEqual(deltas(encode(steps)).at(-1), { finish_reason: reason });
+    }
+  });
+
   it('are undecodable, failed or truncated, never a success, where something is missing', () => {
     const context = {
       owner,
