@@ -85,7 +85,12 @@ export class Assembler {
   }
 
   /** `content_part.done`: kept until the item or its next part, since annotations may still come with the whole item. */
-  partDone(slot: Slot, contentIndex: number, part: JsonObject): void {
+  partDone(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
+    if (slot.type === 'reasoning') {
+      const text = wordOf(part, 'text');
+      if (text !== undefined) this.rawDone(slot, contentIndex, text, events);
+      return;
+    }
     const open = slot.parts[contentIndex];
     if (open === undefined) return;
     const said = readPart(part, slot.item);
