@@ -241,7 +241,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #cutOpen(out: CanonicalEvent[]): void {
     const held = this.#held;
     // A block that stopped has said all of its opaque value; only unfinished JSON has to be cut.
-    if (held?.stop(this.#block === undefined ? 'incomplete' : 'completed', out) === false) held.cut(out);
+    if (held?.stop('incomplete', out) === false) held.cut(out);
     this.#block?.cut(out);
     this.#held = undefined;
     this.#block = undefined;

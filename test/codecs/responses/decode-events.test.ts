@@ -66,7 +66,7 @@ test('decodeEvents: a failed response keeps what was said, its usage and its err
   assert.ok(decoder.ended);
 });
 
-test('decodeEvents: calls of server tools and pictures are counted where the terminal repeats no items', () => {
+test('decodeEvents: calls of server tools and pictures are counted where the terminal repeats no items; its own report knows better', () => {
   const done = (index: number, item: string) => `{"type":"response.output_item.done","output_index":${index},"item":{${item}}}`;
   const search = '"type":"web_search_call","id":"ws_1","status":"completed"';
   const drawn = '"type":"image_generation_call","id":"ig_1","status":"completed","result":"iVBORw0KGgo="';
@@ -78,6 +78,10 @@ test('decodeEvents: calls of server tools and pictures are counted where the ter
     assert.deepEqual([...(report?.usage.meters ?? [])], [['web_search', 1]], output);
     assert.equal(report?.usage.images, 1, output);
   }
+  const own = '"usage":{"input_tokens":2},"tool_usage":{"web_search":{"num_requests":2}}';
+  const { steps } = decodeAll(framesOf(CREATED, `{"type":"response.completed","response":{"status":"completed",${own}}}`));
+  const report = steps.flatMap(({ events }) => events).find((event) => event.type === 'usage.report');
+  assert.deepEqual([...(report?.usage.meters ?? [])], [['web_search', 2]]);
 });
 
 for (const [form, event] of [
