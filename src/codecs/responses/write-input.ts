@@ -252,5 +252,8 @@ function noteLosses(item: Item, { losses }: InputWriter): void {
   if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');
   if (item.kind === 'reasoning' && item.opaque === undefined && item.summary !== undefined)
     losses.add('reasoning: summary in history');
-  if ((item.kind === 'toolCall' || item.kind === 'text') && item.opaque !== undefined) losses.add('function call signature');
+  if (item.kind === 'toolCall' && item.opaque !== undefined) losses.add('function call signature');
+  // Texts and pictures are signed by another protocol alone.
+  if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
+    losses.add('reasoning: opaque of another owner');
 }
