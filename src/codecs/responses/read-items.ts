@@ -11,6 +11,7 @@ import { customToolOf } from '../tools/freeform.ts';
 import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
+import { writeForm } from './opaque-form.ts';
 import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -95,7 +96,7 @@ export function joinRaw(texts: readonly string[]): string {
 export function readReasoning(item: JsonObject, context: DecodeContext): ReasoningItem | undefined {
   const raw = joinRaw(textsOf(item, 'content'));
   const summary = textsOf(item, 'summary');
-  const opaque = readOpaque(item, context);
+  const opaque = readOpaque(item, raw === '' ? undefined : raw, context);
   const hasSummary = summary.some((text) => text !== '');
   if (raw === '' && !hasSummary && opaque === undefined) return undefined;
   const id = wordOf(item, 'id');
@@ -108,12 +109,12 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
   };
 }
 
-function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefined {
+function readOpaque(item: JsonObject, raw: string | undefined, context: DecodeContext): Opaque | undefined {
   const id = wordOf(item, 'id');
   for (const member of OPAQUE_MEMBERS) {
     const value = wordOf(item, member);
     if (value === undefined) continue;
-    const form = member === 'signature' ? member : wordOf(item, 'format');
+    const form = writeForm({ member, format: wordOf(item, 'format'), raw });
     return {
       owner: context.owner,
       value,

@@ -23,6 +23,8 @@ import { refuseForeignItem } from '../requests/foreign-content.ts';
 import { dataUri, filenameOf, titledText } from '../media.ts';
 import { shortId } from '../requests/short-id.ts';
 import type { ToolNames } from '../tools/names.ts';
+import { readForm } from './opaque-form.ts';
+import { PARAGRAPH } from './read-items.ts';
 import { wordOf } from './wire.ts';
 
 export interface InputWriter {
@@ -157,20 +159,22 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
+  const form = readForm(opaque?.form);
   // An empty text, as clients of some chat vendors write it beside calls, is no thought.
-  const raw = item.raw === '' ? undefined : item.raw;
+  const raw = item.raw === undefined || item.raw === '' ? form.raw : item.raw;
+  // Clients that have one readable place show raw text there: it is not a summary for that (spec rule 10).
+  const summary = item.summary?.join(PARAGRAPH) === form.raw ? [] : (item.summary ?? []);
   const isRaw = raw !== undefined && target.withoutRaw !== true;
   if (raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
   const content = isRaw ? { content: [{ type: 'reasoning_text', text: raw }] } : {};
   if (opaque === undefined) return isRaw ? { type: 'reasoning', summary: [], ...content } : undefined;
-  const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
     ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
-    summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
+    summary: summary.map((text) => ({ type: 'summary_text', text })),
     ...content,
-    [member]: opaque.value,
-    ...(opaque.form === undefined || opaque.form === 'signature' ? {} : { format: opaque.form }),
+    [form.member]: opaque.value,
+    ...(form.format === undefined ? {} : { format: form.format }),
   };
 }
 
