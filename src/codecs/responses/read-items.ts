@@ -96,7 +96,7 @@ export function joinRaw(texts: readonly string[]): string {
 export function readReasoning(item: JsonObject, context: DecodeContext): ReasoningItem | undefined {
   const raw = joinRaw(textsOf(item, 'content'));
   const summary = textsOf(item, 'summary');
-  const opaque = readOpaque(item, raw === '' ? undefined : raw, context);
+  const opaque = readOpaque(item, context);
   const hasSummary = summary.some((text) => text !== '');
   if (raw === '' && !hasSummary && opaque === undefined) return undefined;
   const id = wordOf(item, 'id');
@@ -109,12 +109,20 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
   };
 }
 
-function readOpaque(item: JsonObject, raw: string | undefined, context: DecodeContext): Opaque | undefined {
+/** The form of the opaque value in that member of a reasoning item. */
+export function formOf(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number]): string | undefined {
+  const { content } = item;
+  const parts = Array.isArray(content) ? content.filter(isObject) : [];
+  const raw = joinRaw(parts.map((part) => wordOf(part, 'text') ?? ''));
+  return writeForm({ member, format: wordOf(item, 'format'), raw: raw === '' ? undefined : raw });
+}
+
+function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefined {
   const id = wordOf(item, 'id');
   for (const member of OPAQUE_MEMBERS) {
     const value = wordOf(item, member);
     if (value === undefined) continue;
-    const form = writeForm({ member, format: wordOf(item, 'format'), raw });
+    const form = formOf(item, member);
     return {
       owner: context.owner,
       value,
