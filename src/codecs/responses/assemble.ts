@@ -19,9 +19,9 @@ import {
   PARAGRAPH,
   ranByVendor,
   readCall,
-  readItem,
   readPart,
   readReasoning,
+  readWholeItem,
 } from './read-items.ts';
 import {
   contradiction,
@@ -189,7 +189,7 @@ export class Assembler {
 
   /** An item that was never streamed, read and said as a whole. */
   whole(item: JsonObject, status: ItemStatus, events: Events): void {
-    for (const whole of readItem(item, this.#context)) this.say(whole, status, events);
+    this.say(readWholeItem(item), status, events);
   }
 
   /** Ends what was left open, as it stands. */

@@ -29,23 +29,9 @@ export function cutStatusOf(item: JsonObject, isLast: boolean): ItemStatus {
   return item['status'] === 'completed' ? 'completed' : 'incomplete';
 }
 
-/** The canonical items of one finished output item; none where it says nothing (empty reasoning, an empty message). */
-export function readItem(item: JsonObject, context: DecodeContext): OutputItem[] {
-  switch (item['type']) {
-    case 'message':
-      return listOf(item, 'content', 'message').map((part) => readPart(part, item));
-    case 'reasoning': {
-      const reasoning = readReasoning(item, context);
-      return reasoning === undefined ? [] : [reasoning];
-    }
-    case 'function_call':
-    case 'custom_tool_call':
-      return [readCall(item, context)];
-    case 'image_generation_call':
-      return [readImage(item)];
-    default:
-      return [nativeItem(item)];
-  }
+/** A finished output item that has no pieces: a picture, or what only this protocol can read. */
+export function readWholeItem(item: JsonObject): OutputItem {
+  return item['type'] === 'image_generation_call' ? readImage(item) : nativeItem(item);
 }
 
 export function nativeItem(body: JsonObject): NativeItem {
