@@ -66,6 +66,23 @@ for (const dialect of DIALECTS) {
     );
   });
 
+  test(`what the pieces of an answer leave unsaid, a ${client.dialect} client hears from its whole items`, () => {
+    fc.assert(
+      fc.property(answers, fc.nat(), ([said, cuts], kept) => {
+        const events = everyEventsOf(said, cuts, false);
+        fc.pre(!refusedBy(dialect, said) && !isOver(fold(events)));
+        const heard = (some: readonly CanonicalEvent[]): unknown => {
+          const frames = encodeSteps(client, stepsOf(some), responseContext(client, owner));
+          const decoded = decodeBytes(dialect.upstream, [bytesOf(sseText(frames))]);
+          assert.equal(decoded.failure?.message, undefined);
+          return plain(dialect.comparable?.(fold(decoded.events)));
+        };
+        assert.deepEqual(heard(withFewerPieces(events, kept)), heard(events));
+      }),
+      { numRuns: 200 },
+    );
+  });
+
   test(`an answer that breaks off behind any event is a failure for a ${client.dialect} client, and legal`, () => {
     fc.assert(
       fc.property(answers, fc.nat(), ([said, cuts, interleave], at) => {
@@ -90,6 +107,17 @@ test('the arbitrary of answers holds every feature, often enough, in legal order
     [],
   );
 });
+
+/** Of each item the first pieces alone, perhaps none. */
+function withFewerPieces(events: readonly CanonicalEvent[], kept: number): CanonicalEvent[] {
+  const seen = new Map<number, number>();
+  return events.filter((event) => {
+    if (event.type !== 'item.delta') return true;
+    const count = seen.get(event.index) ?? 0;
+    seen.set(event.index, count + 1);
+    return count < (kept + event.index) % 3;
+  });
+}
 
 function ordered(events: readonly CanonicalEvent[]): void {
   const order = new Order();

@@ -148,7 +148,10 @@ test('a report of no tokens is none: no text has no tokens, and the total may be
   assert.deepEqual([zeros?.usage?.input, total?.usage?.input], [6, 9]);
 });
 
-for (const [name, answer] of [
+for (const [name, answer, format] of [
+  ['no object in its list', '{"data":[5]}'],
+  ['a number that is none, in base64', '{"data":[{"index":0,"embedding":"AADAfw=="}]}'],
+  ['a number that no float32 holds', '{"data":[{"index":0,"embedding":[1e39]}]}', 'base64'],
   ['no list', '{"object":"list"}'],
   ['too few vectors', '{"data":[]}'],
   ['no vector', '{"data":[{"index":0,"embedding":null}]}'],
@@ -160,7 +163,7 @@ for (const [name, answer] of [
 ] as const) {
   test(`an upstream answer with ${name} is a 502 and costs nothing`, async () => {
     place.sim.enqueue(raw(answer));
-    assert.equal((await post({ input: 'x' })).status, 502);
+    assert.equal((await post({ input: 'x', ...(format === undefined ? {} : { encoding_format: format }) })).status, 502);
     await eventually(() => place.gateway.store.settled.length === 1);
     assert.equal(place.gateway.store.settled[0]?.charge, undefined);
   });

@@ -4,7 +4,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { malformed, word } from './wire.ts';
 
 /** `{type: "url_citation", url_citation: {…}}`; equal positions mean that none are known. Other annotations stay native. */
-export function readAnnotation(value: JsonValue): Citation | undefined {
+export function readAnnotation(value: JsonValue): Citation {
   if (!isObject(value)) throw malformed('annotations');
   if (value['type'] !== 'url_citation') return { kind: 'native', dialect: 'chat', body: value };
   const body = isObject(value['url_citation']) ? value['url_citation'] : value;
@@ -34,11 +34,10 @@ export function sourcesIn(body: JsonObject): { readonly url: string; readonly ti
   return (cited.length === 0 ? [...titles.keys()] : cited).map((url) => ({ url, title: titles.get(url) ?? '' }));
 }
 
-/** Positions count from the beginning of the whole content; the item's own begin at `base`. */
+/** Positions count from the beginning of the whole content; those of the item, which the citation begins in or behind, at `base`. */
 export function place(citation: Citation, base: number): Citation {
   if (citation.kind !== 'url' || citation.start === undefined || citation.end === undefined || base === 0) return citation;
-  const { start, end, ...rest } = citation;
-  return start < base ? rest : { ...rest, start: start - base, end: end - base };
+  return { ...citation, start: citation.start - base, end: citation.end - base };
 }
 
 /** A position outside the text points at nothing. */

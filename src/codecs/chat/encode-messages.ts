@@ -75,6 +75,7 @@ class MessageWriter {
         else this.#said(this.#roleOf(item), item.turn, item.text === '' ? undefined : textPart(item.text));
         return;
       case 'media':
+        this.#leaveOut(item.opaque);
         if (item.role === 'assistant') this.#turn().media.push(item);
         // System messages hold text only: a picture or file of one is the user's, in its place.
         else this.#said('user', item.turn, this.#media(item.media, item.at));
@@ -151,8 +152,12 @@ class MessageWriter {
     const turn = this.#turn();
     turn.texts.push({ text: item.text, turn: item.turn, apart: this.#apart || known?.turn !== item.turn });
     this.#apart = false;
-    const opaque = this.#allowed(item.opaque);
-    if (opaque !== undefined) this.#opaque(opaque, undefined, turn);
+    this.#leaveOut(item.opaque);
+  }
+
+  /** Texts and pictures are signed by another protocol alone. */
+  #leaveOut(opaque: Opaque | undefined): void {
+    if (opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
   }
 
   #reasoning(item: ReasoningItem): void {
@@ -167,8 +172,7 @@ class MessageWriter {
       const form = entryOfForm(opaque.form);
       const readable = form?.['type'] === 'reasoning.text' ? (item.raw ?? summary) : summary;
       this.#opaque(opaque, readable, turn);
-      if (item.raw !== undefined && (form?.['type'] !== 'reasoning.text' || opaque.form === SCALAR_FORM))
-        this.#raw(item.raw, turn);
+      if (item.raw !== undefined && form?.['type'] !== 'reasoning.text') this.#raw(item.raw, turn);
       return;
     }
     if (item.raw !== undefined) this.#raw(item.raw, turn);

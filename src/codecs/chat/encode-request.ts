@@ -18,11 +18,12 @@ import { spliceRequest } from './splice-request.ts';
 const PATH = '/chat/completions';
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  const losses = new Set<RequestFeature>();
   if (request.dialect === 'chat') {
-    return { path: PATH, body: spliceRequest(request, target), headers: {}, toolNames: verbatimNames, losses: [] };
+    const body = spliceRequest(request, target, losses);
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
   refuseForeignBinding(request, 'chat');
-  const losses = new Set<RequestFeature>();
   const toolNames = nameAllTools(request, NAME_RULE);
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);

@@ -47,7 +47,7 @@ export function mediaMember(
     const id = item.id ?? context.mint('audio_');
     return { audio: { id, data: media.source.data, transcript: typeof transcript === 'string' ? transcript : '' } };
   }
-  throw notRepresentable(`The answer holds a ${media.type} that chat completions cannot say.`);
+  throw notRepresentable(`The answer holds ${media.type} content that chat completions cannot say.`);
 }
 
 /** True when the client speaks the deprecated `functions` spelling and gets its calls back in it. */

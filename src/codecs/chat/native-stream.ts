@@ -4,7 +4,7 @@
  * usage chunk.
  */
 import type { CanonicalEvent, Native } from '../canonical/event.ts';
-import type { OutputItem } from '../canonical/item.ts';
+import type { Whole } from '../canonical/fold.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json/repeated-native.ts';
@@ -15,8 +15,9 @@ import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
 import { saysSomething } from './lifecycle.ts';
+import { callsReason } from './message.ts';
 import { completeCalls, NativeCalls } from './native-calls.ts';
-import { finishReason, outweighs } from './outcome.ts';
+import { finishOf, finishReason, outweighs } from './outcome.ts';
 import { DONE, type FirstChoice, firstChoice, usageIn } from './wire.ts';
 
 export class NativeStream {
@@ -220,8 +221,9 @@ function withCounters(text: string, usage: JsonObject): string {
   return editJson(text, edits);
 }
 
-/** Edits for a whole native body, which was read as `items`. */
-export function ownBody(body: JsonObject, items: readonly OutputItem[], context: ResponseContext): JsonEdit[] {
+/** Edits for a whole native body, which was read as `whole`. */
+export function ownBody(body: JsonObject, whole: Whole, context: ResponseContext): JsonEdit[] {
+  const items = whole.items.map(({ item }) => item);
   const edits: JsonEdit[] = [
     { path: ['id'], value: JSON.stringify(context.responseId) },
     { path: ['model'], value: JSON.stringify(context.model) },
@@ -234,6 +236,11 @@ export function ownBody(body: JsonObject, items: readonly OutputItem[], context:
   const path = ['choices', first.at, 'message'];
   completeChoice(first.choice, ['choices', first.at], edits);
   completeMessage(message, path, edits);
+  if (finishReason(first.choice) === undefined) {
+    const called = items.some(({ kind }) => kind === 'toolCall') ? callsReason(context) : undefined;
+    const { finish_reason: reason } = finishOf(whole.outcome, called);
+    edits.push({ path: ['choices', first.at, 'finish_reason'], value: JSON.stringify(reason) });
+  }
   if (!isObject(message)) return edits;
   completeCalls(message['tool_calls'], [...path, 'tool_calls'], items, edits);
   sealDetails(message, path, context, edits);

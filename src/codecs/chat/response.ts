@@ -107,10 +107,7 @@ function startOf(body: JsonObject): CanonicalEvent {
 /** The body for a client that does not stream. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
-  if (native?.dialect === 'chat' && isObject(native.json)) {
-    const items = whole.items.map(({ item }) => item);
-    return editJson(native.text, ownBody(native.json, items, context));
-  }
+  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, ownBody(native.json, whole, context));
   const parts = new Parts(context);
   for (const { item } of whole.items) parts.add(item);
   const choice = {

@@ -5,6 +5,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
 import type { CanonicalRequest, Effort } from '../canonical/request.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type { Item } from '../canonical/item.ts';
 import type { Target } from '../codec.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
@@ -16,17 +17,19 @@ import { missingReasoning } from './missing-reasoning.ts';
 
 const NONE: Effort = 'none';
 
-export function spliceRequest(request: CanonicalRequest, target: Target): string {
+type Losses = Set<RequestFeature>;
+
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const key of gatewayMembers(json)) edits.push({ path: [key], value: undefined });
   if (request.stream) forceUsage(json, edits);
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
-  if (target.options.developerAsSystem === true) renameDevelopers(json, edits);
-  if (target.without.has('raw')) leaveOutReasoning(json, target, edits);
+  if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
+  if (target.without.has('raw')) leaveOutReasoning(json, target, edits, losses);
   giveReasoning(json, target, edits);
-  openEnvelopes(request, target, edits);
+  openEnvelopes(request, target, edits, losses);
   return editJson(request.text, edits);
 }
 
@@ -53,22 +56,26 @@ function useLegacyCap(request: CanonicalRequest, edits: JsonEdit[]): void {
   edits.push({ path: ['max_tokens'], value: JSON.stringify(request.maxOutputTokens) });
 }
 
-function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[]): void {
+function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: Losses): void {
   if (!Array.isArray(messages)) return;
   for (const [turn, message] of messages.entries()) {
-    if (isObject(message) && message['role'] === 'developer') edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
+    if (!isObject(message) || message['role'] !== 'developer') continue;
+    edits.push({ path: ['messages', turn, 'role'], value: '"system"' });
+    losses.add('developer text');
   }
 }
 
 /** In every spelling of it but the one that the server wants: one that refuses one knows none of the others. */
-function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[]): void {
+function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
   if (!Array.isArray(messages)) return;
   const members = ['reasoning', 'reasoning_details'];
   if (options.replayReasoningContent !== true) members.push('reasoning_content');
   for (const [turn, message] of messages.entries()) {
     if (!isObject(message) || message['role'] !== 'assistant') continue;
     for (const member of members) {
-      if (message[member] !== undefined) edits.push({ path: ['messages', turn, member], value: undefined });
+      if (message[member] === undefined) continue;
+      edits.push({ path: ['messages', turn, member], value: undefined });
+      losses.add('reasoning: raw text in history');
     }
   }
 }
@@ -85,9 +92,9 @@ function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit
 }
 
 /** Opaque values are opened for their owner; what may not go there is removed with the item that it belongs to. */
-function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[]): void {
+function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[], losses: Losses): void {
   const messages = Array.isArray(request.json['messages']) ? request.json['messages'] : [];
-  const values = new Allowed(request.items, target);
+  const values = new Allowed(request.items, target, losses);
   for (const [turn, message] of messages.entries()) {
     if (!isObject(message) || message['role'] !== 'assistant') continue;
     const path: JsonPath = ['messages', turn];
@@ -99,7 +106,7 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
       }
     }
     const details = message['reasoning_details'];
-    if (Array.isArray(details) && !target.without.has('raw')) openDetails(details, path, values, edits);
+    if (Array.isArray(details) && !target.without.has('raw')) openDetails(details, path, values, edits, losses);
     openSignature(message, path, values, edits);
     const calls = message['tool_calls'];
     if (!Array.isArray(calls)) continue;
@@ -115,12 +122,14 @@ function openSignature(signed: JsonValue, path: JsonPath, values: Allowed, edits
   else edits.push({ path: [...path, ...SIGNATURE_PATH], value: JSON.stringify(value) });
 }
 
-function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
+function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[], losses: Losses): void {
   const removed = new Set<number>();
   for (const [at, entry] of details.entries()) {
     const detail = readDetail(entry);
     if (detail?.payload === undefined) {
-      if (detail !== undefined && isOurSummary(detail) && !hasPayload(details, detail)) removed.add(at);
+      if (detail === undefined || !isOurSummary(detail) || hasPayload(details, detail)) continue;
+      removed.add(at);
+      losses.add('reasoning: summary in history');
       continue;
     }
     const value = values.of(detail.payload);
@@ -171,8 +180,10 @@ type Sealed = Extract<Item, { readonly opaque?: Opaque }>;
 class Allowed {
   readonly #target: Target;
   readonly #bySealed = new Map<string, Sealed>();
+  readonly #losses: Losses;
 
-  constructor(items: readonly Item[], target: Target) {
+  constructor(items: readonly Item[], target: Target, losses: Losses) {
+    this.#losses = losses;
     this.#target = target;
     for (const item of items) {
       if ('opaque' in item && item.opaque?.sealed !== undefined) this.#bySealed.set(item.opaque.sealed, item);
@@ -183,8 +194,14 @@ class Allowed {
     return payload === undefined ? undefined : this.#bySealed.get(payload);
   }
 
-  /** The raw value, or undefined where it must be left out. */
+  /** The raw value, or undefined where it must be left out, which is a loss. */
   of(payload: string): string | undefined {
+    const value = this.#valueOf(payload);
+    if (value === undefined) this.#losses.add('reasoning: opaque of another owner');
+    return value;
+  }
+
+  #valueOf(payload: string): string | undefined {
     if (!isEnvelope(payload)) return this.#target.without.has('opaque') ? undefined : payload;
     const opaque = this.#bySealed.get(payload)?.opaque;
     return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque.value : undefined;

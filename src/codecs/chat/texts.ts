@@ -117,8 +117,7 @@ export class Texts {
     else this.#end(open, 'completed', out);
   }
 
-  cite(citation: Citation | undefined, out: CanonicalEvent[]): void {
-    if (citation === undefined) return;
+  cite(citation: Citation, out: CanonicalEvent[]): void {
     const key = JSON.stringify(citation);
     if (!this.#isNew(key)) return;
     if (citation.kind === 'url') this.#isNew(citation.url);
@@ -200,7 +199,7 @@ export class Texts {
     const start = startOf(citation);
     const latest = this.#latest;
     if (start === undefined || latest === undefined || start >= latest.base) return latest;
-    return this.#said.findLast((open) => open.base <= start) ?? latest;
+    return this.#said.findLast((open) => open.base <= start);
   }
 
   /** What it points into has ended. */

@@ -236,7 +236,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   #cutOpen(out: CanonicalEvent[]): void {
     const held = this.#held;
     // A block that stopped has said all of its opaque value; only unfinished JSON has to be cut.
-    if (held?.stop(this.#open === undefined ? 'incomplete' : 'completed', out) === false) held.cut(out);
+    if (held?.stop('incomplete', out) === false) held.cut(out);
     this.#open?.block.cut(out);
     this.#held = undefined;
     this.#open = undefined;

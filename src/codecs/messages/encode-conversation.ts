@@ -72,6 +72,9 @@ class ConversationBuilder {
   }
 
   add(item: Item): void {
+    // Texts and pictures are signed by another protocol alone.
+    if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
+      this.#options.losses.add('reasoning: opaque of another owner');
     switch (item.kind) {
       case 'text':
         this.#addText(item);

@@ -30,6 +30,7 @@ interface OpenBlock {
 
 export class NativeSplicer {
   readonly #context: ResponseContext;
+  /** Indices given out so far, and the next one. */
   #blocks = 0;
   #open: OpenBlock | undefined;
   /** The good ending from its `message_delta` on: said with `message_stop`, since none may come before an error (design, decisions). */
@@ -43,11 +44,6 @@ export class NativeSplicer {
 
   constructor(context: ResponseContext) {
     this.#context = context;
-  }
-
-  /** Indices given out so far, and the next one. */
-  get blocks(): number {
-    return this.#blocks;
   }
 
   push(native: Native, step: Step, out: Frame[]): void {

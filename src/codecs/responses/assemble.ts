@@ -19,9 +19,9 @@ import {
   PARAGRAPH,
   ranByVendor,
   readCall,
-  readItem,
   readPart,
   readReasoning,
+  readWholeItem,
 } from './read-items.ts';
 import {
   contradiction,
@@ -85,7 +85,12 @@ export class Assembler {
   }
 
   /** `content_part.done`: kept until the item or its next part, since annotations may still come with the whole item. */
-  partDone(slot: Slot, contentIndex: number, part: JsonObject): void {
+  partDone(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
+    if (slot.type === 'reasoning') {
+      const text = wordOf(part, 'text');
+      if (text !== undefined) this.rawDone(slot, contentIndex, text, events);
+      return;
+    }
     const open = slot.parts[contentIndex];
     if (open === undefined) return;
     const said = readPart(part, slot.item);
@@ -184,7 +189,7 @@ export class Assembler {
 
   /** An item that was never streamed, read and said as a whole. */
   whole(item: JsonObject, status: ItemStatus, events: Events): void {
-    for (const whole of readItem(item, this.#context)) this.say(whole, status, events);
+    this.say(readWholeItem(item), status, events);
   }
 
   /** Ends what was left open, as it stands. */

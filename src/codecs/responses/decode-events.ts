@@ -204,7 +204,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         items.partAdded(slot, content, partOf(json, name), events);
         break;
       case 'response.content_part.done':
-        items.partDone(slot, content, partOf(json, name));
+        items.partDone(slot, content, partOf(json, name), events);
         break;
       case 'response.output_text.annotation.added':
         items.annotation(slot, content, json['annotation'] ?? null, events);

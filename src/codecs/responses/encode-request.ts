@@ -28,9 +28,6 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
     return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses };
   }
   refuseForeignBinding(request, 'responses');
-  if (request.conversation !== undefined) {
-    throw notConvertible('conversation', 'A conversation lives with one responses upstream.');
-  }
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }

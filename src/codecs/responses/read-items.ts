@@ -11,6 +11,7 @@ import { customToolOf } from '../tools/freeform.ts';
 import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
+import { writeForm } from './opaque-form.ts';
 import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
 
 const DIALECT = 'responses';
@@ -28,23 +29,9 @@ export function cutStatusOf(item: JsonObject, isLast: boolean): ItemStatus {
   return item['status'] === 'completed' ? 'completed' : 'incomplete';
 }
 
-/** The canonical items of one finished output item; none where it says nothing (empty reasoning, an empty message). */
-export function readItem(item: JsonObject, context: DecodeContext): OutputItem[] {
-  switch (item['type']) {
-    case 'message':
-      return listOf(item, 'content', 'message').map((part) => readPart(part, item));
-    case 'reasoning': {
-      const reasoning = readReasoning(item, context);
-      return reasoning === undefined ? [] : [reasoning];
-    }
-    case 'function_call':
-    case 'custom_tool_call':
-      return [readCall(item, context)];
-    case 'image_generation_call':
-      return [readImage(item)];
-    default:
-      return [nativeItem(item)];
-  }
+/** A finished output item that has no pieces: a picture, or what only this protocol can read. */
+export function readWholeItem(item: JsonObject): OutputItem {
+  return item['type'] === 'image_generation_call' ? readImage(item) : nativeItem(item);
 }
 
 export function nativeItem(body: JsonObject): NativeItem {
@@ -108,12 +95,20 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
   };
 }
 
+/** The form of the opaque value in that member of a reasoning item. */
+export function formOf(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number]): string | undefined {
+  const { content } = item;
+  const parts = Array.isArray(content) ? content.filter(isObject) : [];
+  const raw = joinRaw(parts.map((part) => wordOf(part, 'text') ?? ''));
+  return writeForm({ member, format: wordOf(item, 'format'), raw: raw === '' ? undefined : raw });
+}
+
 function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefined {
   const id = wordOf(item, 'id');
   for (const member of OPAQUE_MEMBERS) {
     const value = wordOf(item, member);
     if (value === undefined) continue;
-    const form = member === 'signature' ? member : wordOf(item, 'format');
+    const form = formOf(item, member);
     return {
       owner: context.owner,
       value,

@@ -13,6 +13,7 @@ import { sanitise } from '../errors/sanitise.ts';
 import { leaveOutPrices } from '../answers/router-prices.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
 import { errorOf } from './read-outcome.ts';
+import { formOf } from './read-items.ts';
 import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
 
 /** Edits for a whole response object at `path`. `outcome`: of a finished one. */
@@ -144,7 +145,7 @@ function sealMember(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number], c
   const value = wordOf(item, member);
   if (value === undefined) return undefined;
   const id = wordOf(item, 'id');
-  const form = member === 'signature' ? member : wordOf(item, 'format');
+  const form = formOf(item, member);
   return context.seal({
     owner: context.owner,
     value,

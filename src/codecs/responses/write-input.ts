@@ -24,6 +24,8 @@ import { mayReplay } from '../requests/opaque-replay.ts';
 import { dataUri, filenameOf, titledText } from '../media.ts';
 import { shortId } from '../requests/short-id.ts';
 import type { ToolNames } from '../tools/names.ts';
+import { readForm } from './opaque-form.ts';
+import { PARAGRAPH } from './read-items.ts';
 import { wordOf } from './wire.ts';
 
 export interface InputWriter {
@@ -158,20 +160,22 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
+  const form = readForm(opaque?.form);
   // An empty text, as clients of some chat vendors write it beside calls, is no thought.
-  const raw = item.raw === '' ? undefined : item.raw;
+  const raw = item.raw === undefined || item.raw === '' ? form.raw : item.raw;
+  // Clients that have one readable place show raw text there: it is not a summary for that (spec rule 10).
+  const summary = item.summary?.join(PARAGRAPH) === form.raw ? [] : (item.summary ?? []);
   const isRaw = raw !== undefined && !target.without.has('raw');
   if (raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
   const content = isRaw ? { content: [{ type: 'reasoning_text', text: raw }] } : {};
   if (opaque === undefined) return isRaw ? { type: 'reasoning', summary: [], ...content } : undefined;
-  const member = opaque.form === 'signature' ? 'signature' : 'encrypted_content';
   return {
     type: 'reasoning',
     ...(opaque.itemId === undefined ? {} : { id: opaque.itemId }),
-    summary: (item.summary ?? []).map((text) => ({ type: 'summary_text', text })),
+    summary: summary.map((text) => ({ type: 'summary_text', text })),
     ...content,
-    [member]: opaque.value,
-    ...(opaque.form === undefined || opaque.form === 'signature' ? {} : { format: opaque.form }),
+    [form.member]: opaque.value,
+    ...(form.format === undefined ? {} : { format: form.format }),
   };
 }
 
@@ -253,5 +257,8 @@ function noteLosses(item: Item, { losses }: InputWriter): void {
   if (item.kind === 'media' && item.role === 'assistant') losses.add('image by assistant in history');
   if (item.kind === 'reasoning' && item.opaque === undefined && item.summary !== undefined)
     losses.add('reasoning: summary in history');
-  if ((item.kind === 'toolCall' || item.kind === 'text') && item.opaque !== undefined) losses.add('function call signature');
+  if (item.kind === 'toolCall' && item.opaque !== undefined) losses.add('function call signature');
+  // Texts and pictures are signed by another protocol alone.
+  if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
+    losses.add('reasoning: opaque of another owner');
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { CanonicalEvent, Step } from '../../../src/codecs/canonical/event.ts';
 import { fold } from '../../../src/codecs/canonical/fold.ts';
-import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
+import type { MediaSource, OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Outcome } from '../../../src/codecs/canonical/outcome.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
@@ -245,6 +245,35 @@ describe('chat streams of other dialects', () => {
       { function_call: { arguments: '{"x":1}' } },
       { finish_reason: 'function_call' },
     ]);
+    const whole = fold(stepsOf([call]).flatMap(({ events }) => events));
+    const [choice] = JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext({ request }))).choices;
+    assert.deepEqual(choice.message.function_call, { name: 'f', arguments: '{"x":1}' });
+    assert.deepEqual([choice.message.tool_calls, choice.finish_reason], [undefined, 'function_call']);
+  });
+
+  it('and whole answers refuse what a message has one place for, or none', () => {
+    const legacy = responseContext({ request: requestOf({ model: 'm', messages: [user], functions: [{ name: 'f' }] }) });
+    const media = (type: 'audio' | 'file' | 'image', source: MediaSource): OutputItem => ({
+      kind: 'media',
+      role: 'assistant',
+      media: { type, source },
+    });
+    const sound = media('audio', { from: 'inline', mime: 'audio/wav', data: 'AAAA' });
+    const words = media('file', { from: 'text', text: 'a' });
+    const picture = media('image', { from: 'reference', id: 'file_1' });
+    const linked = media('audio', { from: 'url', url: 'https://a.example/a.wav' });
+    const refused = (error: unknown): boolean => error instanceof GatewayError && error.code === 'response_not_representable';
+    for (const [items, context] of [
+      [[call, { ...call, callId: 'b' } as OutputItem], legacy],
+      [[sound, sound], responseContext()],
+      [[words], responseContext()],
+      [[picture], responseContext()],
+      [[linked], responseContext()],
+    ] as const) {
+      const steps = stepsOf(items);
+      assert.throws(() => encode(steps, context), refused);
+      assert.throws(() => chatClient.encodeResponse(fold(steps.flatMap(({ events }) => events)), undefined, context), refused);
+    }
   });
 });
 
@@ -607,6 +636,22 @@ describe('whole chat bodies', () => {
     for (const native of [step.native, undefined]) {
       const { choices } = JSON.parse(chatClient.encodeResponse(whole, native, responseContext()));
       assert.equal(choices[0].message.content, JSON.stringify(content));
+    }
+  });
+
+  it('say the finish reason that their upstream is known to leave out, as the stream does', () => {
+    const options = { acceptDoneWithoutFinish: true };
+    const calls = [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }];
+    for (const [message, reason] of [
+      [{ content: 'Hi' }, 'stop'],
+      [{ content: null, tool_calls: calls }, 'tool_calls'],
+    ] as const) {
+      const choice = { index: 0, message: { role: 'assistant', ...message } };
+      const step = chatUpstream.decodeResponse(JSON.stringify({ choices: [choice] }), decodeContext({ options }));
+      const { choices } = JSON.parse(chatClient.encodeResponse(fold(step.events), step.native, responseContext()));
+      assert.deepEqual(choices, [{ ...choice, finish_reason: reason }]);
+      const { steps } = decode([chunk(message), frame('[DONE]')], decodeContext({ options }));
+      assert.deepEqual(deltas(encode(steps)).at(-1), { finish_reason: reason });
     }
   });
 

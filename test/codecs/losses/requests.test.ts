@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
+import type { Dialect } from '../../../src/codecs/canonical/dialect.ts';
 import { REQUEST_FEATURES, type RequestFeature } from '../../../src/codecs/canonical/features.ts';
 import type { Item, Media, MediaSource, Part, Role } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { CanonicalRequest, Tool } from '../../../src/codecs/canonical/request.ts';
-import type { CodecOptions, UpstreamCodec } from '../../../src/codecs/codec.ts';
+import type { CodecOptions, Target, UpstreamCodec } from '../../../src/codecs/codec.ts';
 import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
-import { ownerOf, requestOf, targetOf } from '../../support/wire.ts';
+import { openForTests, ownerOf, requestOf, sealForTests, targetOf } from '../../support/wire.ts';
 import { DATA, judge, Matrix, PROBE, type Sign } from './verdict.ts';
 
 interface Asked extends Partial<CanonicalRequest> {
@@ -317,4 +318,98 @@ test('a list without entries asks for nothing, so nothing of it is lost', () => 
       assert.deepEqual(lossesOf({ [name]: [] }), lossesOf({}), `${upstream.dialect}: ${name}`);
     assert.ok(lossesOf({ include: ['reasoning.encrypted_content'] }).includes('include'), upstream.dialect);
   }
+});
+
+/** Histories whose opaque value belongs to an upstream elsewhere, as clients bring them back. */
+const SEALED: readonly (readonly [
+  string,
+  Dialect,
+  (sealed: (form: string, itemId?: string) => string) => readonly JsonObject[],
+])[] = (() => {
+  const say = { role: 'user', content: 'hi' };
+  const chat = (more: JsonObject, data: string, id: string): JsonObject[] => {
+    const entry = { type: 'reasoning.encrypted', data, id, format: 'unknown', index: 0 };
+    return [say, { role: 'assistant', content: 'a', ...more, reasoning_details: [entry] }, say];
+  };
+  const thinking = (signature: string): JsonObject => ({ type: 'thinking', thinking: '', signature });
+  const call = { type: 'tool_use', id: 'c', name: 'f', input: {} };
+  const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'c', content: 'r' }] };
+  const reasoning = (encrypted_content: string): JsonObject => ({ type: 'reasoning', id: 'rs', summary: [], encrypted_content });
+  const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${DATA}` } };
+  return [
+    ['a thought', 'chat', (sealed) => chat({}, sealed('x', 'rs'), 'rs')],
+    ['a text', 'chat', (sealed) => chat({}, sealed('text:1:1'), 'text_signature_0_1')],
+    ['a picture', 'chat', (sealed) => chat({ images: [picture] }, sealed('inlineData'), 'image_signature_0')],
+    ['a thought', 'messages', (sealed) => [say, { role: 'assistant', content: [thinking(sealed('x'))] }, say]],
+    [
+      'a text',
+      'messages',
+      (sealed) => [say, { role: 'assistant', content: [{ type: 'text', text: 'a' }, thinking(sealed('text:1:1', 'text'))] }, say],
+    ],
+    [
+      'a call',
+      'messages',
+      (sealed) => [say, { role: 'assistant', content: [call, thinking(sealed('functionCall', 'c'))] }, result],
+    ],
+    ['a thought', 'responses', (sealed) => [say, reasoning(sealed('x', 'rs')), { role: 'assistant', content: 'a' }, say]],
+    [
+      'a text',
+      'responses',
+      (sealed) => [
+        say,
+        { type: 'message', id: 'msg', role: 'assistant', content: 'a' },
+        reasoning(sealed('text:1:1', 'msg')),
+        say,
+      ],
+    ],
+  ];
+})();
+
+for (const [what, dialect, history] of SEALED) {
+  test(`an opaque value of ${what} that a ${dialect} client brings back is named where its upstream does not get it`, () => {
+    const owner = { channelType: 'gemini' as const, scope: 'https://elsewhere.example', model: 'up-model' };
+    const items = history((form, itemId) =>
+      sealForTests({ owner, value: PROBE, form, ...(itemId === undefined ? {} : { itemId }) }),
+    );
+    const body = { model: 'm', max_tokens: 100, [dialect === 'responses' ? 'input' : 'messages']: items };
+    const client = CLIENTS.find((codec) => codec.dialect === dialect);
+    const request = client?.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+    assert.ok(request !== undefined);
+    for (const upstream of UPSTREAMS) {
+      const { body: sent, losses } = upstream.encodeRequest(request, targetOf(ownerOf(upstream)));
+      assert.ok(!sent.includes(PROBE) && !sent.includes('mz2.'), upstream.dialect);
+      const named = losses.filter((loss) => loss === 'reasoning: opaque of another owner' || loss === 'function call signature');
+      assert.equal(named.length, 1, `${upstream.dialect}: ${losses}`);
+    }
+  });
+}
+
+test('what a chat body loses on its way to a chat upstream is named, and nothing else', () => {
+  const upstream = UPSTREAMS.find(({ dialect }) => dialect === 'chat');
+  assert.ok(upstream);
+  const lossesOf = (message: JsonObject, more: Partial<Target> = {}): readonly string[] => {
+    const body = { model: 'm', messages: [{ role: 'user', content: 'hi' }, message, { role: 'user', content: 'go on' }] };
+    const request = CLIENTS.find(({ dialect }) => dialect === 'chat')?.decodeRequest(JSON.stringify(body), body, {
+      open: openForTests,
+    });
+    assert.ok(request);
+    return upstream.encodeRequest(request, targetOf(ownerOf(upstream), more)).losses;
+  };
+  const developer = { role: 'developer', content: 'd' };
+  assert.deepEqual(lossesOf(developer), []);
+  assert.deepEqual(lossesOf(developer, { options: { developerAsSystem: true } }), ['developer text']);
+  const thinking = { role: 'assistant', content: 'a', reasoning_content: 'hm' };
+  assert.deepEqual(lossesOf(thinking), []);
+  assert.deepEqual(lossesOf(thinking, { without: new Set(['raw']) }), ['reasoning: raw text in history']);
+  const details = (entry: JsonObject): JsonObject => ({
+    role: 'assistant',
+    content: 'a',
+    reasoning_details: [{ id: 'rs_1', index: 0, ...entry }],
+  });
+  const summary = { type: 'reasoning.summary', summary: 's' };
+  assert.deepEqual(lossesOf(details({ ...summary, format: 'openai-responses-v1' })), []);
+  assert.deepEqual(lossesOf(details({ ...summary, format: 'unknown' })), ['reasoning: summary in history']);
+  const own = { type: 'reasoning.encrypted', data: 'raw', format: 'openai-responses-v1' };
+  assert.deepEqual(lossesOf(details(own)), []);
+  assert.deepEqual(lossesOf(details(own), { without: new Set(['opaque']) }), ['reasoning: opaque of another owner']);
 });

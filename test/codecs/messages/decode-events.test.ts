@@ -7,8 +7,8 @@ import { fold } from '../../../src/codecs/canonical/fold.ts';
 import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
-import { UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../src/codecs/messages/lifecycle.ts';
-import { canonical, decodeContext, decodeFrames, framesOf, payloads, target } from './harness.ts';
+import { checkClientStream, UPSTREAM, type UpstreamState, type UpstreamVerb } from '../../../src/codecs/messages/lifecycle.ts';
+import { canonical, decodeContext, decodeFrames, encodeSteps, framesOf, payloads, target } from './harness.ts';
 
 /** One canonical event as a line of a case. */
 function line(event: CanonicalEvent): string {
@@ -74,6 +74,43 @@ function reasonOf(list: readonly JsonObject[]): string | undefined {
   return decodeFrames(payloads(list)).error?.details.reason;
 }
 
+const OPEN_BLOCKS: readonly (readonly [string, JsonObject, JsonObject, unknown])[] = [
+  ['text', { type: 'text', text: '' }, { type: 'text_delta', text: 'a' }, { text: 'a' }],
+  ['thinking', { type: 'thinking', thinking: '' }, { type: 'thinking_delta', thinking: 'a' }, { summary: ['a'] }],
+  ['a signature', { type: 'thinking', thinking: 'a' }, { type: 'signature_delta', signature: 'half' }, { summary: ['a'] }],
+  [
+    'a call',
+    { type: 'tool_use', id: 't', name: 'f', input: {} },
+    { type: 'input_json_delta', partial_json: '{"a' },
+    { input: '{"a' },
+  ],
+  [
+    'a server tool',
+    { type: 'server_tool_use', id: 't', name: 'web_search', input: {} },
+    { type: 'input_json_delta', partial_json: '{"a' },
+    {},
+  ],
+  ['redacted thinking', { type: 'redacted_thinking', data: 'R' }, { type: 'x_delta' }, {}],
+  ['a picture', { type: 'image', source: { type: 'url', url: 'https://a.example/a.png' } }, { type: 'x_delta' }, {}],
+  ['an unknown block', { type: 'x' }, { type: 'x_delta', x: 1 }, {}],
+];
+
+for (const [what, block, piece, said] of OPEN_BLOCKS) {
+  test(`a limit cuts ${what} that is open, and its client sees the end of it; every other stop is an error`, () => {
+    const begun = [start, { type: 'content_block_start', index: 0, content_block: block }, delta(0, piece)];
+    const limit = { type: 'message_delta', delta: { stop_reason: 'max_tokens' } };
+    const { steps, events } = decodeFrames(payloads([...begun, limit, bye]));
+    const ended = events.find((event) => event.type === 'item.end');
+    assert.ok(ended?.type === 'item.end' && ended.status === 'incomplete');
+    assert.deepEqual(Object.fromEntries(Object.keys(said as object).map((key) => [key, Reflect.get(ended.item, key)])), said);
+    if (ended.item.kind === 'reasoning' && what !== 'redacted thinking') assert.equal(ended.item.opaque, undefined);
+    const frames = encodeSteps(steps);
+    checkClientStream(frames);
+    assert.equal(frames.at(-1)?.event, 'message_stop');
+    assert.equal(reasonOf([...begun, end, bye]), 'illegal_lifecycle');
+  });
+}
+
 test('illegal orders', () => {
   const hi = { type: 'text_delta', text: 'x' };
   const orders: JsonObject[][] = [
@@ -113,9 +150,13 @@ test('malformed known events', () => {
     [start, text(0), { type: 'content_block_delta', index: 0 }],
     [start, { type: 'message_delta' }],
     [start, { ...end, usage: 5 }],
+    [{ type: 'message_start', message: { content: 5 } }],
+    [{ type: 'message_start', message: { content: [5], stop_reason: 'end_turn' } }],
+    [start, { type: 'content_block_start', index: 0, content_block: { type: 'tool_use', id: '', name: 'f', input: {} } }],
   ];
   for (const order of broken) assert.equal(reasonOf(order), 'malformed_event', JSON.stringify(order));
-  assert.equal(decodeFrames([{ event: 'message_start', data: '{' }]).error?.details.reason, 'malformed_event');
+  for (const data of ['{', '[]'])
+    assert.equal(decodeFrames([{ event: 'message_start', data }]).error?.details.reason, 'malformed_event');
   assert.equal(decodeFrames([{ event: undefined, data: '[DONE]' }]).error?.details.reason, 'truncated');
 });
 

@@ -212,3 +212,57 @@ test('a root that only refers to a definition becomes that definition', () => {
   assert.deepEqual(lower({ $ref: '#', description: 'd' }), { description: 'd' });
   assert.deepEqual(lower({ $ref: '#/$defs/A', $defs: { A: { $ref: '#/$defs/A' } } }), { $defs: { A: { $ref: '#/$defs/A' } } });
 });
+
+test('bounds that exclude their value are said as bounds, where none is given', () => {
+  assert.deepEqual(lower({ type: 'integer', exclusiveMinimum: 0, exclusiveMaximum: 5 }), {
+    type: 'integer',
+    minimum: 1,
+    maximum: 4,
+  });
+  assert.deepEqual(lower({ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 5 }), {
+    type: 'number',
+    minimum: 0,
+    maximum: 5,
+  });
+  assert.deepEqual(lower({ type: 'integer', exclusiveMinimum: 0.5 }), { type: 'integer', minimum: 0.5 });
+  assert.deepEqual(lower({ type: 'number', exclusiveMinimum: 0, minimum: 3 }), { type: 'number', minimum: 3 });
+  // Draft 4 says it with a boolean beside the bound.
+  assert.deepEqual(lower({ type: 'number', exclusiveMinimum: true, minimum: 3 }), { type: 'number', minimum: 3 });
+});
+
+test('types in a list: none, one, beside branches, and with values that only some of them have', () => {
+  assert.deepEqual(lower({ type: [] }), {});
+  assert.deepEqual(lower({ type: ['null'] }), { type: 'null' });
+  assert.deepEqual(lower({ type: ['string', 'null'], anyOf: [{ type: 'string' }] }), { anyOf: [{ type: 'string' }] });
+  assert.deepEqual(lower({ type: ['integer', 'string'], enum: ['a', 1] }), {
+    anyOf: [
+      { type: 'integer', enum: [1] },
+      { type: 'string', enum: ['a'] },
+    ],
+  });
+});
+
+test('the older tuples: what follows their entries', () => {
+  const items = [{ type: 'string' }];
+  assert.deepEqual(lower({ type: 'array', items, additionalItems: { type: 'number' } }), {
+    type: 'array',
+    prefixItems: items,
+    items: { type: 'number' },
+  });
+  assert.deepEqual(lower({ type: 'array', additionalItems: { type: 'number' } }), { type: 'array', items: {} });
+});
+
+test('references into lists, by escapes, to anchors, and to what is not there', () => {
+  const $defs = { 'a b': { type: 'string' } };
+  const referring = (a: object): unknown =>
+    (lower({ type: 'object', properties: { a }, $defs }) as { properties: { a: unknown } }).properties.a;
+  assert.deepEqual(referring({ $ref: '#/$defs/a%20b' }), { $ref: '#/$defs/a b' });
+  assert.deepEqual(referring({ $ref: '#anchor' }), { $ref: '#anchor' });
+  for (const $ref of ['https://x.example/schema.json', '#/%E0%A4%A', '#/$defs/none'])
+    assert.deepEqual(referring({ $ref }), {}, $ref);
+  assert.deepEqual(lower({ anyOf: [{ type: 'string' }], properties: { a: { $ref: '#/anyOf/0' } } }), {
+    anyOf: [{ type: 'string' }],
+    properties: { a: { $ref: '#/$defs/0' } },
+    $defs: { 0: { type: 'string' } },
+  });
+});

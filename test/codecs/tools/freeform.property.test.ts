@@ -66,6 +66,7 @@ test('the only string of another object, bare text, unknown escapes and a cut', 
   assert.equal(unwrapFreeform('{ not json'), '{ not json');
   assert.equal(unwrapFreeform(''), '');
   assert.equal(unwrapFreeform('{"input":"a\\d\\u12x\nb"}'), 'a\\d\\u12x\nb');
+  assert.equal(unwrapFreeform('{"input":"\\d\\u0041\\n"}'), '\\dA\n');
   const cut = new FreeformReader();
   assert.equal(cut.push('{"input":"half\\u00') + cut.end(), 'half');
   assert.equal(cut.isWhole, false);

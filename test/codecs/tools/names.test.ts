@@ -26,6 +26,18 @@ test('G8: characters that the target refuses are replaced and restored', () => {
   assert.deepEqual(names.fromWire(names.toWire(tool)), tool);
 });
 
+test('a qualified name that is taken, and a name that is nothing or begins with a digit, are still names of their own', () => {
+  const plain = { name: 'a__b' };
+  const inner = { name: 'b', namespace: 'a' };
+  const names = nameTools([inner, { name: 'b', namespace: 'c' }, plain], RULE);
+  assert.equal(names.toWire(plain), 'a__b');
+  assert.match(names.toWire(inner), /^a__b_[0-9a-f]{8}$/);
+  assert.deepEqual(names.fromWire(names.toWire(inner)), inner);
+  // A history may hold a call that its model gave no name.
+  for (const rule of [RULE, { ...RULE, startsWithLetter: true }]) assert.equal(nameTools([], rule).toWire({ name: '' }), '_');
+  assert.equal(nameTools([], { ...RULE, startsWithLetter: true }).toWire({ name: '1st' }), '_1st');
+});
+
 test('property: a bijection onto legal names, the same for equal requests', () => {
   const toolName = fc.record(
     {

@@ -37,6 +37,12 @@ const REFUSALS: readonly (readonly [string, JsonObject, string])[] = [
   ['a data URL', { model: 'm', input: [{ type: 'image', url: 'data:image/png;base64,AA==' }] }, 'input[0].url'],
   ['an unknown role', { model: 'm', input: [image('middle_frame')] }, 'input[0].role'],
   ['a role of another type', { model: 'm', input: [image('reference_video')] }, 'input[0].role'],
+  ['input that is no list', { model: 'm', input: image() }, 'input'],
+  ['an input that is no object', { model: 'm', input: ['https://x.example/a.png'] }, 'input[0]'],
+  ['an input of an unknown type', { model: 'm', input: [{ ...image(), type: 'text' }] }, 'input[0].type'],
+  ['an input without a type', { model: 'm', input: [{ url: 'https://x.example/a.png' }] }, 'input[0].type'],
+  ['text that is no address', { model: 'm', input: [{ type: 'image', url: 'a picture' }] }, 'input[0].url'],
+  ['a model without a name', { model: '', prompt: 'p' }, 'model'],
   ['an unknown input field', { model: 'm', input: [{ ...image(), weight: 1 }] }, 'input[0].weight'],
   ['provider_options as a list', { model: 'm', prompt: 'p', provider_options: [] }, 'provider_options'],
 ];
@@ -130,6 +136,48 @@ test('the code of a failure is a word: no text, host or key of the upstream reac
   }
 });
 
+test('what each documented status of a task says', () => {
+  const ends = { failed: 'generation_failed', cancelled: 'cancelled', expired: 'expired' };
+  const codeOf = (said: ReturnType<typeof arkVideo.readProgress>): unknown =>
+    said.said === 'failed' ? said.error.code : said.said;
+  for (const read of [
+    (status: string) => arkVideo.readProgress(answer({ status, error: null })),
+    (status: string) => minimaxVideoV2.readProgress(answer({ task: { status, error: null } })),
+  ]) {
+    for (const status of ['queued', 'running']) assert.equal(read(status).said, 'pending', status);
+    for (const [status, code] of Object.entries(ends)) assert.equal(codeOf(read(status)), code, status);
+  }
+  for (const status of ['Preparing', 'Queueing', 'Processing']) {
+    assert.equal(minimaxVideoV1.readProgress(answer({ status, base_resp: { status_code: 0 } })).said, 'pending', status);
+  }
+  const sensitive = minimaxVideoV1.readProgress(answer({ status: 'Fail', base_resp: { status_code: 1027, status_msg: 'no' } }));
+  assert.deepEqual(sensitive, { said: 'failed', error: { code: '1027', message: 'no' } });
+});
+
+test('reference materials of each type have a role on the wire, given or not', () => {
+  const link = (type: string, role?: string): JsonObject => ({
+    type,
+    url: 'https://x.example/a',
+    ...(role === undefined ? {} : { role }),
+  });
+  const input = [link('video'), link('video', 'reference_video'), link('audio'), link('audio', 'reference_audio'), link('image')];
+  const request = decodeVideoRequest({ model: 'm', prompt: 'p', input });
+  for (const upstream of [arkVideo, minimaxVideoV2]) {
+    const { content } = JSON.parse(upstream.submit(request, 'up').body ?? '');
+    assert.deepEqual(
+      content.map(({ type, role }: JsonObject) => [type, role]),
+      [
+        ['text', undefined],
+        ['video_url', 'reference_video'],
+        ['video_url', 'reference_video'],
+        ['audio_url', 'reference_audio'],
+        ['audio_url', 'reference_audio'],
+        ['image_url', undefined],
+      ],
+    );
+  }
+});
+
 test('a status word that nobody knows may be an end: the outcome is unclear, not the query', () => {
   const unclear = { said: 'unclear', reason: 'status "dreaming"' };
   assert.deepEqual(arkVideo.readProgress(answer({ status: 'dreaming' })), unclear);
@@ -156,6 +204,15 @@ test('provider options are checked for each Channel', () => {
   assert.throws(() => arkVideo.check(request({ seed: 1.5 })), refusedAt('provider_options.seed'));
   assert.throws(() => minimaxVideoV1.check(request({ seed: 1 })), refusedAt('provider_options.seed'));
   assert.throws(() => minimaxVideoV2.check(request({ prompt_optimizer: true })), refusedAt('provider_options.prompt_optimizer'));
+  for (const wrong of [
+    { service_tier: 'fast' },
+    { output_format: 5 },
+    { generate_audio: 'yes' },
+    { execution_expires_after: 60 },
+  ])
+    assert.throws(() => arkVideo.check(request(wrong)), refusedAt(`provider_options.${Object.keys(wrong)[0]}`));
+  arkVideo.check(request({ service_tier: 'flex', output_format: 'mov', generate_audio: false, execution_expires_after: 3600 }));
+  assert.throws(() => minimaxVideoV2.check(request({ extra: 'balanced' })), refusedAt('provider_options.extra'));
   minimaxVideoV1.check(request({ prompt_optimizer: true, fast_pretreatment: false }));
   minimaxVideoV2.check(request({ extra: { prompt_expansion_mode: 'balanced' } }));
 });
@@ -238,6 +295,28 @@ test('minimax: an error number counts beside an error status, too, and as text',
     assert.equal(readSubmission(answer(base('1026'))).said, 'refused');
     assert.equal(readSubmission(answer(base('0'))).said, 'accepted');
   }
+});
+
+test('minimax: v1 takes one frame of each kind and its resolution, v2 nothing without a prompt', () => {
+  const twice = decodeVideoRequest({ model: 'm', prompt: 'p', input: [image(), image('first_frame')] });
+  assert.throws(() => minimaxVideoV1.check(twice), refusedAt('input[1]'));
+  for (const role of ['reference_video', 'reference_audio']) {
+    const type = role.slice('reference_'.length);
+    const material = { type, url: 'https://x.example/a' };
+    for (const one of [material, { ...material, role }])
+      assert.throws(() => minimaxVideoV1.check(decodeVideoRequest({ model: 'm', input: [one] })), refusedAt('input[0]'));
+  }
+  const sized = minimaxVideoV1.submit(
+    decodeVideoRequest({ model: 'm', prompt: 'p', duration: 10, resolution: '768P' }),
+    'Hailuo',
+  );
+  assert.deepEqual(JSON.parse(sized.body ?? ''), { model: 'Hailuo', prompt: 'p', duration: 10, resolution: '768P' });
+  for (const prompt of [undefined, ''])
+    assert.throws(
+      () =>
+        minimaxVideoV2.check(decodeVideoRequest({ model: 'm', ...(prompt === undefined ? {} : { prompt }), input: [image()] })),
+      refusedAt('prompt'),
+    );
 });
 
 test('minimax v2: the defaults of the specification', () => {

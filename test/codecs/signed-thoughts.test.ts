@@ -1,0 +1,67 @@
+/** Signed reasoning of a responses upstream goes back to it as it came, whatever protocol the client between them speaks. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { fold } from '../../src/codecs/canonical/fold.ts';
+import type { JsonObject } from '../../src/codecs/canonical/json.ts';
+import type { ClientCodec } from '../../src/codecs/codec.ts';
+import { CLIENTS } from '../../src/codecs/registry.ts';
+import { responsesUpstream } from '../../src/codecs/responses/index.ts';
+import { decodeContext, openForTests, ownerOf, responseContext, targetOf } from '../support/wire.ts';
+
+const owner = ownerOf(responsesUpstream);
+const user = { role: 'user', content: 'hi' };
+const raw = [{ type: 'reasoning_text', text: 'hm' }];
+
+const THOUGHTS: readonly JsonObject[] = [
+  { type: 'reasoning', id: 'rs_1', summary: [], content: raw, signature: 'SIG', format: 'anthropic-claude-v1' },
+  { type: 'reasoning', id: 'rs_1', summary: [], content: raw, signature: 'SIG' },
+  { type: 'reasoning', id: 'rs_1', summary: [], content: raw, encrypted_content: 'ENC' },
+  { type: 'reasoning', id: 'rs_1', summary: [], content: raw, encrypted_content: 'ENC', format: 'xai-responses-v1' },
+  {
+    type: 'reasoning',
+    id: 'rs_1',
+    summary: [{ type: 'summary_text', text: 's' }],
+    encrypted_content: 'ENC',
+    format: 'openai-responses-v1',
+  },
+  { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'ENC' },
+  { type: 'reasoning', id: 'rs_1', summary: [], signature: 'SIG' },
+];
+
+/** What a client of each protocol sends of the answer that it got. */
+const HISTORIES: Readonly<Record<string, (answer: JsonObject & { choices: { message: JsonObject }[] }) => JsonObject>> = {
+  chat: ({ choices }) => ({ messages: [user, choices[0]?.message ?? null, user] }),
+  messages: ({ content }) => ({ max_tokens: 100, messages: [user, { role: 'assistant', content: content ?? null }, user] }),
+  responses: ({ output }) => ({ input: [user, ...(Array.isArray(output) ? output : []), user] }),
+};
+
+for (const [dialect, historyOf] of Object.entries(HISTORIES)) {
+  test(`a ${dialect} client brings the thoughts of a responses upstream back as they came`, () => {
+    const client = CLIENTS.find((codec) => codec.dialect === dialect) as ClientCodec;
+    for (const thought of THOUGHTS) {
+      const said = {
+        type: 'message',
+        id: 'msg_1',
+        role: 'assistant',
+        content: [{ type: 'output_text', text: 'a', annotations: [] }],
+      };
+      const { native, events } = responsesUpstream.decodeResponse(
+        JSON.stringify({ id: 'r', status: 'completed', output: [thought, said] }),
+        decodeContext(owner),
+      );
+      const answer = client.encodeResponse(
+        fold(events),
+        native?.dialect === dialect ? native : undefined,
+        responseContext(client, owner),
+      );
+      assert.doesNotMatch(answer, /"(SIG|ENC)"/);
+      const body = { model: 'm', ...historyOf(JSON.parse(answer)) };
+      const request = client.decodeRequest(JSON.stringify(body), body, { open: openForTests });
+      const { input } = JSON.parse(responsesUpstream.encodeRequest(request, targetOf(owner)).body);
+      assert.deepEqual(
+        input.find(({ type }: JsonObject) => type === 'reasoning'),
+        thought,
+      );
+    }
+  });
+}
