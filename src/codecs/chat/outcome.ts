@@ -24,6 +24,11 @@ const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
   ['sensitive', 'content_filter'],
   ['model_length', 'context_window'],
   ['model_context_window_exceeded', 'context_window'],
+  // Words beside the reason, where this dialect has none (`finishOf`, and OpenRouter).
+  ['context_window', 'context_window'],
+  ['pause_turn', 'pause'],
+  ['pause', 'pause'],
+  ['compaction', 'compaction'],
 ]);
 
 /** An unknown reason is a cut answer of unknown cause, never a normal stop. Gemini names the filter after a colon. */
@@ -33,18 +38,28 @@ export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | In
   return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
 }
 
+/** Whether the latest item was cut: a pause and a compaction come between items. */
+export function cutsItem(outcome: Completed | Incomplete): boolean {
+  return outcome.status === 'incomplete' && outcome.reason !== 'pause' && outcome.reason !== 'compaction';
+}
+
 /** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
 export function outweighs(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 
-/** What a choice says of its end. A router may call a cut call `tool_calls` (OpenRouter): the vendor's own word beside it is the truth. */
+/**
+ * What a choice says of its end. A router may call a cut call `tool_calls`, and a pause `stop` (OpenRouter): the vendor's own word beside it
+ * is the truth.
+ */
 export function finishReason(choice: JsonObject): string | undefined {
   const reason = choice['finish_reason'];
   if (reason === undefined || reason === null || reason === '') return undefined;
   if (typeof reason !== 'string') throw malformed('finish_reason');
   const native = choice['native_finish_reason'];
-  return typeof native === 'string' && isEnd(reason) && CUT.has(wordOf(native)) ? native : reason;
+  const cut = typeof native === 'string' ? CUT.get(wordOf(native)) : undefined;
+  const saysMore = cut !== undefined && (isEnd(reason) || cut === 'context_window');
+  return typeof native === 'string' && saysMore ? native : reason;
 }
 
 function isEnd(reason: string): boolean {
