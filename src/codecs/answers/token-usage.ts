@@ -130,6 +130,7 @@ export function writeTokenUsage(usage: Usage): JsonObject {
   const prompt = totalInput(usage);
   const completion = usage.output ?? 0;
   const written = totalCacheWrite(usage);
+  const searches = usage.meters?.get('web_search');
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
@@ -137,6 +138,7 @@ export function writeTokenUsage(usage: Usage): JsonObject {
     prompt_tokens_details: {
       cached_tokens: usage.cacheRead ?? 0,
       ...(written > 0 ? { cache_write_tokens: written } : {}),
+      ...writtenFor(usage),
       ...(usage.imageInput === undefined ? {} : { image_tokens: usage.imageInput }),
       audio_tokens: usage.audioInput ?? 0,
     },
@@ -145,5 +147,12 @@ export function writeTokenUsage(usage: Usage): JsonObject {
       ...(usage.imageOutput === undefined ? {} : { image_tokens: usage.imageOutput }),
       audio_tokens: usage.audioOutput ?? 0,
     },
+    ...(searches === undefined ? {} : { server_tool_use: { web_search_requests: searches } }),
   };
+}
+
+/** For how long the cache keeps what was written, where that is known: both have a price of their own. */
+export function writtenFor({ cacheWrite5m = 0, cacheWrite1h = 0 }: Usage): JsonObject {
+  if (cacheWrite5m + cacheWrite1h === 0) return {};
+  return { cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m, ephemeral_1h_input_tokens: cacheWrite1h } };
 }

@@ -19,7 +19,7 @@ import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
 import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
-import { finishReason, outcomeOf, outweighs } from './outcome.ts';
+import { finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
 import { DONE, firstChoice, malformed, object, usageIn, word } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
@@ -122,7 +122,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#move('done');
     this.#start(events);
     const outcome = outcomeOf(this.#finish ?? 'stop', this.#answer.hasToolCalls);
-    this.#answer.close(outcome.status, events);
+    this.#answer.close(lastItemStatus(outcome), events);
     events.push({ type: 'response.end', outcome });
   }
 

@@ -15,7 +15,7 @@ import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 import { GrowingLength } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
-import { openAiErrorBody } from '../errors/openai.ts';
+import { openAiStreamError } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../answers/turns.ts';
 import { annotation } from './annotations.ts';
@@ -111,7 +111,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   fail(error: GatewayError, out: Frame[]): void {
     if (this.ended) return;
     this.ended = true;
-    out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
+    out.push({ event: undefined, data: JSON.stringify(openAiStreamError(error)) });
   }
 
   /** `events`: those that came with the end. */

@@ -1,4 +1,5 @@
 /** Finish reasons of chat completions, both ways (semantics: "Finish/stop mapping"). */
+import type { ItemStatus } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../canonical/outcome.ts';
 import { malformed } from './wire.ts';
@@ -24,6 +25,11 @@ const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
   ['sensitive', 'content_filter'],
   ['model_length', 'context_window'],
   ['model_context_window_exceeded', 'context_window'],
+  // Words beside the reason, where this dialect has none (`finishOf`, and OpenRouter).
+  ['context_window', 'context_window'],
+  ['pause_turn', 'pause'],
+  ['pause', 'pause'],
+  ['compaction', 'compaction'],
 ]);
 
 /** An unknown reason is a cut answer of unknown cause, never a normal stop. Gemini names the filter after a colon. */
@@ -33,18 +39,29 @@ export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | In
   return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
 }
 
+/** Of the latest item: a pause and a compaction come between items, everything else cuts one. */
+export function lastItemStatus(outcome: Completed | Incomplete): ItemStatus {
+  const isCut = outcome.status === 'incomplete' && outcome.reason !== 'pause' && outcome.reason !== 'compaction';
+  return isCut ? 'incomplete' : 'completed';
+}
+
 /** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
 export function outweighs(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 
-/** What a choice says of its end. A router may call a cut call `tool_calls` (OpenRouter): the vendor's own word beside it is the truth. */
+/**
+ * What a choice says of its end. A router may call a cut call `tool_calls`, and a pause `stop` (OpenRouter): the vendor's own word beside it
+ * is the truth.
+ */
 export function finishReason(choice: JsonObject): string | undefined {
   const reason = choice['finish_reason'];
   if (reason === undefined || reason === null || reason === '') return undefined;
   if (typeof reason !== 'string') throw malformed('finish_reason');
   const native = choice['native_finish_reason'];
-  return typeof native === 'string' && isEnd(reason) && CUT.has(wordOf(native)) ? native : reason;
+  const cut = typeof native === 'string' ? CUT.get(wordOf(native)) : undefined;
+  const saysMore = cut !== undefined && (isEnd(reason) || cut === 'context_window');
+  return typeof native === 'string' && saysMore ? native : reason;
 }
 
 function isEnd(reason: string): boolean {

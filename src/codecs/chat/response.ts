@@ -28,7 +28,7 @@ import {
   wantsLegacyCalls,
 } from './message.ts';
 import { ownBody } from './native-stream.ts';
-import { finishOf, finishReason, outcomeOf, outweighs } from './outcome.ts';
+import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
 import { firstChoice, list, object, usageIn, word } from './wire.ts';
 
@@ -62,7 +62,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
   answer.citeSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
-  answer.close(outcome.status, events);
+  answer.close(lastItemStatus(outcome), events);
   events.push(...report, { type: 'response.end', outcome });
   // Clients read one choice: an answer in several is put together for those of the same dialect, too.
   return choices.length === 1 ? { native, events } : { events };

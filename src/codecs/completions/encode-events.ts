@@ -5,7 +5,7 @@ import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
-import { openAiErrorBody } from '../errors/openai.ts';
+import { openAiStreamError } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { finishReason, TextJoin } from './text.ts';
 
@@ -39,7 +39,7 @@ export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayErro
   fail(error: GatewayError, out: Frame[]): void {
     if (this.#ended) return;
     this.#ended = true;
-    out.push({ event: undefined, data: JSON.stringify(openAiErrorBody(error)) });
+    out.push({ event: undefined, data: JSON.stringify(openAiStreamError(error)) });
   }
 
   #encode(event: CanonicalEvent, out: Frame[]): void {

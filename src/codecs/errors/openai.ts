@@ -1,10 +1,20 @@
 /** The error body that chat, responses, completions, embeddings, images and models answer with (design: "error body"). */
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import { statusInStream } from './upstream.ts';
 
 /** `{error: {message, type, param, code}}`. */
 export function openAiErrorBody(error: GatewayError): JsonObject {
-  return { error: { message: error.message, type: openAiErrorType(error.status), param: error.param, code: error.shownCode } };
+  return bodyFor(error, error.status);
+}
+
+/** The same in a stream, where no status says what kind of error it is. */
+export function openAiStreamError(error: GatewayError): JsonObject {
+  return bodyFor(error, statusInStream(error));
+}
+
+function bodyFor({ message, param, shownCode }: GatewayError, status: number): JsonObject {
+  return { error: { message, type: openAiErrorType(status), param, code: shownCode } };
 }
 
 /** The words that OpenAI clients know. */

@@ -116,6 +116,11 @@ const SHOWN_CODES = new Set([
   'vector_store_timeout',
   'request_too_large',
   'moderation_blocked',
+  // What another gateway of this kind says, which is then an upstream of this one.
+  'upstream_error',
+  'unsupported_conversion',
+  'response_not_representable',
+  'cancelled',
 ]);
 
 /** An upstream's code where clients may read it: one of a list, since any other may name a host, a key or an account. */

@@ -143,6 +143,15 @@ export function refusal(said: number | undefined, members: ErrorMembers, options
   });
 }
 
+/** Statuses of an upstream that a client may read in a stream: those that it can act on, never those of our credential. */
+const SHOWN_IN_STREAM: ReadonlySet<number> = new Set([400, 413, 422, 429, 503, 504, 529]);
+
+/** The status that an error inside a 200 stands for, where the words of a protocol depend on one. */
+export function statusInStream(error: GatewayError): number {
+  const said = error.details.upstream?.status;
+  return error.blame === 'upstream' && said !== undefined && SHOWN_IN_STREAM.has(said) ? said : error.status;
+}
+
 /** A path as vendors write it: `messages[3].content`, `tools.0.name`. */
 const FIELD = /^[a-z]\w*(?:\[\d+\]|\.\w+)*$/i;
 const MAX_FIELD_CHARS = 200;

@@ -7,6 +7,7 @@ import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
 import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
+import { isEnvelope } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
 import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
@@ -230,9 +231,18 @@ function joinNeighbours(turns: readonly Turn[]): Turn[] {
   return joined;
 }
 
-/** Thinking that led to nothing, as in an answer that was cut within it: the vendor takes no assistant message that ends so. */
+/**
+ * Thinking that led to nothing, as in an answer that was cut within it: the vendor takes no assistant message that ends so. An empty block
+ * of another gateway behind a call or a text is none: it holds the signature of what stands before it (`message-parts.ts`).
+ */
 function dropLastThinking(blocks: WireBlock[]): void {
-  while (isThinking(blocks.at(-1))) blocks.pop();
+  while (isThinking(blocks.at(-1)) && !endsInSignature(blocks)) blocks.pop();
+}
+
+function endsInSignature(blocks: readonly WireBlock[]): boolean {
+  const { thinking, signature } = blocks.at(-1)?.json ?? {};
+  const signs = thinking === '' && typeof signature === 'string' && isEnvelope(signature);
+  return signs && blocks.length > 1 && !isThinking(blocks.at(-2));
 }
 
 export function isThinking(block: WireBlock | undefined): boolean {

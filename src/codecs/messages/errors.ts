@@ -3,7 +3,7 @@ import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
 import { MESSAGES_FAULTS } from '../errors/sanitise.ts';
-import { errorBody, readErrorMembers, refusal, retryAfterMs } from '../errors/upstream.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs, statusInStream } from '../errors/upstream.ts';
 
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -24,14 +24,6 @@ function errorType(status: number): string {
   return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }
 
-/** Upstream statuses whose type a client may read in a stream: those that it can act on, never those of our credential. */
-const SHOWN_UPSTREAM: ReadonlySet<number> = new Set([400, 413, 422, 429, 503, 504, 529]);
-
-function streamErrorType(error: GatewayError): string {
-  const said = error.details.upstream?.status;
-  return errorType(error.blame === 'upstream' && said !== undefined && SHOWN_UPSTREAM.has(said) ? said : error.status);
-}
-
 /** Codes that official clients know by `details.error_code`, and act on. */
 const DETAILED: ReadonlySet<string> = new Set(['thread_not_found', ...MESSAGES_FAULTS]);
 
@@ -42,8 +34,17 @@ function members(error: GatewayError, type: string): JsonObject {
     message,
     code: shownCode,
     ...(param === null ? {} : { param }),
-    ...(DETAILED.has(shownCode) ? { details: { error_code: shownCode } } : {}),
+    ...details(shownCode),
   };
+}
+
+function details(code: string): JsonObject {
+  return DETAILED.has(code) ? { details: { error_code: code } } : {};
+}
+
+/** What stands beside the type and the message of an upstream's own error: the code that clients may read, where it says that. */
+export function codesOf(said: JsonObject, { shownCode }: GatewayError): JsonObject {
+  return { ...(said['code'] === shownCode ? { code: shownCode } : {}), ...details(shownCode) };
 }
 
 export function encodeError(error: GatewayError, requestId: string): string {
@@ -52,7 +53,7 @@ export function encodeError(error: GatewayError, requestId: string): string {
 
 /** The last event of a stream that failed. */
 export function errorFrame(error: GatewayError): Frame {
-  return { event: 'error', data: JSON.stringify({ type: 'error', error: members(error, streamErrorType(error)) }) };
+  return { event: 'error', data: JSON.stringify({ type: 'error', error: members(error, errorType(statusInStream(error))) }) };
 }
 
 /** An upstream's refusal; its full text stays in the details for the log. */

@@ -10,7 +10,7 @@ import { RepeatedEdits } from '../json/repeated-native.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { completeBlock, completeDelta, completeMessage } from './answer-members.ts';
 import { redactedOpaque, signatureOpaque } from './blocks.ts';
-import { errorFrame } from './errors.ts';
+import { codesOf, errorFrame } from './errors.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
 const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
@@ -202,13 +202,16 @@ function saidError(json: JsonObject): JsonObject | undefined {
   return type === 'error' && isObject(error) && typeof error['type'] === 'string' ? error : undefined;
 }
 
-/** Only the type and a readable message of an upstream's error are for clients; everything beside them may name accounts. */
+/** Only the type, a readable message and known codes of an upstream's error are for clients; everything beside them may name accounts. */
 function errorEdits(json: JsonObject, said: JsonObject, failure: GatewayError): JsonEdit[] {
   const edits: JsonEdit[] = Object.keys(json)
     .filter((key) => key !== 'type' && key !== 'error')
     .map((key) => ({ path: [key], value: undefined }));
+  const codes = codesOf(said, failure);
   for (const key of Object.keys(said)) {
-    if (key !== 'type' && key !== 'message') edits.push({ path: ['error', key], value: undefined });
+    const code = codes[key];
+    if (key !== 'type' && key !== 'message')
+      edits.push({ path: ['error', key], value: code === undefined ? undefined : JSON.stringify(code) });
   }
   edits.push({ path: ['error', 'message'], value: JSON.stringify(failure.message) });
   if (OUR_ERRORS.has(String(said['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });

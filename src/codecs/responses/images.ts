@@ -25,5 +25,11 @@ export function finishedImage(item: ToldItem, media: Media): JsonObject {
   const reported = media.reported ?? {};
   const facts = Object.fromEntries(IMAGE_FACTS.flatMap((key) => (reported[key] === undefined ? [] : [[key, reported[key]]])));
   const result = media.source.from === 'inline' ? media.source.data : null;
-  return { ...item.announced, status: 'completed', ...facts, result };
+  return { ...item.announced, status: 'completed', ...formatOf(media), ...facts, result };
+}
+
+/** Clients take a picture for PNG where nothing is said. */
+function formatOf({ source }: Media): JsonObject {
+  const format = source.from === 'inline' ? /^image\/(jpeg|webp)$/.exec(source.mime)?.[1] : undefined;
+  return format === undefined ? {} : { output_format: format };
 }

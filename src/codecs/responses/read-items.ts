@@ -184,7 +184,7 @@ export function spokenItem(pieces: readonly string[], transcript: string, facts:
 function readImage(item: JsonObject): MediaItem | NativeItem {
   const result = wordOf(item, 'result');
   if (result === undefined) return nativeItem(item);
-  const inline = parseDataUri(result) ?? { mime: imageMime(wordOf(item, 'output_format')), data: result };
+  const inline = parseDataUri(result) ?? { mime: imageMime(wordOf(item, 'output_format'), result), data: result };
   const facts = IMAGE_FACTS.flatMap((key) => {
     const value = item[key];
     return value === undefined || value === null ? [] : [[key, value] as const];
@@ -202,7 +202,9 @@ function readImage(item: JsonObject): MediaItem | NativeItem {
   };
 }
 
-function imageMime(format: string | undefined): string {
+function imageMime(format: string | undefined, data: string): string {
+  const seen = sniffMime(data);
+  if (format === undefined) return seen?.startsWith('image/') === true ? seen : 'image/png';
   if (format === 'svg') return 'image/svg+xml';
-  return format === undefined ? 'image/png' : `image/${format === 'jpg' ? 'jpeg' : format}`;
+  return `image/${format === 'jpg' ? 'jpeg' : format}`;
 }

@@ -6,6 +6,7 @@ import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Incomplete, Outcome } from '../canonical/outcome.ts';
 import { totalCacheWrite, totalInput, type Usage } from '../canonical/usage.ts';
+import { writtenFor } from '../answers/token-usage.ts';
 import type { ResponseContext } from '../codec.ts';
 
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
@@ -72,6 +73,7 @@ export function finishedResponse(
     service_tier: tierOf(usage, base['service_tier']),
     output,
     usage: usage === undefined ? null : writeUsage(usage),
+    ...toolUsage(usage?.meters),
   };
 }
 
@@ -110,9 +112,25 @@ function writeUsage(usage: Usage): JsonObject {
   const output = usage.output ?? 0;
   return {
     input_tokens: input,
-    input_tokens_details: { cached_tokens: usage.cacheRead ?? 0, cache_write_tokens: totalCacheWrite(usage) },
+    input_tokens_details: {
+      cached_tokens: usage.cacheRead ?? 0,
+      cache_write_tokens: totalCacheWrite(usage),
+      ...writtenFor(usage),
+      ...media(usage.imageInput, usage.audioInput),
+    },
     output_tokens: output,
-    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },
+    output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0, ...media(usage.imageOutput, usage.audioOutput) },
     total_tokens: input + output,
   };
+}
+
+/** What of the tokens was no text, where the upstream says so: it has a price of its own. */
+function media(images: number | undefined, audio: number | undefined): JsonObject {
+  return { ...(images === undefined ? {} : { image_tokens: images }), ...(audio === undefined ? {} : { audio_tokens: audio }) };
+}
+
+/** Searches that an upstream of another protocol ran: its items cannot be said, so they are counted here. */
+function toolUsage(meters: Usage['meters']): JsonObject {
+  const searches = meters?.get('web_search');
+  return searches === undefined ? {} : { tool_usage: { web_search: { num_requests: searches } } };
 }

@@ -207,6 +207,15 @@ describe('chat streams of other dialects', () => {
     assert.deepEqual(deltas(frames), [{ content: '' }, { content: 'a' }, { content: 'b' }]);
   });
 
+  it('say of what kind an error in the stream is, since no status does', () => {
+    const typeFor = (status: number): unknown => {
+      const error = new GatewayError('upstream_error', 'It failed.', { upstream: { status } });
+      return JSON.parse(encode(stepsOf([text('Hi')], { status: 'failed', error })).at(-1) ?? '').error.type;
+    };
+    assert.deepEqual([400, 429, 529].map(typeFor), ['invalid_request_error', 'rate_limit_error', 'server_error']);
+    assert.equal(typeFor(401), 'server_error', 'our credential is not what the client sent');
+  });
+
   it('end a failure with an error frame and nothing after it', () => {
     const error = new GatewayError('upstream_error', 'It failed.');
     const frames = encode(stepsOf([text('Hi')], { status: 'failed', error }));

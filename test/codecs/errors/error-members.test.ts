@@ -86,6 +86,9 @@ const CODES: readonly (readonly [code: string, status: number | undefined, isSho
   ['insufficient_quota', 429, false],
   ['thread_unsupported_request', undefined, true],
   ['compaction_nothing_to_summarize', undefined, true],
+  ['upstream_error', undefined, true],
+  ['unsupported_conversion', undefined, true],
+  ['response_not_representable', undefined, true],
   ['usage_not_included', undefined, false],
   ['data_residency_mismatch', undefined, false],
 ];

@@ -330,8 +330,13 @@ test('native: an upstream error keeps its type, loses its text and request id', 
     type: 'error',
     error: { type: 'overloaded_error', message: 'The upstream is overloaded.' },
   });
-  const ours = { type: 'error', error: { type: 'authentication_error', message: 'invalid x-api-key' } };
-  assert.equal(JSON.parse(encodeSteps(decodeFrames(payloads([ours])).steps)[0]?.data ?? '').error.type, 'api_error');
+  const clientReads = (error: JsonObject) =>
+    JSON.parse(encodeSteps(decodeFrames(payloads([{ type: 'error', error }])).steps)[0]?.data ?? '').error;
+  assert.equal(clientReads({ type: 'authentication_error', message: 'invalid x-api-key' }).type, 'api_error');
+  const long = { type: 'invalid_request_error', message: 'too long', code: 'context_length_exceeded' };
+  assert.deepEqual(clientReads({ ...long, host: 'up.test' }), long);
+  const thread = { type: 'invalid_request_error', message: 'no', details: { error_code: 'thread_unsupported_request' } };
+  assert.deepEqual(clientReads({ ...thread, host: 'up.test' }), thread);
 });
 
 test('native: a message_delta goes out with message_stop alone, and never before an error', () => {

@@ -118,6 +118,27 @@ test('thinking that led to nothing goes: the vendor takes no assistant message t
   ]);
 });
 
+test('the signature that another gateway says behind a call or a text stays, though the message ends in it', () => {
+  const sealed = (summary: readonly string[], value: string): Item => ({
+    kind: 'reasoning',
+    summary,
+    opaque: { owner, value },
+  });
+  const { messages } = encodeFor({
+    items: [
+      ...[text('user', 'a'), text('assistant', 'b'), sealed([], 'mz2.text')],
+      ...[text('user', 'c'), call('1', '{}'), sealed([], 'mz2.call'), result('1', 'r')],
+      ...[sealed([], 'mz2.cut'), text('user', 'd'), text('assistant', 'e'), sealed(['hm'], 'mz2.cut'), text('user', 'f')],
+    ],
+    tools: [tool],
+  });
+  const said = messages as { role: string; content: { type: string; signature?: string }[] }[];
+  assert.deepEqual(
+    said.map(({ content }) => content.map(({ type, signature }) => signature ?? type)),
+    [['text'], ['text', 'mz2.text'], ['text'], ['tool_use', 'mz2.call'], ['tool_result', 'text'], ['text'], ['text']],
+  );
+});
+
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
 });
