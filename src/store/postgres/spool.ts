@@ -85,7 +85,7 @@ export class Spool {
     living.delete(this.#owner);
   }
 
-  /** Takes over the files of processes that are dead. */
+  /** Takes over the files of processes that are dead. Throws `StoreError` `unavailable` for one that cannot be read. */
   orphans(): Orphan[] {
     const found: Orphan[] = [];
     for (const name of readdirSync(this.#options.spoolPath)) {
@@ -108,9 +108,9 @@ export class Spool {
     } catch (error) {
       // Another process was quicker.
       if (!existsSync(path)) return undefined;
-      throw error;
+      throw unreadable(path, error);
     }
-    const { lines, damaged } = linesOf(readFileSync(mine, 'utf8'));
+    const { lines, damaged } = linesOf(textOf(mine));
     return { lines, damaged, done: () => (damaged === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)) };
   }
 
@@ -130,6 +130,18 @@ export class Spool {
     await this.#file.appendFile(text);
     await this.#file.datasync();
   }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): StoreError {
+  return new StoreError('unavailable', `the spool ${path} cannot be taken over: ${messageOf(error)}`, error);
 }
 
 function checksum(line: string): string {
