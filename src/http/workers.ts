@@ -40,6 +40,8 @@ export function leavePrimary(): void {
  */
 export function primaryGone(): Promise<void> {
   const { worker } = cluster;
+  // The channel breaks under the next word to it, which may be Node's own, before the end is noticed.
+  worker?.on('error', () => undefined);
   return new Promise((resolve) => {
     worker?.once('disconnect', () => {
       if (worker.exitedAfterDisconnect) return;
