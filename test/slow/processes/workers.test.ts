@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
@@ -356,6 +357,28 @@ test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to t
   const stopped = serving.stop('SIGINT');
   assert.match(await open.text(), /data: \[DONE\]\n\n$/);
   assert.equal(await stopped, 0);
+});
+
+test('workers that die while they are renewed leave as many as were asked for', async () => {
+  simulator.reset();
+  await using place = await install(file(simulator));
+  const serving = await place.serve('--workers', '2');
+  await listeners(serving, 2);
+  const workers = (): string[] => {
+    const pid = String(serving.process.pid);
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  };
+  const old = workers();
+  serving.process.kill('SIGUSR2');
+  await waitFor(
+    () => (workers().length > 2 ? true : undefined),
+    () => `no successor: ${serving.text()}`,
+  );
+  for (const pid of old) process.kill(Number(pid), 'SIGKILL');
+  // The successor of the one, and another one for the other: whatever else was to start has started with it.
+  await listeners(serving, 4);
+  assert.equal(workers().length, 2, serving.text());
+  assert.equal(await serving.stop(), 0);
 });
 
 test('a stop while workers are renewed (SIGUSR2, then SIGTERM) is a good end, and nobody is told of a failure', async () => {
