@@ -25,7 +25,7 @@ async function gatewayWith(t: TestContext, durability: string) {
     api_key: 'k',
     models: [model],
   });
-  return await testGateway(
+  const gateway = await testGateway(
     {
       ledger: { durability },
       channels: [channel('t', 'messages', 'm'), channel('e', 'chat_completion', 'e'), channel('i', 'openai_image', 'i')],
@@ -37,6 +37,7 @@ async function gatewayWith(t: TestContext, durability: string) {
     },
     { level: 'error' },
   );
+  return Object.assign(gateway, { simulator });
 }
 
 for (const [what, [path, body]] of Object.entries(ASKS)) {
@@ -61,6 +62,19 @@ for (const [what, [path, body]] of Object.entries(ASKS)) {
     assert.equal(row?.status, 'success');
     assert.equal(typeof row?.firstByteMs, 'number');
     assert.equal(gateway.store.settled.length, 1);
+  });
+
+  test(`strict: nothing of ${what} is asked upstream before its opening is on disk`, async (t) => {
+    await using gateway = await gatewayWith(t, 'strict');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.openDisk = disk.promise;
+    const answer = gateway.post(path, body).then((response) => response.text());
+    await eventually(() => gateway.store.opened.length === 1, 'it is opened');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    assert.deepEqual(gateway.simulator.requests, []);
+    disk.resolve();
+    assert.notEqual(await answer, '');
+    assert.equal(gateway.simulator.requests.length, 1);
   });
 
   test(`by default ${what} does not wait for the disk`, async (t) => {
