@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { eventually, testGateway } from '../../support/test-gateway.ts';
 
 const messages = [{ role: 'user', content: 'hi' }];
@@ -86,3 +87,16 @@ for (const [what, [path, body]] of Object.entries(ASKS)) {
     disk.resolve();
   });
 }
+
+test('strict: a request whose opening the disk refused is refused, and reserves nothing any more', async (t) => {
+  await using gateway = await gatewayWith(t, 'strict');
+  for (const [what, [path, body]] of Object.entries(ASKS)) {
+    gateway.store.openDisk = Promise.reject(new StoreError('disk_full', 'nothing was written'));
+    gateway.store.openDisk.catch(() => undefined);
+    const response = await gateway.post(path, body);
+    // The head of that one goes out at once.
+    assert.equal(response.status, what === 'a stream of a picture' ? 200 : 503, what);
+    assert.match(await response.text(), /store_unavailable/, what);
+    assert.deepEqual([gateway.store.held.size, gateway.simulator.requests.length], [0, 0], what);
+  }
+});

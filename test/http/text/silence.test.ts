@@ -14,6 +14,7 @@ import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import {
   endMessage,
+  type FakeAnswer,
   fakeUpstream,
   jsonAnswer,
   openStream,
@@ -364,4 +365,26 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
     await eventually(() => received() > large.length, `the ${stream ? 'stream' : 'answer'} behind it`);
     socket.destroy();
   }
+});
+
+test('an answer that grows beyond limits.answer_bytes is an error, and its upstream is let go', async (t) => {
+  const endless: FakeAnswer = ({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x'.repeat(50_000) } };
+    for (let count = 0; count < 3; count++) stream.event('content_block_delta', delta);
+  };
+  const upstream = await fakeUpstream(endless);
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    limits: { answer_bytes: 100_000 },
+  });
+  const streamed = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await streamed.text(), /event: error\n/);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream of the stream is let go');
+  upstream.answer = jsonAnswer(200, wholeMessage('x'.repeat(150_000)));
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 502);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream of the whole answer is let go');
 });
