@@ -40,6 +40,8 @@ export function leavePrimary(): void {
  */
 export function primaryGone(): Promise<void> {
   const { worker } = cluster;
+  // The channel breaks under the next word to it, which may be Node's own, before the end is noticed.
+  worker?.on('error', () => undefined);
   return new Promise((resolve) => {
     worker?.once('disconnect', () => {
       if (worker.exitedAfterDisconnect) return;
@@ -86,8 +88,8 @@ class WorkerGroup {
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   #exitCode = 0;
   #renewing = false;
-  /** A successor that does not listen yet: it is nobody's loss when it ends. */
-  #candidate: Worker | undefined;
+  /** A successor that does not listen yet is nobody's loss when it ends, and whom it succeeds needs no other. */
+  #succession: { readonly from: Worker; readonly to: Worker } | undefined;
   /** Workers whose successors are there already. */
   readonly #retired = new Set<Worker>();
   /** Workers that have listened: one that starts has nothing to report. */
@@ -147,9 +149,12 @@ class WorkerGroup {
   }
 
   #exited(worker: Worker, code: number, signal: string): void {
-    const isExpected = this.#retired.delete(worker) || this.#candidate === worker;
+    const isExpected = this.#retired.delete(worker) || this.#succession?.to === worker;
     const facts = { pid: worker.process.pid, code, signal };
-    if (!isExpected && this.#phase === 'serving') this.#replace(facts);
+    if (!isExpected && this.#phase === 'serving') {
+      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker ended; its successor starts already');
+      else this.#replace(facts);
+    }
     if (!isExpected && this.#phase === 'starting') this.#giveUp(facts);
     this.#endWithLast();
   }
@@ -198,16 +203,20 @@ class WorkerGroup {
   /** Resolves when the successor listens and the worker has ended; with false, and the worker stays, where the successor ended first. */
   async #succeed(worker: Worker): Promise<boolean> {
     const successor = cluster.fork();
-    this.#candidate = successor;
+    this.#succession = { from: worker, to: successor };
     const listens = await Promise.race([
       heard(successor, 'listening').then(() => true),
       heard(successor, 'exit').then(() => false),
     ]);
-    this.#candidate = undefined;
+    this.#succession = undefined;
+    if (worker.isDead()) {
+      if (!listens && this.#phase === 'serving') this.#replace({ pid: successor.process.pid });
+      return listens;
+    }
     if (!listens) return false;
     this.#retired.add(worker);
     worker.process.kill('SIGTERM');
-    if (!worker.isDead()) await heard(worker, 'exit');
+    await heard(worker, 'exit');
     return true;
   }
 }

@@ -16,6 +16,8 @@ export interface MemoryStore extends Store {
   readonly held: ReadonlySet<{ readonly nanos: bigint }>;
   /** A settlement's promise resolves after this one. */
   disk: Promise<void>;
+  /** An opening's promise resolves after this one. */
+  openDisk: Promise<void>;
   walletNanos: bigint;
   limitReached: boolean;
   /** Makes every look at a key throw. */
@@ -41,6 +43,7 @@ export function memoryStore(): MemoryStore {
     opened,
     held,
     disk: Promise.resolve(),
+    openDisk: Promise.resolve(),
     walletNanos: 1_000_000_000n,
     limitReached: false,
     broken: false,
@@ -116,6 +119,7 @@ export function memoryStore(): MemoryStore {
     settlements: {
       async open(exchange) {
         opened.push(exchange);
+        await store.openDisk;
       },
       async settle({ entry, reservation }) {
         reservation?.release();

@@ -48,6 +48,7 @@ export class Session {
   #turns = 0;
   #turn: AbortController | undefined;
   #queued: { readonly event: TurnEvent; readonly streamId: string | undefined } | undefined;
+  /** When the last turn was over. */
   #lastTurnAt: number;
   #missedPings = 0;
 
@@ -157,7 +158,6 @@ export class Session {
     }
     if (event.kind === 'append') this.#version = 'v1';
     this.#turns += 1;
-    this.#lastTurnAt = now;
     const isIdle = this.#state === 'idle';
     this.#move('turn');
     if (isIdle) void this.#run(event, streamId);

@@ -29,22 +29,38 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
   const secrets = createSecrets(database);
   const { beforeStatement: _seam, ...quiet } = seams;
   const watch = new Watch(database, quiet, secrets.learn);
-  let started: { readonly owner: Owner; readonly spool: Spool } | undefined;
+  let owner: Owner | undefined;
+  let spool: Spool;
   try {
     await watch.start();
     await secrets.start();
-    const owner = await Owner.register(database);
-    started = { owner, spool: new Spool(options, owner.id) };
+    owner = await Owner.register(database);
+    spool = new Spool(options, owner.id);
   } catch (error) {
+    owner?.abandon();
     await watch.close();
     await database.close();
     throw error;
   }
-  const { owner, spool } = started;
   const settlements = new SettlementQueue(database, owner, spool);
+  const close = closeOnce({
+    settlements,
+    owner,
+    engine: async () => {
+      await spool.close();
+      await watch.close();
+      await database.close();
+    },
+  });
   owner.everyBeat(() => settlements.recover());
-  await settlements.recover();
-  await settlements.closeInterrupted();
+  try {
+    await settlements.recover();
+    await settlements.closeInterrupted();
+  } catch (error) {
+    // A connection that stayed open would keep a process alive that serves nobody.
+    await close();
+    throw error;
+  }
   const reservations = new Reservations();
   return {
     accounts: createAccounts(database),
@@ -58,14 +74,6 @@ export async function openPostgresStore(options: PostgresOptions, seams: Postgre
     leases: createLeases(database, owner),
     secrets,
     health: () => database.health(),
-    close: closeOnce({
-      settlements,
-      owner,
-      engine: async () => {
-        await spool.close();
-        await watch.close();
-        await database.close();
-      },
-    }),
+    close,
   };
 }

@@ -31,7 +31,11 @@ export class Spool {
   readonly #path: string;
   readonly #maxBytes: number;
   #file: FileHandle | undefined;
-  #bytes = 0;
+  /** Bytes of the lines in the file, and of those that wait for their turn. */
+  #written = 0;
+  #queued = 0;
+  /** A write broke off: behind the lines there may be a part of another one. */
+  #torn = false;
   #taken = 0;
   #writing: Promise<void> = Promise.resolve();
 
@@ -51,25 +55,25 @@ export class Spool {
 
   /** Bytes that wait in the file. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#written + this.#queued;
   }
 
   /** True when so many bytes more still fit. */
   hasRoom(bytes: number): boolean {
-    return this.#bytes + bytes <= this.#maxBytes;
+    return this.bytes + bytes <= this.#maxBytes;
   }
 
   /** Resolves when the lines are on the disk. Rejects with the file system's error, and then none of them counts as kept. */
   append(lines: readonly string[]): Promise<void> {
     const text = lines.map((line) => `${checksum(line)} ${line}\n`).join('');
-    this.#bytes += Buffer.byteLength(text);
-    return this.#next(() => this.#write(text));
+    const bytes = Buffer.byteLength(text);
+    this.#queued += bytes;
+    return this.#next(() => this.#write(text, bytes));
   }
 
   /** Forgets what was appended before this call: all of it is in the database. */
   clear(): Promise<void> {
-    const gone = this.#bytes;
-    return this.#next(() => this.#remove(gone));
+    return this.#next(() => this.#remove());
   }
 
   /** One thing at a time. A failure before this one was told to whoever asked for that, and stops nobody else. */
@@ -85,7 +89,7 @@ export class Spool {
     living.delete(this.#owner);
   }
 
-  /** Takes over the files of processes that are dead. */
+  /** Takes over the files of processes that are dead. Throws `StoreError` `unavailable` for one that cannot be read. */
   orphans(): Orphan[] {
     const found: Orphan[] = [];
     for (const name of readdirSync(this.#options.spoolPath)) {
@@ -108,28 +112,50 @@ export class Spool {
     } catch (error) {
       // Another process was quicker.
       if (!existsSync(path)) return undefined;
-      throw error;
+      throw unreadable(path, error);
     }
-    const { lines, damaged } = linesOf(readFileSync(mine, 'utf8'));
+    const { lines, damaged } = linesOf(textOf(mine));
     return { lines, damaged, done: () => (damaged === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)) };
   }
 
-  async #remove(bytes: number): Promise<void> {
+  async #remove(): Promise<void> {
     const file = this.#file;
     this.#file = undefined;
-    this.#bytes -= bytes;
     await file?.close();
     rmSync(this.#path, { force: true });
+    this.#written = 0;
+    this.#torn = false;
   }
 
-  async #write(text: string): Promise<void> {
-    if (this.#file === undefined) {
-      this.#file = await open(this.#path, 'a', 0o600);
-      syncFolder(this.#options.spoolPath);
+  async #write(text: string, bytes: number): Promise<void> {
+    try {
+      if (this.#file === undefined) {
+        this.#file = await open(this.#path, 'a', 0o600);
+        syncFolder(this.#options.spoolPath);
+      }
+      // The next line would stand behind that part, and be none.
+      if (this.#torn) await this.#file.truncate(this.#written);
+      this.#torn = true;
+      await this.#file.appendFile(text);
+      await this.#file.datasync();
+      this.#torn = false;
+      this.#written += bytes;
+    } finally {
+      this.#queued -= bytes;
     }
-    await this.#file.appendFile(text);
-    await this.#file.datasync();
   }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw unreadable(path, error);
+  }
+}
+
+function unreadable(path: string, error: unknown): StoreError {
+  return new StoreError('unavailable', `the spool ${path} cannot be taken over: ${messageOf(error)}`, error);
 }
 
 function checksum(line: string): string {

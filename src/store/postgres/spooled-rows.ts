@@ -39,16 +39,22 @@ export class SpooledRows {
       await writing;
       for (const row of rows) row.spooled = true;
     } catch (error) {
-      this.#rows -= rows.length;
+      for (const row of rows) this.#leave(row);
       this.#onProblem?.({ what: `spool_failed: ${rows.length} rows wait in memory only`, error });
-      for (const row of rows) row.spooling = false;
     }
   }
 
   /** The row is in the database, or lost: it needs no place on the disk any more. */
   release(row: QueueRow): void {
     row.onWritten?.();
-    if (row.spooling) this.#rows -= 1;
+    this.#leave(row);
+  }
+
+  /** Once: the database may take a row while the disk still refuses it. */
+  #leave(row: QueueRow): void {
+    if (!row.spooling) return;
+    row.spooling = false;
+    this.#rows -= 1;
   }
 
   /** Empties the file once the database has every row of it. Never rejects. */

@@ -217,6 +217,8 @@ test('the client is told when the first Channel may answer, whichever failed las
   assert.equal(await told({ a: [said(500)], b: [said(429, 9000)] }), undefined, 'one may be asked at once');
   assert.equal(await told({ a: [said(429, 9000)], b: [said(500)] }, { maxAttempts: 1 }), undefined, 'one was not asked');
   assert.equal(await told({ a: [said(500)] }), undefined);
+  assert.equal(await told({ a: [said(401)] }), undefined, 'no wait is known to mend our credential');
+  assert.equal(await told({ a: [said(400)], b: [said(413)] }), undefined, 'nor a request that is wrong');
 });
 
 test('each keeps the time that it named; one that named a later one is asked in a later round', async () => {
@@ -374,7 +376,33 @@ test('the circuit learns how an attempt failed, and a trial keeps others out onl
   trial.clock.advance(100);
   const long = answerOf(await trial.run());
   answerOf(await trial.run()).succeeded();
+  const many = [trial.health.enter('a', 'm'), trial.health.enter('a', 'm')];
+  assert.ok(!many.includes(undefined), 'a good answer lets everybody in again');
   long.succeeded();
+});
+
+test('an answer that broke after it was shown gives its place back, and its circuit and its conversation learn of it', async () => {
+  const busy = { a: { options: { max_concurrency: 1, max_queue: 0 } } };
+  const once = { ...SETTINGS, failures: 1 };
+  const loop = setUp({ a: ['fine'], b: ['fine'] }, busy, () => 0, once);
+  const next = async (): Promise<Taken<string>> => answerOf(await loop.run({ conversation: 'talk' }));
+  const first = await next();
+  assert.equal(loop.concurrency.running('a'), 1);
+  first.succeeded();
+  assert.deepEqual([loop.concurrency.running('a'), loop.affinity.channelOf('talk')], [0, 'a']);
+
+  (await next()).failed(new GatewayError('client_closed_request', 'Gone.'));
+  assert.deepEqual(
+    [loop.concurrency.running('a'), loop.affinity.channelOf('talk')],
+    [0, 'a'],
+    'a client that left teaches nothing',
+  );
+  assert.ok(loop.health.isFit('a', 'm'));
+
+  (await next()).failed(fault({ reason: 'truncated' }));
+  assert.deepEqual([loop.concurrency.running('a'), loop.affinity.channelOf('talk')], [0, undefined]);
+  assert.equal(loop.health.isFit('a', 'm'), false);
+  assert.equal((await next()).channel.id, 'b');
 });
 
 test('what a failure said that it used stands in its attempt', async () => {

@@ -5,7 +5,16 @@ import { RetryBudget } from '../../../src/http/dispatch/retry-budget.ts';
 import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { Health } from '../../../src/http/dispatch/health.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
-import { type FakeRequest, fakeUpstream, jsonAnswer, sayMessages, wholeMessage } from '../../support/fake-upstream.ts';
+import {
+  type FakeAnswer,
+  type FakeRequest,
+  fakeUpstream,
+  jsonAnswer,
+  openStream,
+  sayMessages,
+  startMessage,
+  wholeMessage,
+} from '../../support/fake-upstream.ts';
 import { waitFor } from '../../support/processes.ts';
 import { ask, channel, eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
@@ -59,6 +68,51 @@ test('a place is given back by an attempt that failed, and by one that the circu
   assert.equal((await second).status, 503);
   assert.equal(waiting.length, 1, 'a circuit that opened meanwhile lets nobody through');
   assert.equal(concurrency.running('one'), 0);
+});
+
+test('a place is given back however an answer ends', async (t) => {
+  const upstream = await fakeUpstream(sayMessages('hi'));
+  t.after(() => upstream.close());
+  const options = { max_concurrency: 1, max_queue: 0 };
+  await using gateway = await testGateway({
+    channels: [
+      channel(upstream.url, { options }),
+      channel(upstream.url, { id: 'two', type: 'responses', models: ['r'], options }),
+    ],
+    models: { ...MODELS, r: MODELS.m },
+  });
+  const { concurrency } = gateway.running.gateway.dispatcher;
+  const response = (changes: object) => jsonAnswer(200, { id: 'resp_1', object: 'response', model: 'r', ...changes });
+  const picture = { type: 'image_generation_call', id: 'ig_1', status: 'completed', result: 'aGk=' };
+  const failed = { status: 'failed', output: [], error: { code: 'server_error', message: 'no' } };
+  const text = { type: 'message', id: 'm1', role: 'assistant', content: [{ type: 'output_text', text: 'a', annotations: [] }] };
+  const broken: FakeAnswer = ({ socket }) => {
+    startMessage(openStream(socket));
+    socket.end();
+  };
+  const halfSaid: FakeAnswer = ({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+    setTimeout(() => socket.end(), 20);
+  };
+  const ways: readonly (readonly [way: string, path: string, body: object, answer: FakeAnswer])[] = [
+    ['a stream', '/v1/messages', ask({ stream: true }), sayMessages('hi')],
+    ['a stream that breaks before a word', '/v1/messages', ask({ stream: true }), broken],
+    ['a stream that breaks behind one', '/v1/messages', ask({ stream: true }), halfSaid],
+    ['a whole answer', '/v1/messages', ask(), jsonAnswer(200, wholeMessage('fine'))],
+    ['one that is none', '/v1/messages', ask(), jsonAnswer(200, {})],
+    ['one that cannot be said', '/v1/messages', ask({ model: 'r' }), response({ status: 'completed', output: [picture] })],
+    ['one that failed', '/v1/responses', { model: 'r', input: 'hi' }, response(failed)],
+    ['one that failed behind a text', '/v1/responses', { model: 'r', input: 'hi' }, response({ ...failed, output: [text] })],
+  ];
+  for (const [count, [way, path, body, answer]] of ways.entries()) {
+    upstream.answer = answer;
+    await (await gateway.post(path, body)).text();
+    await eventually(() => gateway.store.settled.length === count + 1, `${way} is settled`);
+    assert.deepEqual([upstream.requests.length, concurrency.running('one'), concurrency.running('two')], [count + 1, 0, 0], way);
+    gateway.running.gateway.dispatcher.health.keepOnly(new Set());
+  }
 });
 
 test('a wait that is too long goes to the next Channel; a client that leaves the queue frees its place', async () => {

@@ -59,7 +59,7 @@ async function saveTurn(memory: Memory, parent: { id: string; turn: PastTurn } |
 }
 
 test('every turn is found whichever worker answers, and each is kept once', async () => {
-  const { all } = workers(3);
+  const { all, clock } = workers(3);
   let id: string | undefined;
   for (let at = 0; at < 30; at++) {
     const { memory } = all[at % 3] ?? assert.fail();
@@ -79,6 +79,7 @@ test('every turn is found whichever worker answers, and each is kept once', asyn
     all.map(({ history }) => history.size),
     [30, 0, 0],
   );
+  assert.equal(clock.pending, 1, 'what was answered waits for nothing more; the history itself for its end');
 });
 
 test('what only a connection of another worker held goes along', async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import { eventually, testGateway } from '../../support/test-gateway.ts';
 
 const messages = [{ role: 'user', content: 'hi' }];
@@ -25,7 +26,7 @@ async function gatewayWith(t: TestContext, durability: string) {
     api_key: 'k',
     models: [model],
   });
-  return await testGateway(
+  const gateway = await testGateway(
     {
       ledger: { durability },
       channels: [channel('t', 'messages', 'm'), channel('e', 'chat_completion', 'e'), channel('i', 'openai_image', 'i')],
@@ -37,6 +38,7 @@ async function gatewayWith(t: TestContext, durability: string) {
     },
     { level: 'error' },
   );
+  return Object.assign(gateway, { simulator });
 }
 
 for (const [what, [path, body]] of Object.entries(ASKS)) {
@@ -63,6 +65,19 @@ for (const [what, [path, body]] of Object.entries(ASKS)) {
     assert.equal(gateway.store.settled.length, 1);
   });
 
+  test(`strict: nothing of ${what} is asked upstream before its opening is on disk`, async (t) => {
+    await using gateway = await gatewayWith(t, 'strict');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.openDisk = disk.promise;
+    const answer = gateway.post(path, body).then((response) => response.text());
+    await eventually(() => gateway.store.opened.length === 1, 'it is opened');
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    assert.deepEqual(gateway.simulator.requests, []);
+    disk.resolve();
+    assert.notEqual(await answer, '');
+    assert.equal(gateway.simulator.requests.length, 1);
+  });
+
   test(`by default ${what} does not wait for the disk`, async (t) => {
     await using gateway = await gatewayWith(t, 'batched');
     const disk = Promise.withResolvers<void>();
@@ -72,3 +87,16 @@ for (const [what, [path, body]] of Object.entries(ASKS)) {
     disk.resolve();
   });
 }
+
+test('strict: a request whose opening the disk refused is refused, and reserves nothing any more', async (t) => {
+  await using gateway = await gatewayWith(t, 'strict');
+  for (const [what, [path, body]] of Object.entries(ASKS)) {
+    gateway.store.openDisk = Promise.reject(new StoreError('disk_full', 'nothing was written'));
+    gateway.store.openDisk.catch(() => undefined);
+    const response = await gateway.post(path, body);
+    // The head of that one goes out at once.
+    assert.equal(response.status, what === 'a stream of a picture' ? 200 : 503, what);
+    assert.match(await response.text(), /store_unavailable/, what);
+    assert.deepEqual([gateway.store.held.size, gateway.simulator.requests.length], [0, 0], what);
+  }
+});

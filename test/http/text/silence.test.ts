@@ -14,6 +14,7 @@ import { createIdleTimers } from '../../../src/streams/idle-timers.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import {
   endMessage,
+  type FakeAnswer,
   fakeUpstream,
   jsonAnswer,
   openStream,
@@ -181,6 +182,38 @@ test('F4: silence before the first data: comments do not count, the limit is fir
   assert.equal(gateway.store.settled[0]?.attempts[0]?.errorCode, 'timeout');
 });
 
+test('a head that went out early is what the row says of its status; one that was never needed never goes', async (t) => {
+  const clock = createFakeClock();
+  const upstream = await fakeUpstream(() => undefined);
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS }, { clock });
+  const refuse = jsonAnswer(500, {});
+  const asked = async (count: number) => {
+    const answer = gateway.post('/v1/messages', ask({ stream: true }));
+    await eventually(() => upstream.requests.length === count, 'the upstream is asked');
+    return { answer, request: upstream.requests.at(-1) ?? assert.fail() };
+  };
+  const soon = await asked(1);
+  await refuse(soon.request);
+  assert.equal((await soon.answer).status, 502);
+  // What would fire now would throw here.
+  clock.advance(10_000);
+
+  const late = await asked(2);
+  clock.advance(10_000);
+  const response = await late.answer;
+  await refuse(late.request);
+  assert.match(await response.text(), /event: error\n/);
+  await eventually(() => gateway.store.settled.length === 2, 'the rows');
+  assert.deepEqual(
+    gateway.store.settled.map(({ status, httpStatus }) => [status, httpStatus]),
+    [
+      ['error', 502],
+      ['error', 200],
+    ],
+  );
+});
+
 test('silence in the middle: the failure is said in the stream after idle_ms', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
@@ -332,4 +365,26 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
     await eventually(() => received() > large.length, `the ${stream ? 'stream' : 'answer'} behind it`);
     socket.destroy();
   }
+});
+
+test('an answer that grows beyond limits.answer_bytes is an error, and its upstream is let go', async (t) => {
+  const endless: FakeAnswer = ({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    const delta = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x'.repeat(50_000) } };
+    for (let count = 0; count < 3; count++) stream.event('content_block_delta', delta);
+  };
+  const upstream = await fakeUpstream(endless);
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({
+    channels: [channel(upstream.url)],
+    models: MODELS,
+    limits: { answer_bytes: 100_000 },
+  });
+  const streamed = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await streamed.text(), /event: error\n/);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream of the stream is let go');
+  upstream.answer = jsonAnswer(200, wholeMessage('x'.repeat(150_000)));
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 502);
+  await eventually(() => upstream.sockets.size === 0, 'the upstream of the whole answer is let go');
 });

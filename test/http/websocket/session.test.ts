@@ -450,6 +450,33 @@ test('F26: 128 turns are the default', async () => {
   await client.closed;
 });
 
+test('a connection that is as old as it may get begins no turn, and closes as after its last one', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf({ websocket: { lifetime_ms: 40_000 } }), { clock });
+  const client = await connect(gateway);
+  clock.advance(39_999);
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+  clock.advance(1);
+  const [refused] = await client.turn(create());
+  assert.deepEqual(errorOf(refused), { status: 400, code: 'websocket_connection_limit_reached', param: null });
+  assert.equal((await client.closed).code, 1001);
+  assert.equal(simulator.requests.length, 1);
+});
+
+test('a connection is idle since the end of its last turn', async () => {
+  const clock = createFakeClock();
+  await using gateway = await testGateway(configOf({ websocket: { idle_ms: 40_000 } }), { clock });
+  const client = await connect(gateway);
+  simulator.enqueue(slow('a b c d e f'));
+  client.send(create());
+  await client.next(({ type }) => type === 'response.output_text.delta');
+  clock.advance(30_000);
+  await client.next(({ type }) => type === 'response.completed');
+  await eventually(() => gateway.store.settled.length === 1);
+  clock.advance(30_000);
+  assert.equal((await client.turn(create())).at(-1)?.type, 'response.completed');
+});
+
 test('W5: a client that closes cancels the upstream at once, and no Channel is blamed', async () => {
   await using gateway = await testGateway(configOf());
   for (const phase of ['before the first word', 'in the middle'] as const) {

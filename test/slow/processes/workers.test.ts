@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
@@ -205,14 +206,9 @@ test('a worker that dies is replaced, and its open exchange is closed without a 
   for (const { status, charge } of rows) assert.equal(charge !== undefined, status === 'success', status);
 });
 
-test('the primary outlives a worker that died while others still ask it for a response', async () => {
-  simulator.reset();
-  simulator.enqueue(say('remembered'));
-  const port = await freePort();
-  await using place = await install(file(simulator, { operations: { port } }));
-  const serving = await place.serve('--workers', '2');
+/** Responses whose connections are kept, some of each of two workers. */
+async function conversation(serving: Serving, place: Installation, operations: number) {
   await listeners(serving, 2);
-  // Connections that are kept, some of each worker: the primary hands out no new ones while it is stopped.
   const kept = new Agent({ connections: 8, pipelining: 1 });
   const respond = async (body: object): Promise<string> => {
     const { body: answer } = await request(`${serving.url}/v1/responses`, {
@@ -226,15 +222,30 @@ test('the primary outlives a worker that died while others still ask it for a re
   const [first = ''] = await Promise.all(Array.from({ length: 8 }, () => respond({})));
   const { id }: { id: string } = JSON.parse(first);
   const keeper = Number.parseInt(id.slice('resp_mizu_'.length, 'resp_mizu_0000'.length), 16);
-  const report: { workers: { pid: number }[] } = JSON.parse(await (await fetch(`http://127.0.0.1:${port}/channels`)).text());
-  const victim = report.workers[keeper - 1];
-  assert.ok(victim);
+  const report: { workers: { pid: number }[] } = JSON.parse(
+    await (await fetch(`http://127.0.0.1:${operations}/channels`)).text(),
+  );
+  const pids = report.workers.map(({ pid }) => pid);
+  const [keeping, other] = keeper === 1 ? pids : pids.toReversed();
+  assert.ok(keeping !== undefined && other !== undefined);
+  /** Every connection asks for that response. */
+  const ask = () => Promise.allSettled(Array.from({ length: 8 }, () => respond({ previous_response_id: id })));
+  return { ask, keeping, other, leave: () => kept.destroy() };
+}
+
+test('the primary outlives a worker that died while others still ask it for a response', async () => {
+  simulator.reset();
+  simulator.enqueue(say('remembered'));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  // The primary hands out no new connections while it is stopped.
+  const { ask, keeping, leave } = await conversation(serving, place, port);
 
   serving.process.kill('SIGSTOP');
-  const asked = Array.from({ length: 8 }, () => respond({ previous_response_id: id }));
-  const answers = Promise.allSettled(asked);
+  const answers = ask();
   await new Promise((resolve) => setTimeout(resolve, 300));
-  process.kill(victim.pid, 'SIGKILL');
+  process.kill(keeping, 'SIGKILL');
   await new Promise((resolve) => setTimeout(resolve, 100));
   serving.process.kill('SIGCONT');
   const told = (await answers).map((answer) => (answer.status === 'fulfilled' ? answer.value : ''));
@@ -245,7 +256,31 @@ test('the primary outlives a worker that died while others still ask it for a re
   await listeners(serving, 3);
   assert.equal((await post(serving, place)).status, 200);
   assert.equal(await serving.stop(), 0);
-  await kept.destroy();
+  await leave();
+});
+
+test('a worker that asks its primary just as that dies ends as any other, and nobody is told of a fault', async () => {
+  simulator.reset();
+  simulator.enqueue(say('remembered'));
+  const port = await freePort();
+  await using place = await install(file(simulator, { operations: { port } }));
+  const serving = await place.serve('--workers', '2');
+  const { ask, keeping, other, leave } = await conversation(serving, place, port);
+
+  // It reads the request before it learns of the death.
+  process.kill(other, 'SIGSTOP');
+  const answers = ask();
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  serving.process.kill('SIGKILL');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  process.kill(other, 'SIGCONT');
+  await answers;
+  await waitFor(
+    () => ([keeping, other].some(isAlive) ? undefined : true),
+    () => `workers outlive their primary: ${serving.text()}`,
+  );
+  assert.doesNotMatch(serving.text(), /nobody caught this/);
+  await leave();
 });
 
 test('the primary is killed -9: workers finish what is open, end, and leave the store to others', async () => {
@@ -322,6 +357,28 @@ test('F39: workers renewed under load (SIGUSR2): no request is lost; Ctrl-C to t
   const stopped = serving.stop('SIGINT');
   assert.match(await open.text(), /data: \[DONE\]\n\n$/);
   assert.equal(await stopped, 0);
+});
+
+test('workers that die while they are renewed leave as many as were asked for', async () => {
+  simulator.reset();
+  await using place = await install(file(simulator));
+  const serving = await place.serve('--workers', '2');
+  await listeners(serving, 2);
+  const workers = (): string[] => {
+    const pid = String(serving.process.pid);
+    return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ');
+  };
+  const old = workers();
+  serving.process.kill('SIGUSR2');
+  await waitFor(
+    () => (workers().length > 2 ? true : undefined),
+    () => `no successor: ${serving.text()}`,
+  );
+  for (const pid of old) process.kill(Number(pid), 'SIGKILL');
+  // The successor of the one, and another one for the other: whatever else was to start has started with it.
+  await listeners(serving, 4);
+  assert.equal(workers().length, 2, serving.text());
+  assert.equal(await serving.stop(), 0);
 });
 
 test('a stop while workers are renewed (SIGUSR2, then SIGTERM) is a good end, and nobody is told of a failure', async () => {

@@ -1,6 +1,6 @@
 /** What only an engine behind a connection must answer: bad starts, lost connections, a database that is away, several processes' caches. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { test } from 'node:test';
@@ -313,6 +313,21 @@ onPostgres(({ place }) => {
     await clean(store);
     await store.close();
     await own.stop();
+  });
+
+  test('a start that fails because of what another process left lets go of the database, and says what it could not read', async (t) => {
+    const url = await place(t);
+    const { admin } = await server();
+    mkdirSync(join(spoolOf(url), '999999999-own_0a.spool'), { recursive: true });
+    const alone = { process: { host: 'test', pid: 1, isAlive: () => false } };
+    await assert.rejects(fails(url, alone), {
+      name: 'StoreError',
+      code: 'unavailable',
+      message: /the spool .* cannot be taken over: EISDIR/,
+    });
+    // A connection that stayed would keep the process from ending.
+    const open = `SELECT 1 FROM pg_stat_activity WHERE application_name = '${nameOf(url)}'`;
+    await until(async () => (await admin(open)).length === 0);
   });
 
   test('a torn last line of a spool is nothing, a damaged one in the middle is said aloud and kept', async () => {
