@@ -51,6 +51,11 @@ export class UpstreamCall implements Dispatcher.DispatchHandler {
     return this.#abortedFor;
   }
 
+  /** Whether it was given a connection: without one not a byte of it has left this machine. */
+  get hasConnection(): boolean {
+    return this.#controller !== undefined;
+  }
+
   /** Cuts the connection at once, or the attempt to make one. */
   abort(reason: unknown): void {
     this.#abortedFor ??= reason instanceof Error ? reason : new Error('the call was cancelled', { cause: reason });

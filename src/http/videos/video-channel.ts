@@ -66,41 +66,25 @@ export async function callVideoUpstream(route: VideoRoute, call: VideoCall, opti
   options.signal.addEventListener('abort', onAbort, { once: true });
   if (options.signal.aborted) onAbort();
   const timer = options.clock.setTimeout(() => abort.abort(new Error('timed out')), options.timeoutMs);
+  const outgoing = { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) };
+  const begun = options.upstreams.open(route.channel, outgoing, {
+    stream: false,
+    signal: abort.signal,
+    clientHeaders: {},
+    upstreamModel: route.upstreamModel,
+    method: call.method,
+  });
   try {
-    const outgoing = { path: call.path, headers: {}, ...(call.body === undefined ? {} : { body: call.body }) };
-    const head = await options.upstreams.send(route.channel, outgoing, {
-      stream: false,
-      signal: abort.signal,
-      clientHeaders: {},
-      upstreamModel: route.upstreamModel,
-      method: call.method,
-    });
+    const head = await begun.head;
     const receivedAtMs = options.clock.now();
     const text = await readWhole(head.body, MAX_ANSWER_BYTES);
     return { answered: true, answer: { status: head.status, headers: head.headers, text, receivedAtMs } };
   } catch (thrown) {
-    return { answered: false, sent: !neverSent(thrown), reason: thrown instanceof Error ? thrown.message : String(thrown) };
+    const reason = thrown instanceof Error ? thrown.message : String(thrown);
+    // One that was cut short may be on its way to a connection still: it is not looked at whether that was in time.
+    return { answered: false, sent: begun.hasConnection || abort.signal.aborted, reason };
   } finally {
     timer.cancel();
     options.signal.removeEventListener('abort', onAbort);
   }
-}
-
-/** Failures of connecting: not one byte of the request left this machine. */
-const BEFORE_SENDING = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'UND_ERR_CONNECT_TIMEOUT',
-]);
-
-function neverSent(thrown: unknown): boolean {
-  if (!(thrown instanceof Error)) return false;
-  const code = 'code' in thrown ? thrown.code : undefined;
-  if (typeof code === 'string' && (BEFORE_SENDING.has(code) || code.startsWith('ERR_TLS') || code.startsWith('CERT_')))
-    return true;
-  if (thrown instanceof AggregateError) return thrown.errors.length > 0 && thrown.errors.every(neverSent);
-  return thrown.cause !== undefined && neverSent(thrown.cause);
 }
