@@ -2,6 +2,7 @@
 import { formatUsd } from '../../store/money.ts';
 import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
+import { pause } from '../pause.ts';
 import { oneLine, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
@@ -41,23 +42,9 @@ async function follow(context: VerbContext, store: Store): Promise<number> {
       report(context, row, line(row));
       after = row.seq;
     }
-    await sleep(context, FOLLOW_MS);
+    await pause(context.clock, FOLLOW_MS, context.signal);
   }
   return 0;
-}
-
-function sleep(context: VerbContext, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = context.clock.setTimeout(resolve, ms);
-    context.signal.addEventListener(
-      'abort',
-      () => {
-        timer.cancel();
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }
 
 function line(row: RequestLogRow): string {

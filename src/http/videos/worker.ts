@@ -16,6 +16,7 @@ import type { Progress, VideoCall } from '../../codecs/videos/upstream.ts';
 import type { ConfigSource } from '../config/source.ts';
 import { orderChannels } from '../dispatch/candidates.ts';
 import type { Upstreams } from '../dispatch/upstream.ts';
+import { pause } from '../pause.ts';
 import { Lanes } from './lanes.ts';
 import { LookBatch } from './look-batch.ts';
 import { afterQuery, afterSubmission, type Asking, type Moment, nextLook, type Passed, UNKNOWN_INTERVAL_MS } from './outcomes.ts';
@@ -211,7 +212,7 @@ class Worker implements VideoWorker {
   }
 
   async #submit(task: VideoTaskIn<'queued'>, held: Held): Promise<void> {
-    const { store, random, config, log } = this.#options;
+    const { store, clock, random, config, log } = this.#options;
     const request = requestOf(task);
     const account = await store.accounts.find(task.accountId);
     const { routes } = routesFor(config.current(), request, account?.class ?? '');
@@ -231,7 +232,7 @@ class Worker implements VideoWorker {
       }
       // As for every request: an upstream that soon takes more is asked again, when all the others took nothing.
       round = attempts < maxAttempts && !this.#stopped ? [...invited.keys()] : [];
-      if (round.length > 0) await this.#wait(Math.max(...invited.values()), held.looks.signal);
+      if (round.length > 0) await pause(clock, Math.max(...invited.values()), held.looks.signal);
     }
     log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
     await this.#keep(task.id, { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } }, held);
@@ -254,20 +255,6 @@ class Worker implements VideoWorker {
     if (change.event === 'pass') return change;
     await this.#keep(id, change, held);
     return undefined;
-  }
-
-  /** Cut short when this worker stops or loses its lease. */
-  #wait(ms: number, signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      if (signal.aborted) return resolve();
-      const over = (): void => {
-        timer.cancel();
-        signal.removeEventListener('abort', over);
-        resolve();
-      };
-      const timer = this.#options.clock.setTimeout(over, ms);
-      signal.addEventListener('abort', over, { once: true });
-    });
   }
 
   async #poll(task: VideoTaskIn<'running' | 'unknown'>, held: Held): Promise<void> {
@@ -326,7 +313,7 @@ class Worker implements VideoWorker {
         if (signal.aborted || !isEngineFailure(error)) throw error;
         if (tries === 1)
           this.#options.log.error({ err: error, task: id, change }, 'a video task cannot be written: it is tried again');
-        await this.#wait(KEEP_MS, signal);
+        await pause(this.#options.clock, KEEP_MS, signal);
       }
     }
   }
