@@ -302,6 +302,21 @@ test('configured prices are checked against a book, by our name or by what a cha
   ops.files.set('dev.json', JSON.stringify({ vendor: { models: { slow: { cost: { input: 2, output: 4 } } } } }));
   const dev = await ops.json('prices', ['check', 'dev.json'], { from: 'models.dev' });
   assert.deepEqual(dev, { checked: 2, differences: [{ model: 'fast' }] });
+  const tiered = { input_cost_per_token: 2e-6, output_cost_per_token: 4e-6, output_cost_per_token_priority: 8e-6 };
+  ops.files.set(
+    'tiers.json',
+    JSON.stringify({ slow: { mode: 'chat', ...tiered, input_cost_per_token_above_200k_tokens: 3e-6 } }),
+  );
+  const tiers = await ops.run('prices', ['check', 'tiers.json'], { from: 'litellm', models: 'slow' });
+  assert.deepEqual(tiers.text.split('\n'), [
+    'slow long_context.above: ours none, slow 200000',
+    'slow long_context.input: ours none, slow 3.00',
+    'slow service_tiers.priority.output: ours none, slow 8.00',
+  ]);
+  await assert.rejects(
+    ops.run('prices', ['check', 'book.json'], { from: 'litellm', models: 'fast,none' }),
+    /^RefusedError: --models none: no such model in the configuration$/,
+  );
 });
 
 test('spend by day, per key and for an account', async (t) => {
