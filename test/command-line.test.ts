@@ -114,3 +114,61 @@ test('channels test says why there is nothing to ask', async (t) => {
   assert.equal(await test([off], 'off'), 'mizu: the channel off is disabled\n');
   assert.equal(await test([off], 'other'), 'mizu: there is no channel other\n');
 });
+
+test('what makes no sense is 2 and what cannot be done is 1, each in one line that says why', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mizu-refused-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'gateway.json');
+  const data = join(folder, 'data');
+  writeFileSync(path, JSON.stringify({ store: { path: data } }));
+  const mizu = (line: string, env: Record<string, string> = {}) => command([...line.split(' '), '--config', path], env);
+  assert.equal((await mizu('accounts create ada --credit 5')).code, 0);
+  const before = (await mizu('ledger journal --json')).out;
+  const nonsense: readonly (readonly [string, string | RegExp, Record<string, string>?])[] = [
+    ['accounts nothing', /^accounts create NAME /],
+    ['accounts change ada --unlimited --limited', '--unlimited and --limited exclude each other'],
+    ['accounts credit ada 1 --cause é', '--cause must be 1 to 128 visible ASCII characters'],
+    ['keys nothing', /^keys create --account /],
+    ['ledger nothing', /^ledger verify \| journal/],
+    ['ledger journal --limit 0', '--limit must be 1 to 100000'],
+    ['ledger journal --after x', /^--after must be 0 to /],
+    ['logs --limit 0', '--limit must be 1 to 1000000'],
+    ['videos nothing', /^videos \[list\] \| show ID/],
+    ['videos --state nonsense', /^--state must be one of queued, submitting, /],
+    ['videos --limit 0', '--limit must be 1 to 1000'],
+    ['videos resolve video_1', 'give --succeeded URL or --failed MESSAGE'],
+    ['videos resolve video_1 --failed x --succeeded http://x', 'give --succeeded URL or --failed MESSAGE'],
+    ['store nothing', /^store migrate \| /],
+    ['store copy --from a', /^store migrate \| /],
+    ['store copy --from a --to a', '--from and --to are the same place'],
+    ['channels nothing', 'channels test [ID]'],
+    ['prices nothing', /^prices import \| check/],
+    ['serve --workers 0', '--workers must be 1 to 256'],
+    ['check', 'PORT is no port: 70000', { PORT: '70000' }],
+    ['check --nonsense', /^Unknown option '--nonsense'/],
+    ['constructor', /^there is no verb constructor\nusage: mizu /],
+  ];
+  const impossible: typeof nonsense = [
+    ['videos show video_1', 'there is no video task video_1'],
+    ['videos resolve video_1 --failed late', 'there is no video task video_1'],
+    ['store migrate', 'the store is a folder: it needs no migration'],
+    [`store copy --from ${data} --to ${data}/`, 'the target is not empty'],
+    ['channels test', 'there are no channels'],
+    ['channels test one', 'there is no channel one'],
+    ['prices import none.json --from litellm', /^none\.json cannot be read: ENOENT/],
+    ['accounts credit ada 9223372036.854775807', 'USD the balance would be out of range'],
+  ];
+  for (const [expected, lines] of [
+    [2, nonsense],
+    [1, impossible],
+  ] as const) {
+    for (const [line, reason, env] of lines) {
+      const { code, out, err } = await mizu(line, env);
+      assert.deepEqual([code, out], [expected, ''], line);
+      const words = err.replace(/^mizu: /, '').trimEnd();
+      if (typeof reason === 'string') assert.equal(words, reason, line);
+      else assert.match(words, reason, line);
+    }
+  }
+  assert.equal((await mizu('ledger journal --json')).out, before, 'nothing was changed');
+});

@@ -2,11 +2,18 @@
  * A public price catalogue as price records of ours, as it is read: the amounts by their digits as they are written, so that no price
  * passes through a float, and what was left out and why. Knows no catalogue; the data is the operator's.
  */
-import type { ModelKind, PriceRecord } from './prices.ts';
+import type { ModelKind, PriceRecord, Rates } from './prices.ts';
 import { parsePrice } from './prices.ts';
 
+export interface BookPrice {
+  readonly kind: ModelKind;
+  readonly price: PriceRecord;
+  /** The price as it is read. */
+  readonly rates: Rates;
+}
+
 export interface PriceBook {
-  readonly prices: ReadonlyMap<string, { readonly kind: ModelKind; readonly price: PriceRecord }>;
+  readonly prices: ReadonlyMap<string, BookPrice>;
   /** Models without any price of ours, and why. */
   readonly skipped: readonly { readonly model: string; readonly reason: string }[];
   /** Price fields of those models that our records cannot say. */
@@ -85,7 +92,7 @@ export interface Place {
 }
 
 export class BookBuilder {
-  readonly prices = new Map<string, { kind: ModelKind; price: PriceRecord }>();
+  readonly prices = new Map<string, BookPrice>();
   readonly skipped: { model: string; reason: string }[] = [];
   readonly ignored: { model: string; field: string; reason: string }[] = [];
 
@@ -119,7 +126,7 @@ export class BookBuilder {
   add(model: string, kind: ModelKind, price: Draft): void {
     const record = recordOf(price);
     const checked = parsePrice(record, { kind });
-    if (checked.ok) this.prices.set(model, { kind, price: record });
+    if (checked.ok) this.prices.set(model, { kind, price: record, rates: checked.value });
     else this.skip(model, `${checked.refusal.field} ${checked.refusal.message}`);
   }
 }

@@ -6,6 +6,8 @@ import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { createLogger } from '../../src/http/logs.ts';
 import { createOperationsServer, type OperatorReports } from '../../src/http/operations.ts';
+import { fakeUpstream, jsonAnswer } from '../support/fake-upstream.ts';
+import { channel, MODELS, testGateway } from '../support/test-gateway.ts';
 
 const reports: OperatorReports = {
   metrics: async () => ({ type: 'text/plain', text: 'mizu_up 1\n' }),
@@ -63,4 +65,62 @@ test('a health check of HTTP/1.0, which names no host, is answered', async () =>
 
 test('on an address that the operator opened to others every name is answered', async () => {
   assert.deepEqual(await statuses('0.0.0.0', '127.0.0.1', ['mizu:8081', 'localhost', '10.0.0.1']), [200, 200, 200]);
+});
+
+test('one process tells of itself: its health, its Channels and their circuits, and nothing else', async () => {
+  await using sick = await fakeUpstream(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
+  await using gateway = await testGateway({
+    operations: { port: 0 },
+    channels: [channel(sick.url, { id: 'sick' }), channel('http://127.0.0.1:1', { id: 'idle', models: ['other'] })],
+    models: { ...MODELS, other: MODELS.m },
+    health: { failures: 2, cooldown_ms: 60_000 },
+  });
+  const { store, running } = gateway;
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${running.operationsPort}${path}`, init);
+    return { status: answer.status, body: await answer.text() };
+  };
+  const json = async (path: string) => {
+    const { status, body } = await ask(path);
+    return { status, body: JSON.parse(body) };
+  };
+  for (let round = 0; round < 2; round++)
+    await gateway.post('/v1/messages', { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] });
+  const { status, body } = await json('/channels?any=query');
+  const [circuit] = body.channels[0].circuits;
+  assert.ok(circuit.open_for_ms > 50_000 && circuit.open_for_ms <= 60_000);
+  assert.deepEqual(
+    [status, body],
+    [
+      200,
+      {
+        channels: [
+          {
+            ...{ id: 'sick', type: 'messages', priority: 0, weight: 1, models: ['m'], running: 0 },
+            circuits: [{ model: 'm', state: 'open', open_for_ms: circuit.open_for_ms, recent_failures: 2 }],
+          },
+          { id: 'idle', type: 'messages', priority: 0, weight: 1, models: ['other'], running: 0, circuits: [] },
+        ],
+      },
+    ],
+  );
+  const well = { status: 'ok', reasons: [], config_revision: 1, store: { healthy: true }, settlements_pending: 0 };
+  assert.deepEqual(await json('/healthz'), { status: 200, body: well });
+  assert.deepEqual(await ask('/healthz', { method: 'HEAD' }), { status: 200, body: '' });
+  const unwell = { healthy: false, reason: 'write_failed', message: 'no space' } as const;
+  store.health = () => unwell;
+  assert.deepEqual(await json('/healthz'), {
+    status: 503,
+    body: { ...well, status: 'unready', reasons: ['store'], store: unwell },
+  });
+  const ready = await fetch(`${gateway.url}/readyz`);
+  assert.deepEqual([ready.status, await ready.json()], [503, { status: 'unready', reasons: ['store'] }]);
+  store.health = () => {
+    throw new Error('nobody foresaw this');
+  };
+  assert.equal((await ask('/healthz')).status, 503);
+  assert.ok(gateway.logLines.some((line) => line.includes('operations request failed')));
+  assert.match((await ask('/metrics')).body, /^mizu_circuit_open\{channel="sick"/m);
+  assert.equal((await ask('/metrics', { method: 'POST' })).status, 405);
+  assert.equal((await ask('/v1/models')).status, 404);
 });

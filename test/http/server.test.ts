@@ -323,14 +323,26 @@ test('refusals in their order: model rights, existence, price, balance, limits, 
 
 test('a model list holds what the key may use, by name', async () => {
   await using gateway = await testGateway({
-    channels: [channel(upstream.url, { models: ['m', 'free', 'z', 'a'] })],
-    models: { z: MODELS.m, ...MODELS, free: {}, a: MODELS.m },
+    channels: [
+      channel(upstream.url, { models: ['m', 'free', 'z', 'a'] }),
+      channel(upstream.url, { id: 'gold', models: ['gold'], classes: ['vip'] }),
+      channel(upstream.url, { id: 'resting', models: ['resting'], weight: 0 }),
+    ],
+    models: { ...MODELS, free: {}, z: MODELS.m, a: MODELS.m, gold: MODELS.m, resting: MODELS.m, nowhere: MODELS.m },
   });
-  const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': KEY } });
-  assert.deepEqual(JSON.parse(await response.text()), {
+  gateway.store.addKey('sk-narrow', { models: ['z', 'free', 'gold', 'nowhere'] });
+  gateway.store.addKey('sk-vip', { accountId: 'acct_2' }, { id: 'acct_2', class: 'vip' });
+  const listed = async (key: string) => {
+    const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': key } });
+    return JSON.parse(await response.text());
+  };
+  assert.deepEqual(await listed(KEY), {
     object: 'list',
     data: ['a', 'm', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
   });
+  const ids = async (key: string): Promise<string[]> => (await listed(key)).data.map(({ id }: { id: string }) => id);
+  assert.deepEqual(await ids('sk-narrow'), ['z']);
+  assert.deepEqual(await ids('sk-vip'), ['a', 'gold', 'm', 'z']);
 });
 
 test('a model whose Channels are all out of service exists, but is served by nobody and not listed', async () => {

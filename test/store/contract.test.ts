@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Principal } from '../../src/store/keys.ts';
+import type { Result } from '../../src/store/result.ts';
 import { cause, entry, FakeClock, funded, ok, refusal, T0 } from './support/store.ts';
 import { eachStore } from './support/stores.ts';
 
@@ -41,14 +42,52 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, clean.differences);
   });
 
-  test('the same cause credits once; the same cause for another amount is refused', async (t) => {
+  test('a cause that comes again changes nothing again, and one that was another change is refused', async (t) => {
     const store = await openStore(t);
-    const { account } = await funded(store, 0n);
-    const paid = cause();
-    assert.equal(ok(await store.accounts.credit(account.id, 7n, paid)).walletNanos, 7n);
-    assert.equal(ok(await store.accounts.credit(account.id, 7n, paid)).walletNanos, 7n);
-    assert.equal(refusal(await store.accounts.credit(account.id, 8n, paid)).reason, 'cause_reused');
-    assert.equal((await store.accounts.find(account.id))?.walletNanos, 7n);
+    const owner = await funded(store, 1_000n, { subAccount: true });
+    const other = await funded(store, 1_000n, { subAccount: true });
+    const [account, key] = [owner.account.id, owner.key.id];
+    const { accounts, keys } = store;
+    type Outcome = Result<unknown, { readonly reason: string }>;
+    type Change = (id: string) => Promise<Outcome>;
+    const changes: Record<string, readonly [again: Change, another: Change]> = {
+      'change an account': [
+        (id) => accounts.change(account, { class: 'gold' }, cause(id)),
+        (id) => accounts.change(other.account.id, { class: 'gold' }, cause(id)),
+      ],
+      credit: [(id) => accounts.credit(account, 5n, cause(id)), (id) => accounts.credit(other.account.id, 5n, cause(id))],
+      correct: [(id) => accounts.credit(account, -5n, cause(id)), (id) => accounts.credit(account, -6n, cause(id))],
+      'give a sub-account': [(id) => keys.transfer(key, 7n, cause(id)), (id) => keys.transfer(other.key.id, 7n, cause(id))],
+      'take from a sub-account': [(id) => keys.transfer(key, -2n, cause(id)), (id) => keys.transfer(key, 2n, cause(id))],
+      'change a key': [
+        (id) => keys.change(key, { name: 'new' }, cause(id)),
+        (id) => keys.change(key, { name: 'newer' }, cause(id)),
+      ],
+      'disable a key with a sub-account': [
+        (id) => keys.change(key, { disabled: true }, cause(id)),
+        (id) => keys.change(other.key.id, { disabled: true }, cause(id)),
+      ],
+    };
+    for (const [what, [again, another]] of Object.entries(changes)) {
+      ok(await again(`once: ${what}`));
+      const journal = await store.ledger.journal();
+      const [wallet, sub] = [await accounts.find(account), await keys.balance(key)];
+      ok(await again(`once: ${what}`));
+      assert.equal(refusal(await another(`once: ${what}`)).reason, 'cause_reused', what);
+      assert.deepEqual(await store.ledger.journal(), journal, what);
+      assert.deepEqual([await accounts.find(account), await keys.balance(key)], [wallet, sub], what);
+    }
+    // What was made cannot be shown again: a key is seen once.
+    ok(await accounts.create({ name: 'made', creditNanos: 1n }, cause('made')));
+    ok(await keys.create({ accountId: account, name: 'made' }, cause('made')));
+    const remade: Outcome[] = [
+      await accounts.create({ name: 'made too' }, cause('made')),
+      await accounts.create({ name: 'made too', creditNanos: 5n }, cause('once: credit')),
+      await keys.create({ accountId: account, name: 'made' }, cause('made')),
+    ];
+    for (const outcome of remade) assert.equal(refusal(outcome).reason, 'cause_reused');
+    assert.equal(await accounts.find('made too'), undefined);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
   test('V9: amounts out of range are refused and change nothing', async (t) => {

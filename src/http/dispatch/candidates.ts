@@ -11,8 +11,8 @@ export interface Need {
   readonly accountClass: string;
   /** Channel types that can serve this endpoint. */
   readonly types: ReadonlySet<ChannelType>;
-  /** What the endpoint needs beyond the type, in words for the client (`image generation`). */
-  readonly capability?: { readonly name: string; has(channel: Channel): boolean };
+  /** What the endpoint needs beyond the type. It is true of one of these Channels at least: the endpoint knows the better refusal. */
+  readonly isCapable?: (channel: Channel) => boolean;
   /** Path of the first private file reference in the client's body. */
   readonly referenceAt?: string;
   /** A member that only these types can honour, with its path. */
@@ -40,14 +40,14 @@ export function eligibleChannels(config: Config, need: Need): Channel[] {
   if (all.length === 0) throw unfit(`No upstream of the model ${need.model} is in service.`);
   const typed = all.filter(({ type }) => need.types.has(type));
   if (typed.length === 0) throw unfit(`No upstream of the model ${need.model} serves this endpoint.`);
-  const { capability, boundTo, referenceAt } = need;
-  const capable = capability === undefined ? typed : typed.filter((channel) => capability.has(channel));
-  if (capable.length === 0) throw unfit(`No upstream of the model ${need.model} is capable of ${capability?.name ?? 'this'}.`);
-  const bound = boundTo === undefined ? capable : capable.filter(({ type }) => boundTo.types.has(type));
-  if (bound.length === 0)
-    throw notConvertible(boundTo?.at, `No upstream of the model ${need.model} supports ${boundTo?.at ?? 'this'}.`);
-  if (referenceAt !== undefined) checkFileScope(bound, referenceAt);
-  return bound;
+  const { isCapable, boundTo, referenceAt } = need;
+  let fit = isCapable === undefined ? typed : typed.filter(isCapable);
+  if (boundTo !== undefined) {
+    fit = fit.filter(({ type }) => boundTo.types.has(type));
+    if (fit.length === 0) throw notConvertible(boundTo.at, `No upstream of the model ${need.model} supports ${boundTo.at}.`);
+  }
+  if (referenceAt !== undefined) checkFileScope(fit, referenceAt);
+  return fit;
 }
 
 function unfit(message: string): GatewayError {

@@ -23,7 +23,7 @@ export function imageChannels(config: Config, accountClass: string, model: Model
     model: model.name,
     accountClass,
     types,
-    capability: { name: 'this image request', has: (channel) => refusals.get(channel) === undefined },
+    isCapable: (channel) => refusals.get(channel) === undefined,
     ...(referenceAt === undefined ? {} : { referenceAt }),
   });
 }

@@ -17,7 +17,7 @@ import { openAiErrorType } from '../../codecs/errors/openai.ts';
 import { type Admitted, checkModel, reserve } from '../admit.ts';
 import { identify } from '../authenticate.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
-import { type Committed, Waiting } from '../exchange.ts';
+import { Waiting } from '../exchange.ts';
 import type { Call } from '../gateway.ts';
 import { estimateImage } from './billing.ts';
 import { checkAnyFit, imageChannels } from './need.ts';
@@ -101,27 +101,30 @@ async function serveStream(call: Call, request: ImageRequest, run: PictureRun): 
     keepAlive: { intervalMs: config.keepAliveMs, immediately: true },
   });
   await run.draw();
-  const { answer } = run;
   try {
-    await run.settleFirst();
-    await committed.writer.end(
-      answer === undefined
-        ? failureFrames(run.failure).map(committed.frame)
-        : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE].map(committed.frame),
-    );
+    const frames = await lastFrames(call, request, run);
+    await committed.writer.end(frames.map(committed.frame));
     run.said();
   } catch (thrown) {
     const gone = toGatewayError(thrown);
-    if (!isClientGone(gone)) abandon(committed, gone);
+    if (!isClientGone(gone)) throw thrown;
     run.left(gone);
   } finally {
     await run.settle();
   }
 }
 
-/** The client sees a broken stream: its 200 is out, and no words are left. */
-function abandon(committed: Committed, reason: GatewayError): void {
-  committed.writer.destroy(reason);
+/** The picture, or why there is none: it was not made, or its charge could not be written. */
+async function lastFrames(call: Call, request: ImageRequest, run: PictureRun): Promise<Frame[]> {
+  const { answer, failure } = run;
+  try {
+    await run.settleFirst();
+    return answer === undefined ? failureFrames(failure) : [...encodeImageEvents(request.operation, answer, seconds(call)), DONE];
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    run.left(error);
+    return failureFrames(error);
+  }
 }
 
 function failureFrames(failure: GatewayError | undefined): Frame[] {

@@ -112,7 +112,7 @@ async function attempt(
 /** A path that the operator gave is that of `/responses`: the endpoint is beneath it. */
 function atCompact(channel: Channel): Channel {
   const { path } = channel.options;
-  return path === undefined ? channel : { ...channel, options: { ...channel.options, path: `${path}/compact` } };
+  return path === undefined ? channel : { ...channel, options: { ...channel.options, path: path.replace(/\?|$/, '/compact$&') } };
 }
 
 /** What was said, for what a report leaves out. */

@@ -6,8 +6,8 @@ import { formatUsd } from '../../store/money.ts';
 import { readLiteLlm } from '../../store/litellm-prices.ts';
 import { readModelsDev } from '../../store/models-dev-prices.ts';
 import type { PriceBook } from '../../store/price-book.ts';
-import { parsePrice, type Rates, type RateTable, type PriceRecord } from '../../store/prices.ts';
-import type { Config, Model } from '../config/config.ts';
+import type { Rates, RateTable } from '../../store/prices.ts';
+import type { Config } from '../config/config.ts';
 import { listOption } from './operator-input.ts';
 import { argument, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
@@ -80,13 +80,20 @@ interface Deviation {
   readonly theirs?: string;
 }
 
+interface Priced {
+  readonly name: string;
+  readonly rates: Rates;
+}
+
 /** Exit code 1 when a price differs or a priced model is not in the catalogue. */
 function checkBook(context: VerbContext, book: PriceBook): number {
   const config = context.config();
   const only = listOption(context, 'models');
   const unknown = (only ?? []).filter((name) => !config.models.has(name));
   if (unknown.length > 0) throw new RefusedError(`--models ${unknown.join(', ')}: no such model in the configuration`);
-  const priced = [...config.models.values()].filter(({ name, rates }) => rates !== undefined && (only?.includes(name) ?? true));
+  const priced = [...config.models.values()].flatMap(({ name, rates }) =>
+    rates !== undefined && (only?.includes(name) ?? true) ? [{ name, rates }] : [],
+  );
   const deviations = priced.flatMap((model) => deviationsOf(config, model, book));
   const lines = deviations.map(({ model, entry, rate, ours, theirs }) =>
     entry === undefined
@@ -99,26 +106,24 @@ function checkBook(context: VerbContext, book: PriceBook): number {
 }
 
 /** Against the catalogue's entry of the same name (ours, or what a Channel calls it), the one that differs least where several fit. */
-function deviationsOf(config: Config, model: Model, book: PriceBook): Deviation[] {
+function deviationsOf(config: Config, model: Priced, book: PriceBook): Deviation[] {
   const names = new Set([model.name]);
   for (const { models } of config.channels) {
     const upstream = models.get(model.name);
     if (upstream !== undefined) names.add(upstream);
   }
   let best: Deviation[] | undefined;
-  for (const [entry, { price }] of book.prices) {
+  for (const [entry, { rates }] of book.prices) {
     if (!names.has(entry) && !names.has(entry.slice(entry.indexOf('/') + 1))) continue;
-    const found = compare(model, entry, price);
+    const found = compare(model, entry, rates);
     if (best === undefined || found.length < best.length) best = found;
   }
   return best ?? [{ model: model.name }];
 }
 
-function compare(model: Model, entry: string, price: PriceRecord): Deviation[] {
-  const parsed = parsePrice(price);
-  if (!parsed.ok || model.rates === undefined) return [];
+function compare(model: Priced, entry: string, rates: Rates): Deviation[] {
   const ours = flatten(model.rates);
-  const theirs = flatten(parsed.value);
+  const theirs = flatten(rates);
   const deviations: Deviation[] = [];
   for (const rate of new Set([...ours.keys(), ...theirs.keys()])) {
     const [mine, other] = [ours.get(rate), theirs.get(rate)];

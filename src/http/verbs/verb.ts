@@ -76,9 +76,12 @@ export function oneLine(text: string): string {
   return text.replace(COMMANDS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
-/** Prints JSON with `--json`, otherwise the text; bigints become strings. */
+/** Prints JSON with `--json`, otherwise the text; bigints become strings, and maps objects. */
 export function report(context: VerbContext, value: unknown, text: string): void {
-  const replacer = (_key: string, member: unknown): unknown => (typeof member === 'bigint' ? member.toString() : member);
+  const replacer = (_key: string, member: unknown): unknown => {
+    if (typeof member === 'bigint') return member.toString();
+    return member instanceof Map ? Object.fromEntries(member) : member;
+  };
   // Texts of several lines are made of lines and cells that went through `oneLine` where anybody else has a say in them.
   context.print((context.json ? JSON.stringify(value, replacer) : text).split('\n').map(oneLine).join('\n'));
 }

@@ -7,6 +7,7 @@
 import type { Logger } from 'pino';
 import { type Clock, pause, type Timer } from '../../streams/clock.ts';
 import { VIDEO_WORKER } from '../../store/leases.ts';
+import { isEngineFailure } from '../../store/lost-row.ts';
 import type { Store } from '../../store/store.ts';
 import type { VideoChange, VideoTask, VideoTaskIn } from '../../store/videos.ts';
 import { parseJson, isObject } from '../../codecs/canonical/json.ts';
@@ -49,6 +50,8 @@ const SUBMIT_TIMEOUT_MS = 120_000;
 const QUERY_TIMEOUT_MS = 30_000;
 /** Between the beginnings of two calls. */
 const PAUSE_MS = 2;
+/** How long to wait for a store that did not take what became of a submission. */
+const KEEP_MS = 500;
 /** As many are taken up before due tasks are looked up again: what is most overdue then may be another. */
 const MOST_AT_ONCE = 16;
 
@@ -140,8 +143,8 @@ class Worker implements VideoWorker {
   async #tick(): Promise<void> {
     const { store, clock, config } = this.#options;
     if (config.current().role !== 'primary') return;
-    const token = await this.#lease();
-    if (token === undefined) return;
+    const held = await this.#lease();
+    if (held === undefined) return;
     for (const lane of this.#lanes.open()) {
       const due = await store.videos.due(clock.now(), Math.min(lane.room, MOST_AT_ONCE), {
         states: lane.states,
@@ -150,7 +153,7 @@ class Worker implements VideoWorker {
       if (due.length === MOST_AT_ONCE) this.#again = true;
       for (const task of due) {
         if (this.#stopped) return;
-        this.#start(task, token);
+        this.#start(task, held);
         await this.#pause();
       }
     }
@@ -160,51 +163,55 @@ class Worker implements VideoWorker {
     return new Promise((resolve) => this.#options.clock.setTimeout(resolve, PAUSE_MS));
   }
 
-  /** The token under which this process may work; undefined while another holds the lease. */
-  async #lease(): Promise<number | undefined> {
+  /** Under which this process may work; undefined while another holds the lease. */
+  async #lease(): Promise<Held | undefined> {
     const { store, clock, holder, log } = this.#options;
     const now = clock.now();
-    if (this.#held !== undefined && now < this.#renewAtMs) return this.#held.token;
-    if (this.#held !== undefined) {
-      const renewed = await store.leases.renew(VIDEO_WORKER, this.#held.token, LEASE_TTL_MS, now);
+    const held = this.#held;
+    if (held !== undefined && now < this.#renewAtMs) return held;
+    if (held !== undefined) {
+      const renewed = await store.leases.renew(VIDEO_WORKER, held.token, LEASE_TTL_MS, now);
       if (renewed.ok) {
         this.#renewAtMs = now + LEASE_RENEW_MS;
-        return this.#held.token;
+        return held;
       }
-      log.warn('the lease of the video worker is lost');
-      this.#leaseLost();
+      this.#lost(held);
     }
     const acquired = await store.leases.acquire(VIDEO_WORKER, holder, LEASE_TTL_MS, now);
     if (!acquired.ok) return undefined;
     const { token } = acquired.value;
-    this.#held = { token, submissions: new AbortController(), looks: new AbortController() };
-    this.#renewAtMs = now + LEASE_RENEW_MS;
     const lost = await store.videos.loseAbandoned(token, now);
     if (lost.length > 0)
       log.warn({ tasks: lost.map(({ id }) => id) }, 'submissions were under way when their worker ended: unknown');
-    return token;
+    // Not before: where the store fails over them, the next tick begins here again.
+    this.#held = { token, submissions: new AbortController(), looks: new AbortController() };
+    this.#renewAtMs = now + LEASE_RENEW_MS;
+    return this.#held;
   }
 
-  #leaseLost(): void {
-    this.#held?.submissions.abort(new Error('lease lost'));
-    this.#held?.looks.abort(new Error('lease lost'));
+  /** Whoever began under this lease may learn of it late: one that was taken since is another. */
+  #lost(held: Held): void {
+    if (this.#held !== held) return;
     this.#held = undefined;
+    this.#options.log.warn('the lease of the video worker is lost');
+    held.submissions.abort(new Error('lease lost'));
+    held.looks.abort(new Error('lease lost'));
   }
 
-  #start(task: VideoTask, token: number): void {
-    const work = this.#process(task, token).catch((error: unknown) =>
+  #start(task: VideoTask, held: Held): void {
+    const work = this.#process(task, held).catch((error: unknown) =>
       this.#options.log.error({ err: error, task: task.id }, 'video task'),
     );
     this.#lanes.enter(task, work, () => this.wake());
   }
 
-  async #process(task: VideoTask, token: number): Promise<void> {
-    if (task.state === 'queued') await this.#submit(task, token);
-    else if (task.state === 'running' || task.state === 'unknown') await this.#poll(task, token);
+  async #process(task: VideoTask, held: Held): Promise<void> {
+    if (task.state === 'queued') await this.#submit(task, held);
+    else if (task.state === 'running' || task.state === 'unknown') await this.#poll(task, held);
   }
 
-  async #submit(task: VideoTaskIn<'queued'>, token: number): Promise<void> {
-    const { store, random, config, log } = this.#options;
+  async #submit(task: VideoTaskIn<'queued'>, held: Held): Promise<void> {
+    const { store, clock, random, config, log } = this.#options;
     const request = requestOf(task);
     const account = await store.accounts.find(task.accountId);
     const { routes } = routesFor(config.current(), request, account?.class ?? '');
@@ -217,23 +224,17 @@ class Worker implements VideoWorker {
     for (let attempts = 0; round.length > 0; ) {
       const invited = new Map<VideoRoute, number>();
       for (const route of round) {
-        const passed = await this.#offer(task.id, request, route, attempts === 0 ? 'submit' : 'retry', token);
+        const passed = await this.#offer(task.id, request, route, attempts === 0 ? 'submit' : 'retry', held);
         if (passed === undefined) return;
         attempts += 1;
         if (passed.retryAfterMs !== undefined && passed.retryAfterMs <= maxRetryWaitMs) invited.set(route, passed.retryAfterMs);
       }
       // As for every request: an upstream that soon takes more is asked again, when all the others took nothing.
       round = attempts < maxAttempts && !this.#stopped ? [...invited.keys()] : [];
-      // Cut short when this worker stops or loses its lease.
-      if (round.length > 0 && this.#held !== undefined)
-        await pause(this.#options.clock, Math.max(...invited.values()), this.#held.looks.signal);
+      if (round.length > 0) await pause(clock, Math.max(...invited.values()), held.looks.signal);
     }
     log.warn({ task: task.id, channels: order.length }, 'no Channel took the task');
-    await this.#change(
-      task.id,
-      { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } },
-      token,
-    );
+    await this.#keep(task.id, { event: 'fail', error: { code: 'upstream_error', message: 'No upstream took the task.' } }, held);
   }
 
   /** One submission to one Channel. Undefined when the task is out of our hands: taken, refused, lost, cancelled. */
@@ -242,20 +243,20 @@ class Worker implements VideoWorker {
     request: VideoRequest,
     route: VideoRoute,
     event: 'submit' | 'retry',
-    token: number,
+    held: Held,
   ): Promise<Passed | undefined> {
-    const begun = await this.#change(id, { event, channelId: route.channel.id, upstreamModel: route.upstreamModel }, token);
+    const begun = await this.#keep(id, { event, channelId: route.channel.id, upstreamModel: route.upstreamModel }, held);
     // A cancel came first, or the lease is gone: nothing was sent.
     if (begun === undefined) return undefined;
     const call = route.codec.submit(request, route.upstreamModel);
-    const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, this.#held?.submissions);
+    const result = await this.#call(route, call, SUBMIT_TIMEOUT_MS, held.submissions.signal);
     const change = afterSubmission(result, request, askingOf(route), this.#moment());
     if (change.event === 'pass') return change;
-    await this.#change(id, change, token);
+    await this.#keep(id, change, held);
     return undefined;
   }
 
-  async #poll(task: VideoTaskIn<'running' | 'unknown'>, token: number): Promise<void> {
+  async #poll(task: VideoTaskIn<'running' | 'unknown'>, held: Held): Promise<void> {
     // Without an id it cannot be asked for; without its Channel, not now.
     if (task.upstreamId === undefined) return;
     const { channelId } = task.submission;
@@ -267,48 +268,65 @@ class Worker implements VideoWorker {
       await this.#looks.add({ id: task.id, dueAtMs: nextLook(task, intervalMs, this.#moment()) });
       return;
     }
-    const progress = route === undefined ? missingChannel : await this.#query(route, task.upstreamId);
+    const progress = route === undefined ? missingChannel : await this.#query(route, task.upstreamId, held);
     if (progress.said === 'queryError' || progress.said === 'unclear') {
       const what = progress.said === 'unclear' ? 'video outcome unclear' : 'video query failed';
       this.#options.log.warn({ task: task.id, reason: progress.reason }, `${what}: the hold stays`);
     }
     const change = afterQuery(task, progress, intervalMs, this.#moment());
     if (change.event === 'poll') await this.#looks.add({ id: task.id, dueAtMs: change.dueAtMs });
-    else await this.#change(task.id, change, token);
+    else await this.#change(task.id, change, held);
   }
 
-  #query(route: VideoRoute, upstreamId: string): Promise<Progress> {
+  #query(route: VideoRoute, upstreamId: string, { looks: { signal } }: Held): Promise<Progress> {
     return this.#lanes.ask(route.channel.id, async () => {
-      const result = await this.#call(route, route.codec.query(upstreamId), QUERY_TIMEOUT_MS, this.#held?.looks);
+      const result = await this.#call(route, route.codec.query(upstreamId), QUERY_TIMEOUT_MS, signal);
       if (!result.answered) return { said: 'queryError', reason: result.reason };
       const progress = route.codec.readProgress(result.answer);
       if (progress.said !== 'lookup') return progress;
-      const lookup = await this.#call(route, progress.call, QUERY_TIMEOUT_MS, this.#held?.looks);
+      const lookup = await this.#call(route, progress.call, QUERY_TIMEOUT_MS, signal);
       return lookup.answered ? route.codec.readLookup(lookup.answer) : { said: 'queryError', reason: lookup.reason };
     });
   }
 
   /** Undefined when nothing was changed: a cancel or another worker was first. */
-  async #change(id: string, change: VideoChange, token: number): Promise<VideoTask | undefined> {
+  async #change(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
     const { store, clock, log } = this.#options;
-    const changed = await store.videos.change(id, change, token, clock.now());
+    const changed = await store.videos.change(id, change, held.token, clock.now());
     if (changed.ok) return changed.value;
-    if (changed.refusal.reason === 'lease_lost') this.#leaseLost();
+    if (changed.refusal.reason === 'lease_lost') this.#lost(held);
     log.info({ task: id, event: change.event, refusal: changed.refusal.reason }, 'video task unchanged');
     return undefined;
   }
 
-  async #putOff(looks: Parameters<Store['videos']['putOff']>[0]): Promise<void> {
-    const token = this.#held?.token;
-    if (token === undefined) return;
-    const { store, clock } = this.#options;
-    const changed = await store.videos.putOff(looks, token, clock.now());
-    if (!changed.ok) this.#leaseLost();
+  /**
+   * {@link #change} for a submission: what the upstream said to it is said once, so a store that is away is waited for, until this worker
+   * ends or loses its lease.
+   */
+  async #keep(id: string, change: VideoChange, held: Held): Promise<VideoTask | undefined> {
+    const { signal } = held.looks;
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#change(id, change, held);
+      } catch (error) {
+        if (signal.aborted || !isEngineFailure(error)) throw error;
+        if (tries === 1)
+          this.#options.log.error({ err: error, task: id, change }, 'a video task cannot be written: it is tried again');
+        await pause(this.#options.clock, KEEP_MS, signal);
+      }
+    }
   }
 
-  async #call(route: VideoRoute, call: VideoCall, timeoutMs: number, until: AbortController | undefined): Promise<CallResult> {
+  async #putOff(looks: Parameters<Store['videos']['putOff']>[0]): Promise<void> {
+    const held = this.#held;
+    if (held === undefined) return;
+    const { store, clock } = this.#options;
+    const changed = await store.videos.putOff(looks, held.token, clock.now());
+    if (!changed.ok) this.#lost(held);
+  }
+
+  async #call(route: VideoRoute, call: VideoCall, timeoutMs: number, signal: AbortSignal): Promise<CallResult> {
     const { upstreams, clock } = this.#options;
-    const signal = until?.signal ?? AbortSignal.abort(new Error('lease lost'));
     return await callVideoUpstream(route, call, { upstreams, clock, timeoutMs, signal });
   }
 }

@@ -127,32 +127,34 @@ export class SettlementQueue implements Settlements {
       this.#environment.rowsWritten();
       return true;
     } catch (error) {
-      if (!isEngineFailure(error)) {
-        await this.#writeOneByOne(batch);
-        return true;
-      }
-      this.#environment.rowsRefused();
-      if (this.#closed) for (const row of batch) this.#fail(row, error);
-      else this.#putBack(batch);
-      return false;
+      return isEngineFailure(error) ? this.#refused(batch, error) : await this.#writeOneByOne(batch);
     }
   }
 
   /** One row of the batch is wrong: each gets its own transaction, so that the others are written. */
-  async #writeOneByOne(batch: readonly Row[]): Promise<void> {
-    let isRefused = false;
-    for (const row of batch) {
+  async #writeOneByOne(batch: readonly Row[]): Promise<boolean> {
+    for (const [index, row] of batch.entries()) {
       try {
         this.#done([await this.#environment.transact((work) => this.#apply(work, row))]);
       } catch (error) {
-        if (isEngineFailure(error) && !this.#closed) {
-          isRefused = true;
-          this.#putBack([row]);
-        } else this.#fail(row, error);
+        if (isEngineFailure(error)) return this.#refused(batch.slice(index), error);
+        this.#fail(row, error);
       }
     }
-    if (isRefused) this.#environment.rowsRefused();
-    else this.#environment.rowsWritten();
+    this.#environment.rowsWritten();
+    return true;
+  }
+
+  /** At the head of the queue again, in their order; on closing, given up aloud. */
+  #refused(rows: readonly Row[], error: unknown): false {
+    this.#environment.rowsRefused();
+    if (this.#closed) {
+      for (const row of rows) this.#fail(row, error);
+      return false;
+    }
+    this.#waiting = new Set([...rows, ...this.#waiting]);
+    for (const row of rows) if (row.entry === undefined) this.#openWaiting.set(row.exchangeId, row);
+    return false;
   }
 
   #apply(work: Work, row: Row): Applied {
@@ -180,13 +182,6 @@ export class SettlementQueue implements Settlements {
       }
       row.opened?.resolve();
     }
-  }
-
-  #putBack(batch: readonly Row[]): void {
-    const later = this.#waiting;
-    this.#waiting = new Set(batch);
-    for (const row of later) this.#waiting.add(row);
-    for (const row of batch) if (row.entry === undefined) this.#openWaiting.set(row.exchangeId, row);
   }
 
   #fail({ exchangeId, entry, opened, release, settled }: Row, error: unknown): void {

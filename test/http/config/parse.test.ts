@@ -113,6 +113,36 @@ test('the base URL: the version is put between where there is none', () => {
   assert.equal(path('gemini', 'https://h/v1alpha'), 'https://h/v1alpha');
 });
 
+test('what a Channel switches on is what its codec is told, and nothing is on by itself', () => {
+  const told = (type: string, options?: object) => {
+    const [only] = parse(JSON.stringify(file({ type, ...(options === undefined ? {} : { options }) }))).channels;
+    return { codec: only?.codec, video: only?.video, image: only?.image };
+  };
+  const codecOptions = {
+    legacy_output_cap: 'legacyOutputCap',
+    replay_reasoning_content: 'replayReasoningContent',
+    accept_done_without_finish: 'acceptDoneWithoutFinish',
+    developer_as_system: 'developerAsSystem',
+    lower_custom_tools: 'lowerCustomTools',
+  };
+  for (const type of ['chat_completion', 'responses', 'messages', 'gemini']) {
+    assert.deepEqual(told(type).codec, {});
+    for (const [name, known] of Object.entries(codecOptions)) {
+      assert.deepEqual(told(type, { [name]: true }).codec, { [known]: true }, `${type} ${name}`);
+      assert.deepEqual(told(type, { [name]: false }).codec, {}, `${type} ${name}`);
+    }
+  }
+  assert.deepEqual(told('responses').image, { generationTool: false, defaults: {} });
+  const image = { image_enable_openai_generation_tool: true, image_defaults: { size: '1x1' } };
+  assert.deepEqual(told('responses', image).image, { generationTool: true, defaults: { size: '1x1' } });
+  assert.deepEqual(told('ark_video').video, { apiVersion: 'v1', pollIntervalMs: 5_000 });
+  assert.deepEqual(told('minimax_video', { api_version: 'v2', poll_interval_ms: 7, poll_deadline_s: 60 }).video, {
+    apiVersion: 'v2',
+    pollIntervalMs: 7,
+    pollDeadlineS: 60,
+  });
+});
+
 test('the white space around a secret is none of it, wherever it comes from', () => {
   const env = { KEY: ' sk-secret\r\n' };
   for (const [name, key] of [
@@ -201,6 +231,14 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   assert.deepEqual(problemsOf(file({ models: ['other'] })), ['channels[0].models: "other" is not in models']);
   assert.deepEqual(problemsOf(file({ base_url: 'https://u:p@h' })), [
     'channels[0].base_url: must not hold credentials (use api_key)',
+  ]);
+  assert.deepEqual(problemsOf(file({ base_url: 'https://a b' })), ['channels[0].base_url: is not a URL']);
+  for (const rest of ['?api-version=1', '#part'])
+    assert.deepEqual(problemsOf(file({ base_url: `https://h/v1${rest}` })), [
+      'channels[0].base_url: must not have a query or a fragment',
+    ]);
+  assert.deepEqual(problemsOf(file({ api_key: ref('1 KEY') })), [
+    `channels[0].api_key: ${ref('1 KEY')} is neither an environment variable nor file:/path`,
   ]);
   assert.deepEqual(problemsOf(file({ api_key: ref('NOWHERE') })), [
     'channels[0].api_key: the environment variable NOWHERE is not set',
@@ -338,6 +376,8 @@ test('headers of the connection itself are the gateway’s, and a certificate mu
     'channels[0].options.headers["x-a"]: is no header value',
   ]);
   assert.deepEqual(problemsOf(file({ options: { ca: 'no certificate' } })), ['channels[0].options.ca: holds no PEM certificate']);
+  const broken = CA.replace(/[A-Za-z0-9+/]{20}/, 'AAAAAAAAAAAAAAAAAAAA');
+  assert.deepEqual(problemsOf(file({ options: { ca: broken } })), ['channels[0].options.ca: holds no PEM certificate']);
   assert.deepEqual(problemsOf(file({ options: { ca: CA } })), []);
 });
 

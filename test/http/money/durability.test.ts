@@ -16,6 +16,20 @@ const ASKS: Readonly<Record<string, readonly [path: string, body: object]>> = {
   'a stream of a picture': ['/v1/images/generations', { model: 'i', prompt: 'a hill', stream: true }],
 };
 
+/** How a stream ends well in any dialect. */
+const SUCCESS = /"finish_reason":"|response\.completed|message_stop|image_generation\.completed/;
+
+/** What came of a body, and whether its connection was cut before its end. */
+async function received(response: Response): Promise<{ readonly text: string; readonly isCut: boolean }> {
+  let text = '';
+  try {
+    for await (const bytes of response.body ?? []) text += Buffer.from(bytes).toString();
+    return { text, isCut: false };
+  } catch {
+    return { text, isCut: true };
+  }
+}
+
 async function gatewayWith(t: TestContext, durability: string) {
   const simulator = await startSimulator({ pace: { ms: 0 } });
   t.after(() => simulator.close());
@@ -76,6 +90,25 @@ for (const [what, [path, body]] of Object.entries(ASKS)) {
     disk.resolve();
     assert.notEqual(await answer, '');
     assert.equal(gateway.simulator.requests.length, 1);
+  });
+
+  test(`strict: ${what} whose charge cannot be written is no success`, async (t) => {
+    await using gateway = await gatewayWith(t, 'strict');
+    const { settlements } = gateway.store;
+    const settle = settlements.settle.bind(settlements);
+    t.mock.method(settlements, 'settle', (settlement: Parameters<typeof settle>[0]) => {
+      settle(settlement);
+      return Promise.reject(new StoreError('disk_full', 'nothing was written'));
+    });
+    const response = await gateway.post(path, body);
+    const { text, isCut } = await received(response);
+    assert.doesNotMatch(text, SUCCESS);
+    const hasWords = /store_unavailable/.test(text);
+    if ('stream' in body) assert.ok(isCut || (hasWords && /^event: error\n[\s\S]*\n\ndata: \[DONE\]\n\n$/m.test(text)), text);
+    else assert.deepEqual([response.status, hasWords], [503, true], text);
+    if (what === 'a stream of a picture') assert.equal(isCut, false, 'nothing was said before: there are words left');
+    assert.equal(gateway.store.held.size, 0);
+    assert.equal(gateway.store.settled.length, 1);
   });
 
   test(`by default ${what} does not wait for the disk`, async (t) => {

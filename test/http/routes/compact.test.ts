@@ -48,6 +48,17 @@ async function refused(gateway: TestGateway, body: unknown): Promise<{ status: n
   return { status: response.status, code: error.code, param: error.param };
 }
 
+test('beneath a path of the Channel’s own, whose query stays behind it', async () => {
+  for (const [path, asked] of [
+    ['/openai/responses', '/openai/responses/compact'],
+    ['/openai/{model}/responses?api-version=2026-01&x=?', '/openai/up-m/responses/compact?api-version=2026-01&x=?'],
+  ] as const) {
+    await using gateway = await testGateway(configOf({ options: { path } }));
+    assert.equal((await gateway.post('/v1/responses/compact', { model: 'm', input: 'hi' })).status, 200);
+    assert.equal(upstream.requests.at(-1)?.path, asked);
+  }
+});
+
 test('the body goes on with only the model changed, and the answer comes back byte for byte', async () => {
   await using gateway = await testGateway(configOf({ options: { parameters: { temperature: 0.5 } } }));
   const body = '{ "model":"m", "input":[{"role":"user","content":"hi","n":1.0}] ,"instructions":"be brief","x_unknown":[1.50]}';

@@ -321,6 +321,34 @@ test('F17: a client that reads slowly gets its one large event, however long it 
   assert.equal(gateway.store.settled[0]?.clientGone, undefined);
 });
 
+test('F17: while a client reads nothing the upstream is not silent; once it reads again, silence counts again', async (t) => {
+  let say = (_text: string): void => undefined;
+  const upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    say = (text) =>
+      stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+    say(FLOOD);
+  });
+  t.after(() => upstream.close());
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS, timeouts: { idle_ms: 300 } });
+  const { port } = new URL(gateway.url);
+  const socket = connect(Number(port), '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.write(requestOf(ask({ stream: true })));
+  await eventually(() => upstream.requests[0]?.socket.writableLength === 0, 'the gateway has it all');
+  await sleep(1_000);
+  say('and then nothing');
+  let end = '';
+  for await (const bytes of socket) {
+    end = (end + String(bytes)).slice(-2_000);
+    if (end.includes('event: error')) break;
+  }
+  assert.match(end, /and then nothing[\s\S]*event: error/);
+  await eventually(() => gateway.store.settled.length === 1, 'the row');
+  assert.deepEqual([gateway.store.settled[0]?.errorCode, gateway.store.settled[0]?.clientGone], ['upstream_error', undefined]);
+});
+
 test('F17: a client that takes nothing of a large whole answer is let go', async (t) => {
   const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage(FLOOD)));
   t.after(() => upstream.close());

@@ -342,6 +342,21 @@ test('configured prices are checked against a book, by our name or by what a cha
     const best = await ops.json('prices', ['check', 'dev.json'], { from: 'models.dev', models: 'slow' });
     assert.deepEqual(best, { checked: 1, differences: [] }, 'of several sellers the one that differs least counts');
   }
+  const tiered = { input_cost_per_token: 2e-6, output_cost_per_token: 4e-6, output_cost_per_token_priority: 8e-6 };
+  ops.files.set(
+    'tiers.json',
+    JSON.stringify({ slow: { mode: 'chat', ...tiered, input_cost_per_token_above_200k_tokens: 3e-6 } }),
+  );
+  const tiers = await ops.run('prices', ['check', 'tiers.json'], { from: 'litellm', models: 'slow' });
+  assert.deepEqual(tiers.text.split('\n'), [
+    'slow long_context.above: ours none, slow 200000',
+    'slow long_context.input: ours none, slow 3.00',
+    'slow service_tiers.priority.output: ours none, slow 8.00',
+  ]);
+  await assert.rejects(
+    ops.run('prices', ['check', 'book.json'], { from: 'litellm', models: 'fast,none' }),
+    /^RefusedError: --models none: no such model in the configuration$/,
+  );
 });
 
 test('spend by day, per key and for an account', async (t) => {

@@ -195,6 +195,7 @@ function configFile(simulator: string, folder: string, role: string): object {
       channel('ark', 'ark_video', `${simulator}/api/v3`),
       channel('hailuo', 'minimax_video', simulator, { api_version: 'v1' }),
       channel('h3', 'minimax_video', simulator, { api_version: 'v2' }),
+      channel('unpriced', 'ark_video', `${simulator}/api/v3`),
       { id: 'text', type: 'chat_completion', base_url: simulator, api_key: 'sk-simulated', models: ['talk'] },
       { id: 'off', type: 'ark_video', base_url: simulator, api_key: 'sk-simulated', models: ['resting'], disabled: true },
       { id: 'gone', type: 'ark_video', base_url: 'http://127.0.0.1:9/api/v3', api_key: 'sk-simulated', models: ['unreachable'] },
@@ -206,6 +207,7 @@ function configFile(simulator: string, folder: string, role: string): object {
       unreachable: { kind: 'video', price: { video: '1.00' } },
       talk: { price: { input: '1', output: '2' } },
       resting: { kind: 'video', price: { video: '0.50' } },
+      unpriced: { kind: 'video' },
     },
   };
 }

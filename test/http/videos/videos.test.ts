@@ -215,6 +215,12 @@ const REFUSALS: readonly (readonly [
     'model_not_found',
   ],
   [
+    'a model without a price',
+    { body: { ...BODY, model: 'unpriced' }, headers: { 'idempotency-key': 'a' } },
+    403,
+    'model_pricing_required',
+  ],
+  [
     'a model that makes no videos',
     { body: { ...BODY, model: 'talk' }, headers: { 'idempotency-key': 'a' } },
     503,
@@ -268,6 +274,46 @@ test('a balance that is too low is refused before anything is sent', async (t) =
   await gateway.addAccount('carol', '1', 'sk-mizu-carol');
   const answers = await Promise.all(['a', 'b', 'c'].map((id) => gateway.create(BODY, id, 'sk-mizu-carol')));
   assert.deepEqual(answers.map(({ status }) => status).sort(), [202, 202, 402]);
+});
+
+test('what a key may not do, or not any more, is refused, also where it changes meanwhile', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const { keys, videos } = gateway.store;
+  const account = await gateway.store.accounts.find('alice');
+  const [key] = await keys.list(account?.id);
+  assert.ok(key);
+  let changes = 0;
+  const change = async (wanted: Parameters<typeof keys.change>[1]): Promise<void> => {
+    const changed = await keys.change(key.id, wanted, { id: `change-${++changes}`, by: 'test' });
+    assert.ok(changed.ok);
+  };
+  const refused = async (): Promise<unknown[]> => {
+    const { status, body } = await gateway.create(BODY, `refused-${changes}`);
+    return [status, body.error?.code, body.error?.message];
+  };
+  await change({ models: ['hailuo'] });
+  assert.deepEqual((await refused()).slice(0, 2), [403, 'model_not_allowed']);
+  for (const window of ['hourly', 'daily', 'total'] as const) {
+    await change({ models: null, limits: { hourly: null, daily: null, total: null, [window]: USD / 2n - 1n } });
+    assert.deepEqual(await refused(), [
+      402,
+      'api_key_spend_limit_reached',
+      `The ${window} spend limit of this API key is used up.`,
+    ]);
+  }
+  await change({ limits: { total: USD / 2n } });
+  const earlier = videos.earlier.bind(videos);
+  t.mock.method(videos, 'earlier', async (asked: Parameters<typeof earlier>[0]) => {
+    await change({ disabled: true });
+    return earlier(asked);
+  });
+  assert.deepEqual((await refused()).slice(0, 2), [401, 'unauthorized']);
+  t.mock.restoreAll();
+  assert.deepEqual((await refused()).slice(0, 2), [401, 'unauthorized']);
+  await change({ disabled: false });
+  assert.equal((await gateway.create(BODY, 'last')).status, 202, 'a price that fills the limit fits');
+  assert.deepEqual((await refused()).slice(0, 2), [402, 'api_key_spend_limit_reached']);
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
 });
 
 test('F32: a replica serves no video endpoint', async (t) => {

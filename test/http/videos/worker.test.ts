@@ -5,6 +5,8 @@ import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
 import { createLogger } from '../../../src/http/logs.ts';
 import { LookBatch } from '../../../src/http/videos/look-batch.ts';
 import { startVideoWorker } from '../../../src/http/videos/worker.ts';
+import { VIDEO_WORKER } from '../../../src/store/leases.ts';
+import { StoreError } from '../../../src/store/store-error.ts';
 import type { Look } from '../../../src/store/videos.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { VideoGateway } from './video-gateway.ts';
@@ -99,6 +101,58 @@ test('of several workers on one store one works, whichever others come and go: n
   for (const id of tasks) await gateway.until(id, 'succeeded');
   assert.equal(gateway.submissions(), tasks.length);
   assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
+test('F32: a worker whose lease is taken ends what it does under it, and takes it up again when it is free', async (t) => {
+  const gateway = await VideoGateway.start(t, { video: { queueMs: 5, runMs: 300 } });
+  const { leases, videos } = gateway.store;
+  const running = await gateway.create({ model: 'hailuo', prompt: 'p' }, 'running');
+  await gateway.until(running.body.id, 'running');
+  gateway.simulator.enqueue({ match: at('/api/v3', 'POST'), faults: [{ type: 'slow-headers', ms: 20_000 }] });
+  const hanging = await gateway.create({ model: 'ark', prompt: 'p' }, 'hanging');
+  await gateway.until(hanging.body.id, 'submitting');
+  while (gateway.submissions() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+
+  const taken = await leases.acquire(VIDEO_WORKER, 'another', 60_000, Date.now() + 60_000);
+  assert.ok(taken.ok);
+  const waiting = await gateway.create({ model: 'hailuo', prompt: 'q' }, 'waiting');
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.equal((await gateway.ask('GET', `/v1/videos/${waiting.body.id}`)).body.status, 'queued');
+  // The store may be away just when the lease is taken again.
+  const away = t.mock.method(videos, 'loseAbandoned', () => Promise.reject(new Error('the store is away')), { times: 1 });
+  await leases.release(VIDEO_WORKER, taken.value.token);
+  for (const { body } of [running, waiting])
+    assert.equal((await gateway.until(body.id, 'succeeded')).body.billing.status, 'settled');
+  const lost = await gateway.until(hanging.body.id, 'unknown');
+  assert.equal(lost.body.billing.status, 'held');
+  assert.ok(away.mock.callCount() > 0);
+  assert.equal(gateway.submissions(), 3, 'nothing is submitted twice');
+  assert.deepEqual((await gateway.store.ledger.verify()).differences, []);
+});
+
+test('F31: what an upstream said to a submission is written when the store is back', async (t) => {
+  const gateway = await VideoGateway.start(t);
+  const { videos } = gateway.store;
+  const change = videos.change.bind(videos);
+  let refusals = 0;
+  t.mock.method(videos, 'change', (...asked: Parameters<typeof change>) => {
+    const [, { event }] = asked;
+    if (event !== 'accept' || ++refusals > 2) return change(...asked);
+    return Promise.reject(new StoreError('unavailable', 'the store is away'));
+  });
+  const { body } = await gateway.create({ model: 'hailuo', prompt: 'p' }, 'kept');
+  assert.equal((await gateway.until(body.id, 'succeeded')).body.billing.status, 'settled');
+  assert.equal(refusals, 3);
+  assert.equal(gateway.submissions(), 1);
+  // A worker that ends waits for no store: what it was told last is unknown to the next one.
+  refusals = Number.NEGATIVE_INFINITY;
+  const lost = await gateway.create({ model: 'hailuo', prompt: 'q' }, 'lost');
+  while (gateway.submissions() < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  const stopping = performance.now();
+  await gateway.stop();
+  assert.ok(performance.now() - stopping < 10_000);
+  await gateway.begin();
+  assert.equal((await gateway.until(lost.body.id, 'unknown')).body.billing.status, 'held');
 });
 
 test('looks that decide nothing are written together, each told when it is on disk or why it is not', async () => {

@@ -109,6 +109,37 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await clean(store);
   });
 
+  test('a change whose commit went through, and whose answer was lost, is made once and told', async (t) => {
+    stayAlive(t);
+    const url = await place(t);
+    const { socket } = await server();
+    const line = await cuttableSocket(socket);
+    t.after(() => line.close());
+    let losses = 0;
+    const store = await openPostgresStore(
+      postgresOptions(url.replace(encodeURIComponent(socket), encodeURIComponent(line.folder)), { statementTimeoutMs: 5_000 }),
+      {
+        beforeStatement(text) {
+          if (losses === 0 || text !== 'COMMIT') return;
+          losses -= 1;
+          line.loseReply();
+        },
+      },
+    );
+    t.after(() => store.close());
+    const owner = await funded(store, 10n);
+    losses = 1;
+    assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
+    losses = 1;
+    const settled = await store.settlements.settle({ entry: entry(owner, 'ex_once', 3n) });
+    assert.deepEqual(settled, { settled: true, chargedNanos: 3n });
+    assert.equal(losses, 0);
+    assert.equal((await store.ledger.journal({ ref: 'once' })).length, 1);
+    assert.equal((await store.ledger.journal({ ref: 'ex_once' })).length, 1);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 12n);
+    await clean(store);
+  });
+
   test('a full database refuses the write by name and keeps nothing of it', async (t) => {
     const url = await makePlace();
     const store = await open(t, url);

@@ -8,6 +8,8 @@ export interface CuttableSocket {
   /** The folder to connect to instead of the server's. */
   readonly folder: string;
   cut(): void;
+  /** The next reply of the server is lost, and with it its connection: what was asked has been done. */
+  loseReply(): void;
   /** New connections get through again; the old ones are dead and now say so. */
   heal(): void;
   close(): Promise<void>;
@@ -19,10 +21,11 @@ export async function cuttableSocket(serverFolder: string): Promise<CuttableSock
   const folder = mkdtempSync(join(tmpdir(), 'mizu-cut-'));
   const sockets = new Set<Socket>();
   let isCut = false;
+  let isReplyLost = false;
   const pass = (from: Socket, to: Socket): void => {
     sockets.add(from);
     from.on('data', (bytes: Buffer) => {
-      if (!isCut) to.write(bytes);
+      if (!isCut && !to.destroyed) to.write(bytes);
     });
     from.on('error', () => to.destroy());
     from.on('close', () => {
@@ -38,6 +41,11 @@ export async function cuttableSocket(serverFolder: string): Promise<CuttableSock
       return;
     }
     const server = createConnection(join(serverFolder, NAME));
+    server.prependListener('data', () => {
+      if (!isReplyLost) return;
+      isReplyLost = false;
+      client.destroy();
+    });
     pass(client, server);
     pass(server, client);
   });
@@ -50,6 +58,9 @@ export async function cuttableSocket(serverFolder: string): Promise<CuttableSock
     folder,
     cut: () => {
       isCut = true;
+    },
+    loseReply: () => {
+      isReplyLost = true;
     },
     heal: () => {
       dropAll();
