@@ -16,6 +16,8 @@ import { complaints, type Report, readLedger } from './ledger.ts';
 
 /** Processes that share the fast suite: one more than the cores of a small machine, since tests of silence wait. */
 const SHARDS = 3;
+/** No test of its suite takes as long, on however busy a machine: one that waits for ever fails by name. Milliseconds. */
+const PATIENCE = { fast: 300_000, slow: 1_800_000 };
 /** As the runner prints them, in its order. */
 const COUNTS = ['tests', 'suites', 'pass', 'fail', 'cancelled', 'skipped', 'todo'];
 
@@ -62,6 +64,7 @@ async function runShard(shard: readonly string[], index: number): Promise<number
   const report = join(folder, `${index}.tap`);
   const options = [
     ...(isFast ? ['--test-isolation=none'] : ['--test-concurrency=2']),
+    `--test-timeout=${isFast ? PATIENCE.fast : PATIENCE.slow}`,
     ...['--test-reporter=spec', '--test-reporter-destination=stdout'],
     ...['--test-reporter=tap', `--test-reporter-destination=${report}`],
   ];
