@@ -5,7 +5,7 @@
 import { append } from '../append.ts';
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
-import type { Item, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
+import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import { isEnvelope } from '../canonical/opaque.ts';
 import type { Tool } from '../canonical/request.ts';
@@ -34,7 +34,6 @@ export interface Conversation {
 
 /** The tag around system text that was said in the middle of a conversation: this wire has it only at the start. */
 const SYSTEM_TAG = 'system_message';
-const IMAGE_LABEL = '[Image made by the assistant]';
 
 export interface ConversationOptions {
   readonly target: Target;
@@ -93,17 +92,24 @@ class ConversationBuilder {
         this.#addResult(item);
         return;
       case 'media':
-        if (item.role === 'assistant') {
-          this.#options.losses.add('image by assistant in history');
-          this.#put('user', { json: { type: 'text', text: IMAGE_LABEL } });
-        }
-        this.#put('user', { json: mediaBlock(item.media), cacheControl: item.cacheControl });
+        this.#addMedia(item);
         return;
       case 'native':
         refuseForeignItem(item);
         this.#options.losses.add('native item');
         return;
     }
+  }
+
+  /** Content of the assistant holds none: what it made is shown by the user. */
+  #addMedia({ role, media, cacheControl }: MediaItem): void {
+    const json = mediaBlock(media);
+    if (role === 'assistant') {
+      this.#options.losses.add('image by assistant in history');
+      const what = json['type'] === 'image' ? 'Image' : 'File';
+      this.#put('user', { json: { type: 'text', text: `[${what} made by the assistant]` } });
+    }
+    this.#put('user', { json, cacheControl });
   }
 
   #addText(item: Extract<Item, { kind: 'text' }>): void {

@@ -391,6 +391,21 @@ test('media', () => {
   );
 });
 
+test('what the assistant made stands behind a label that names it, since its own content holds neither', () => {
+  const made = (type: Media['type'], mime: string): Item => ({
+    kind: 'media',
+    role: 'assistant',
+    media: { type, source: { from: 'inline', mime, data: 'eHk=' } },
+  });
+  const { messages } = encodeFor({ items: [...hi, made('image', 'image/png'), made('file', 'application/pdf')] });
+  assert.deepEqual(
+    (messages as { content: { type: string; text?: string }[] }[]).flatMap(({ content }) =>
+      content.map(({ type, text: said }) => said ?? type),
+    ),
+    ['hi', '[Image made by the assistant]', 'image', '[File made by the assistant]', 'document'],
+  );
+});
+
 test('only opaque reasoning of this owner is replayed', () => {
   const reasoning = (opaque?: Opaque): Item => ({
     kind: 'reasoning',
