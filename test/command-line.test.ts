@@ -121,7 +121,10 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
   const path = join(folder, 'gateway.json');
   const data = join(folder, 'data');
   writeFileSync(path, JSON.stringify({ store: { path: data } }));
-  const mizu = (line: string, env: Record<string, string> = {}) => command([...line.split(' '), '--config', path], env);
+  const mizu = (line: string, env: Record<string, string> = {}) => {
+    const words = line.split(' ').map((word) => word.replace('DATA', data));
+    return command([...words, '--config', path], env);
+  };
   assert.equal((await mizu('accounts create ada --credit 5')).code, 0);
   const before = (await mizu('ledger journal --json')).out;
   const nonsense: readonly (readonly [string, string | RegExp, Record<string, string>?])[] = [
@@ -152,7 +155,7 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
     ['videos show video_1', 'there is no video task video_1'],
     ['videos resolve video_1 --failed late', 'there is no video task video_1'],
     ['store migrate', 'the store is a folder: it needs no migration'],
-    [`store copy --from ${data} --to ${data}/`, 'the target is not empty'],
+    ['store copy --from DATA --to DATA/', 'the target is not empty'],
     ['channels test', 'there are no channels'],
     ['channels test one', 'there is no channel one'],
     ['prices import none.json --from litellm', /^none\.json cannot be read: ENOENT/],
