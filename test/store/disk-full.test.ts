@@ -3,15 +3,14 @@
  * is half written, nothing is lost while the process lives, and no rejection goes unhandled.
  */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { StoreError } from '../../src/store/store-error.ts';
 import { eventually } from '../support/test-gateway.ts';
+import { smallDisk } from '../support/small-disk.ts';
 import { cause, entry, FakeClock, funded, ok, openStore, options, tempDirectory } from './support/store.ts';
 
 /** A try that is under way when the second passes is no new one: seconds pass until it is well. */
@@ -23,15 +22,8 @@ async function heals(store: Store, clock: FakeClock): Promise<void> {
 }
 
 test('F31: a full disk refuses whole changes, keeps settlements waiting, and recovers', async (t) => {
-  const path = mkdtempSync(join(tmpdir(), 'mizu-full-'));
-  t.after(() => {
-    spawnSync('umount', ['-l', path]);
-    rmSync(path, { recursive: true, force: true });
-  });
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', path]).status !== 0) {
-    t.skip('mounting a small file system is not allowed here');
-    return;
-  }
+  const path = smallDisk(t, '4m');
+  if (path === undefined) return;
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => {
     unhandled.push(reason);

@@ -125,6 +125,7 @@ test('strict: a request whose opening the disk refused is refused, and reserves 
   await using gateway = await gatewayWith(t, 'strict');
   for (const [what, [path, body]] of Object.entries(ASKS)) {
     gateway.store.openDisk = Promise.reject(new StoreError('disk_full', 'nothing was written'));
+    // Nobody may be waiting for it yet: who opens an exchange is.
     gateway.store.openDisk.catch(() => undefined);
     const response = await gateway.post(path, body);
     // The head of that one goes out at once.

@@ -1,14 +1,13 @@
 /** The local file of settlements by itself, without a database: a disk that refuses, and what counts as kept after that. */
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { type QueueRow, settleRow } from '../../../src/store/postgres/queue-row.ts';
 import { linesOf, Spool } from '../../../src/store/postgres/spool.ts';
 import { SpooledRows } from '../../../src/store/postgres/spooled-rows.ts';
 import { T0, tempDirectory } from '../support/store.ts';
+import { smallDisk } from '../../support/small-disk.ts';
 import { postgresOptions } from '../support/stores.ts';
 
 const spoolAt = (spoolPath: string): Spool => new Spool(postgresOptions('postgres://nobody/none', { spoolPath }), 'own_01');
@@ -24,15 +23,8 @@ function opening(exchangeId: string): QueueRow {
 }
 
 test('a line that a full disk cut off spoils none of those that follow, and takes no room', async (t) => {
-  const path = mkdtempSync(join(tmpdir(), 'mizu-spool-full-'));
-  t.after(() => {
-    spawnSync('umount', ['-l', path]);
-    rmSync(path, { recursive: true, force: true });
-  });
-  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', path]).status !== 0) {
-    t.skip('mounting a small file system is not allowed here');
-    return;
-  }
+  const path = smallDisk(t, '64k');
+  if (path === undefined) return;
   const spool = spoolAt(path);
   await spool.append(['before']);
   const { bytes } = spool;
