@@ -25,7 +25,7 @@ import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, takes, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { createMint } from './http/mint.ts';
-import { isWorker } from './http/workers.ts';
+import { isWorker } from './http/workers/workers.ts';
 import { chargeFor } from './store/charge.ts';
 import {
   isDatabaseUrl,

@@ -12,13 +12,13 @@ import type { Config } from './config/config.ts';
 import type { ConfigSource } from './config/source.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Upstreams } from './dispatch/upstream.ts';
-import type { KeySlots } from './key-slots.ts';
+import type { KeySlots } from './request/key-slots.ts';
 import type { Memory } from './history/memory.ts';
-import type { Metrics } from './metrics.ts';
+import type { Metrics } from './operations/metrics.ts';
 import type { Pages } from './pages/create-pages.ts';
-import type { Method, RouteName } from './route-table.ts';
+import type { Method, RouteName } from './server/route-table.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
-import type { UnderWay } from './under-way.ts';
+import type { UnderWay } from './exchange/in-flight.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;

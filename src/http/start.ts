@@ -14,20 +14,20 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
-import { KeySlots } from './key-slots.ts';
+import { KeySlots } from './request/key-slots.ts';
 import { localMemory, type Memory } from './history/memory.ts';
-import { type Post, workersMemory } from './history/workers.ts';
+import { type Post, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
-import { createMetrics } from './metrics.ts';
-import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations.ts';
-import { startRetention } from './retention.ts';
+import { createMetrics } from './operations/metrics.ts';
+import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
+import { startRetention } from './operations/retention.ts';
 import { createPages, type Pages } from './pages/create-pages.ts';
-import { createPriceLists } from './price-list.ts';
+import { createPriceLists } from './pages/price-list.ts';
 import { HANDLERS } from './routes/table.ts';
-import { createGatewayServer } from './server.ts';
+import { createGatewayServer } from './server/server.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
-import { UnderWay } from './under-way.ts';
+import { UnderWay } from './exchange/in-flight.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {

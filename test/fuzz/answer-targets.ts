@@ -6,7 +6,7 @@ import { encodeImageAnswer, encodeImageEvents, IMAGE_UPSTREAMS, type ImageAnswer
 import { readCompaction } from '../../src/codecs/responses/compact.ts';
 import { videoUpstream } from '../../src/codecs/videos/registry.ts';
 import type { Progress, VideoUpstream } from '../../src/codecs/videos/upstream.ts';
-import { parseJsonBody } from '../../src/http/body.ts';
+import { parseJsonBody } from '../../src/http/request/body.ts';
 import { isDocumented, type Mutation, mutate, mutation, type Target } from './mutations.ts';
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';

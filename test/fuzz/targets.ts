@@ -14,10 +14,10 @@ import { createMultipartReader, formBoundary } from '../../src/codecs/bodies/mul
 import { codecs } from '../../src/codecs/registry.ts';
 import { sanitise } from '../../src/codecs/errors/sanitise.ts';
 import { decodeVideoRequest } from '../../src/codecs/videos/request.ts';
-import { parseJsonBody } from '../../src/http/body.ts';
+import { parseJsonBody } from '../../src/http/request/body.ts';
 import { ConfigError } from '../../src/http/config/config-error.ts';
 import { readClientEvent } from '../../src/http/websocket/client-event.ts';
-import { pathOfTarget, matchRoute } from '../../src/http/route-table.ts';
+import { pathOfTarget, matchRoute } from '../../src/http/server/route-table.ts';
 import { ANSWER_TARGETS } from './answer-targets.ts';
 import { isDocumented, type Mutation, mutate, mutation, type Target } from './mutations.ts';
 import { requestBombs } from '../slow/faults/support/bombs.ts';

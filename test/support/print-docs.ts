@@ -12,7 +12,7 @@ import * as gemini from '../../src/codecs/gemini/lifecycle.ts';
 import * as messages from '../../src/codecs/messages/lifecycle.ts';
 import { CLIENTS, UPSTREAMS } from '../../src/codecs/registry.ts';
 import * as responses from '../../src/codecs/responses/lifecycle.ts';
-import { EXCHANGE } from '../../src/http/exchange.ts';
+import { EXCHANGE } from '../../src/http/exchange/reply.ts';
 import { SESSION } from '../../src/http/websocket/lifecycle.ts';
 import { HOLD } from '../../src/store/ledger.ts';
 import { VIDEO } from '../../src/store/videos.ts';

@@ -1,7 +1,7 @@
 /** A file of the right shape as the {@link Config} that the gateway reads: defaults are filled in, and what spans several keys is checked. */
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
-import { ipRanges } from '../ip-ranges.ts';
+import { ipRanges } from '../request/ip-ranges.ts';
 import { isPlainBaseUrl } from '../pages/base-url.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';

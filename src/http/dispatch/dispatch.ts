@@ -6,7 +6,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { ReasoningFace } from '../../codecs/canonical/request.ts';
 import type { AttemptEntry } from '../../store/request-log.ts';
 import { type Clock, pause } from '../../streams/clock.ts';
-import { billableUsage } from '../billable.ts';
+import { billableUsage } from '../exchange/billable.ts';
 import type { Channel } from '../config/config.ts';
 import { errorCode, goneBecause, upstreamFailure } from '../errors.ts';
 import type { Affinity } from './affinity.ts';

@@ -5,7 +5,7 @@
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { Channel } from '../config/config.ts';
 import type { ConfigSource } from '../config/source.ts';
-import type { Metrics } from '../metrics.ts';
+import type { Metrics } from '../operations/metrics.ts';
 import type { Health } from './health.ts';
 import { askModelList, hasModelList, judgeModelList } from './model-list.ts';
 import type { Upstreams } from './upstream.ts';

@@ -2,7 +2,7 @@
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import type { ImageAnswer, ImageRequest } from '../../codecs/images/index.ts';
 import type { Rates } from '../../store/prices.ts';
-import type { Estimate } from '../admit.ts';
+import type { Estimate } from '../exchange/admit.ts';
 
 const CHARS_A_TOKEN = 4;
 /** A given image at the usual detail, and a drawn one of about a megapixel at medium quality: figures that vendors publish. */

@@ -1,12 +1,12 @@
 /** One picture of a request: dispatched through the attempt loop, and settled once whatever came of it. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { ImageAnswer, ImageRequest } from '../../codecs/images/index.ts';
-import type { Admitted } from '../admit.ts';
+import type { Admitted } from '../exchange/admit.ts';
 import type { Channel } from '../config/config.ts';
 import { dispatch } from '../dispatch/dispatch.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
 import type { Call } from '../gateway.ts';
-import { Meter } from '../meter.ts';
+import { Meter } from '../exchange/meter.ts';
 import { imageAttempts } from './attempt.ts';
 import { imageUsage } from './billing.ts';
 

@@ -2,9 +2,9 @@
 import { formBoundary, createMultipartReader } from '../../codecs/bodies/multipart-reader.ts';
 import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } from '../../codecs/images/index.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { parseJsonBody, receiveBody, receiveWhole } from '../body.ts';
+import { parseJsonBody, receiveBody, receiveWhole } from '../request/body.ts';
 import type { Call } from '../gateway.ts';
-import type { Place } from '../key-slots.ts';
+import type { Place } from '../request/key-slots.ts';
 
 /** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
 export async function receiveImageRequest(call: Call, operation: ImageOperation, place: Place): Promise<ImageRequest> {

@@ -14,10 +14,10 @@ import {
 } from '../../codecs/images/index.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { openAiErrorType } from '../../codecs/errors/openai.ts';
-import { type Admitted, checkModel, reserve } from '../admit.ts';
-import { identify } from '../authenticate.ts';
+import { type Admitted, checkModel, reserve } from '../exchange/admit.ts';
+import { identify } from '../request/authenticate.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
-import { Waiting } from '../exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Call } from '../gateway.ts';
 import { estimateImage } from './billing.ts';
 import { checkAnyFit, imageChannels } from './need.ts';

@@ -9,8 +9,8 @@ import { openApiDocument } from '../api-reference/openapi.ts';
 import { createApiDocs } from './api-docs.ts';
 import { loadAssets } from './assets.ts';
 import { createHomePage } from './home-page.ts';
-import type { PriceList } from '../price-list.ts';
-import { priceListJson } from './price-list.ts';
+import type { PriceList } from './price-list.ts';
+import { priceListJson } from './price-display.ts';
 import { answer, type PageRequestHeaders, type PageResponse, type Representation, represent } from './representation.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 

@@ -3,7 +3,7 @@ import { LANGUAGES, PROTOCOL_EXAMPLES } from '../api-reference/examples.ts';
 import { isPlainModelId } from './base-url.ts';
 import { codeOf, exampleBlock, exampleText, radios, UNKNOWN_MODEL } from './examples.ts';
 import { fillTemplate, html, type Markup } from './html.ts';
-import type { PriceList } from '../price-list.ts';
+import type { PriceList } from './price-list.ts';
 import { priceTable, slides } from './price-table.ts';
 
 const ON_THE_HOME_PAGE = PROTOCOL_EXAMPLES.slice(0, 3);

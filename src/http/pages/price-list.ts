@@ -1,97 +1,98 @@
 /**
- * The price list as the pages and `/prices.json` show it: what a key of a price counts, how it is called, how a decimal is set.
- * Prices are decimal strings from the configuration to the screen; no float touches them. It does not know how a price is applied.
+ * The public list of prices: every model that is priced and that an account of the class `default` is offered, in exact decimal dollars,
+ * taken from the very rates that are charged. It does not know how it is shown or cached (`/prices.json`, the pages).
  */
-import type { PriceList } from '../price-list.ts';
-import { digestOf } from './representation.ts';
+import { DEFAULT_CLASS } from '../../store/accounts.ts';
+import { formatUsd } from '../../store/money.ts';
+import type { LongContextRates, ModelKind, RateTable, TierRates } from '../../store/prices.ts';
+import type { Config, Model } from '../config/config.ts';
+import type { ConfigSource } from '../config/source.ts';
+import { channelsOfModel } from '../dispatch/candidates.ts';
 
-export type PriceUnit = 'per_million_tokens' | 'per_image' | 'per_video' | 'per_thousand_calls';
+/** Price key of the configuration (`input`, `image`, a tool meter …) to a decimal string of US dollars. */
+export type PricesByKey = Readonly<Record<string, string>>;
 
-const TOKEN_LABELS = new Map([
-  ['input', 'input'],
-  ['cached_input', 'cached input'],
-  ['cache_write_5m', 'cache write, 5 min'],
-  ['cache_write_1h', 'cache write, 1 h'],
-  ['output', 'output'],
-  ['reasoning', 'reasoning'],
-  ['image_input', 'image input'],
-  ['image_output', 'image output'],
-]);
-
-/** Every key that is not known counts calls of a tool: the configuration has no other open set. */
-export function unitOf(key: string): PriceUnit {
-  if (TOKEN_LABELS.has(key)) return 'per_million_tokens';
-  if (key === 'image') return 'per_image';
-  if (key === 'video') return 'per_video';
-  return 'per_thousand_calls';
+export interface LongContextPrices {
+  /** Total input tokens, cached ones included. */
+  readonly above: number;
+  readonly prices: PricesByKey;
 }
 
-/** What stands beside a price outside the three main columns. */
-export function labelOf(key: string): string {
-  const unit = unitOf(key);
-  if (unit === 'per_image') return 'per image';
-  if (unit === 'per_video') return 'per video';
-  return TOKEN_LABELS.get(key) ?? `${key.replaceAll('_', ' ')}, 1k calls`;
+export interface PricedModel {
+  readonly id: string;
+  readonly kind: ModelKind;
+  readonly prices: PricesByKey;
+  /** Prices of a request whose input is longer than `above` tokens; keys that are absent stay as in `prices`. */
+  readonly longContext?: LongContextPrices;
+  readonly serviceTiers?: Readonly<Record<string, PricesByKey>>;
+  /** Long-context prices of the tiers that have some. */
+  readonly serviceTierLongContext?: Readonly<Record<string, LongContextPrices>>;
 }
 
-/** A decimal, split where the fraction is set lower, as soundings are on a chart: at least two places, nothing rounded. */
-export interface SetPrice {
-  readonly whole: string;
-  /** With its point. */
-  readonly fraction: string;
+export interface PriceList {
+  /** ISO 8601, UTC: since when these prices are in force. Never goes back while the process runs. */
+  readonly updatedAt: string;
+  /** By name. */
+  readonly models: readonly PricedModel[];
 }
 
-const DECIMAL = /^(\d+)(?:\.(\d+))?$/;
-
-/** Undefined for what is no plain decimal: it is shown as it stands rather than guessed at. */
-export function setPrice(decimal: string): SetPrice | undefined {
-  const parts = DECIMAL.exec(decimal);
-  if (parts === null) return undefined;
-  const whole = (parts[1] ?? '').replace(/^0+(?=\d)/, '');
-  const places = (parts[2] ?? '').replace(/0+$/, '');
-  return { whole, fraction: `.${places.padEnd(2, '0')}` };
+export function priceListOf(config: Config, inForceSinceMs: number = config.loadedAtMs): PriceList {
+  const models = [...config.models.values()]
+    .flatMap((model) => (model.rates !== undefined && isPublic(config, model) ? [pricedModel(model, model.rates)] : []))
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+  return { updatedAt: new Date(inForceSinceMs).toISOString(), models };
 }
 
-const CONTOURS = ['0.25', '1', '4', '16', '64'] as const;
-
-/** The depth of a price, 0 to 5: how many contours (0.25, 1, 4, 16 and 64 dollars) it has passed. */
-export function depthOf(decimal: string): number {
-  return CONTOURS.filter((contour) => compareDecimals(decimal, contour) >= 0).length;
+/** What is sold to some classes only is not told to everybody. */
+function isPublic(config: Config, { name }: Model): boolean {
+  return channelsOfModel(config, name, DEFAULT_CLASS).length > 0;
 }
 
-/** Exact at any length; negative, zero or positive as `a` is below, equal to or above `b`. */
-function compareDecimals(a: string, b: string): number {
-  const left = setPrice(a);
-  const right = setPrice(b);
-  if (left === undefined || right === undefined) return 0;
-  if (left.whole.length !== right.whole.length) return left.whole.length - right.whole.length;
-  const [x, y] = [left.whole + left.fraction, right.whole + right.fraction];
-  return x < y ? -1 : x > y ? 1 : 0;
+/**
+ * The current list, made once for each configuration. A reload that changes no price keeps `updatedAt`, and a clock that went back does
+ * not take it back.
+ */
+export function createPriceLists(source: ConfigSource): () => PriceList {
+  let revision = source.current().revision;
+  let sinceMs = source.current().loadedAtMs;
+  let list = priceListOf(source.current());
+  return () => {
+    const config = source.current();
+    if (config.revision === revision) return list;
+    revision = config.revision;
+    const next = priceListOf(config);
+    if (JSON.stringify(next.models) !== JSON.stringify(list.models)) {
+      sinceMs = Math.max(sinceMs, config.loadedAtMs);
+      list = priceListOf(config, sinceMs);
+    }
+    return list;
+  };
 }
 
-/** The body of `GET /prices.json`. `version` is a digest of the models: equal versions are equal lists. `units` names the unit of every key that occurs; `unit` is that of most. */
-export function priceListJson(list: PriceList): string {
-  const keys = new Set<string>();
-  for (const model of list.models) {
-    const long = [model.longContext, ...Object.values(model.serviceTierLongContext ?? {})].map((one) => one?.prices ?? {});
-    for (const record of [model.prices, ...Object.values(model.serviceTiers ?? {}), ...long])
-      for (const key of Object.keys(record)) keys.add(key);
-  }
-  const models = list.models.map(({ id, kind, prices, longContext, serviceTiers, serviceTierLongContext: tierLong }) => ({
-    id,
+function pricedModel(
+  { name, kind }: Model,
+  rates: TierRates & { readonly serviceTiers: ReadonlyMap<string, TierRates> },
+): PricedModel {
+  const { serviceTiers, longContext } = rates;
+  const tiersWithLong = [...serviceTiers].flatMap(([tier, { longContext: long }]) =>
+    long === undefined ? [] : [[tier, longPrices(long)] as const],
+  );
+  return {
+    id: name,
     kind,
-    prices,
-    ...(longContext === undefined ? {} : { long_context: longContext }),
-    ...(serviceTiers === undefined ? {} : { service_tiers: serviceTiers }),
-    ...(tierLong === undefined ? {} : { service_tier_long_context: tierLong }),
-  }));
-  return JSON.stringify({
-    object: 'price_list',
-    currency: 'USD',
-    unit: 'per_million_tokens',
-    units: Object.fromEntries([...keys].sort().map((key) => [key, unitOf(key)])),
-    updated_at: list.updatedAt,
-    version: digestOf(JSON.stringify(models)),
-    models,
-  });
+    prices: pricesByKey(rates),
+    ...(longContext === undefined ? {} : { longContext: longPrices(longContext) }),
+    ...(serviceTiers.size === 0
+      ? {}
+      : { serviceTiers: Object.fromEntries([...serviceTiers].map(([tier, table]) => [tier, pricesByKey(table)])) }),
+    ...(tiersWithLong.length === 0 ? {} : { serviceTierLongContext: Object.fromEntries(tiersWithLong) }),
+  };
+}
+
+function longPrices(long: LongContextRates): LongContextPrices {
+  return { above: long.above, prices: pricesByKey(long) };
+}
+
+function pricesByKey({ tokens, pieces, meters }: RateTable): PricesByKey {
+  return Object.fromEntries([...tokens, ...pieces, ...meters].map(([key, nanos]) => [key, formatUsd(nanos)]));
 }

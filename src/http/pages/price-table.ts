@@ -3,8 +3,8 @@
  * refresh; a browser test holds the two against each other.
  */
 import { type Fragment, html, type Markup } from './html.ts';
-import type { PricedModel, PricesByKey } from '../price-list.ts';
-import { depthOf, labelOf, setPrice, unitOf } from './price-list.ts';
+import type { PricedModel, PricesByKey } from './price-list.ts';
+import { depthOf, labelOf, setPrice, unitOf } from './price-display.ts';
 
 const MAIN_COLUMNS = ['input', 'cached_input', 'output'] as const;
 const HEADINGS = { input: 'Input', cached_input: 'Cached input', output: 'Output' } as const;

@@ -1,5 +1,5 @@
 /** The headers of every page and asset: nothing runs, loads or frames but our own files. */
-import { SAFE_HEADERS } from '../safe-headers.ts';
+import { SAFE_HEADERS } from '../server/safe-headers.ts';
 
 /** `'none'` everywhere but for files of our own origin; no inline script or style, no sink for strings as script. */
 const CONTENT_SECURITY_POLICY = [

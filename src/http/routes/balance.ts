@@ -2,8 +2,8 @@
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Balance } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { authenticate } from '../authenticate.ts';
-import { Waiting } from '../exchange.ts';
+import { authenticate } from '../request/authenticate.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Call, Handler } from '../gateway.ts';
 
 /** What an account without a limit shows: clients read a number here. */

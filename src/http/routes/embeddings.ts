@@ -10,13 +10,13 @@ import {
   encodeEmbeddingRequest,
   readEmbeddingRequest,
 } from '../../codecs/embeddings/index.ts';
-import { checkModel, reserve } from '../admit.ts';
-import { identify } from '../authenticate.ts';
+import { checkModel, reserve } from '../exchange/admit.ts';
+import { identify } from '../request/authenticate.ts';
 import { eligibleChannels } from '../dispatch/candidates.ts';
 import { applyParameters } from '../dispatch/upstream.ts';
-import { ask, forward } from '../forward.ts';
+import { ask, forward } from '../exchange/forward.ts';
 import type { Handler } from '../gateway.ts';
-import { receiveJson } from '../receive-json.ts';
+import { receiveJson } from '../request/receive-json.ts';
 
 export const embeddings: Handler = async (call) => {
   const { gateway, config } = call;

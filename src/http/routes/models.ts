@@ -1,7 +1,7 @@
 /** `GET /v1/models`: what the calling key may use. Health is ignored, so that a list does not flicker; unpriced models are not offered. */
-import { authenticate } from '../authenticate.ts';
+import { authenticate } from '../request/authenticate.ts';
 import { channelsOfModel } from '../dispatch/candidates.ts';
-import { Waiting } from '../exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Handler } from '../gateway.ts';
 
 export const models: Handler = async (call) => {

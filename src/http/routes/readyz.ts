@@ -1,5 +1,5 @@
 /** `GET /readyz`: whether this process takes requests. Says nothing but that. */
-import { Waiting } from '../exchange.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Handler } from '../gateway.ts';
 
 export const readyz: Handler = async (call) => {

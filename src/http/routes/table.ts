@@ -1,6 +1,6 @@
 /** Which handler answers which route. A route without one does not exist yet and is answered 404. */
 import type { Handler } from '../gateway.ts';
-import type { RouteName } from '../route-table.ts';
+import type { RouteName } from '../server/route-table.ts';
 import { codingBalance, userBalance } from './balance.ts';
 import { compact } from './compact.ts';
 import { embeddings } from './embeddings.ts';

@@ -1,11 +1,11 @@
 /** `GET /v1/usage?from=YYYY-MM-DD&to=YYYY-MM-DD`: what the calling key used, by UTC day (an addition of ours). */
 import { invalid } from '../../codecs/canonical/error.ts';
 import { dayNumber } from '../../store/spend-windows.ts';
-import { authenticate } from '../authenticate.ts';
-import { Waiting } from '../exchange.ts';
+import { authenticate } from '../request/authenticate.ts';
+import { Waiting } from '../exchange/reply.ts';
 import type { Handler } from '../gateway.ts';
-import { queryOfTarget } from '../route-table.ts';
-import { usageDay } from '../usage-day.ts';
+import { queryOfTarget } from '../server/route-table.ts';
+import { usageDay } from './usage-day.ts';
 
 export const usage: Handler = async (call) => {
   const { store, clock } = call.gateway;

@@ -8,7 +8,7 @@ import type { Frame } from '../../codecs/codec.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
 import { sealed } from '../../streams/seal.ts';
 import type { SealingStage } from '../../streams/stage.ts';
-import type { Committed } from '../exchange.ts';
+import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
 

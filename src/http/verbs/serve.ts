@@ -13,15 +13,15 @@ import type { ConfigError } from '../config/config-error.ts';
 import { parseConfig } from '../config/parse.ts';
 import { changedAtStartOnly } from '../config/start-only.ts';
 import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../config/source.ts';
-import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from '../demonstration.ts';
+import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
 import type { Gateway } from '../gateway.ts';
-import { isLoopback } from '../ip-ranges.ts';
-import type { Metrics } from '../metrics.ts';
-import { createLogger } from '../logs.ts';
-import { channelReport, healthReport } from '../operations.ts';
+import { isLoopback } from '../request/ip-ranges.ts';
+import type { Metrics } from '../operations/metrics.ts';
+import { createLogger } from '../operations/logger.ts';
+import { channelReport, healthReport } from '../operations/operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
-import { answerPrimary } from '../worker-reports.ts';
-import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers.ts';
+import { answerPrimary } from '../workers/worker-reports.ts';
+import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers/workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {

@@ -1,6 +1,6 @@
 /** `mizu spend [--account NAME] [--key ID] [--from DAY] [--to DAY]`: what keys used and were charged, by UTC day. */
 import { formatUsd } from '../../store/money.ts';
-import { usageDay } from '../usage-day.ts';
+import { usageDay } from '../routes/usage-day.ts';
 import { accountNamed, dayOption } from './operator-input.ts';
 import { RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 import type { KeyRecord } from '../../store/keys.ts';

@@ -3,7 +3,7 @@ import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
 import { sliceJson } from '../../codecs/json/text.ts';
-import { parseJsonBody } from '../body.ts';
+import { parseJsonBody } from '../request/body.ts';
 
 export type ClientEvent =
   /** `text` is the request that `json` was parsed from: the fields of a POST body beside the members of the envelope. */

@@ -11,7 +11,7 @@ import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { Asking, Gateway } from '../gateway.ts';
-import { logRefusal } from '../refusal-log.ts';
+import { logRefusal } from '../exchange/refusal-log.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';

@@ -4,8 +4,8 @@
  */
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
-import { identify } from '../authenticate.ts';
-import { Committed, type Reply } from '../exchange.ts';
+import { identify } from '../request/authenticate.ts';
+import { Committed, type Reply } from '../exchange/reply.ts';
 import type { Asking } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import type { PastTurn } from '../history/past-turn.ts';

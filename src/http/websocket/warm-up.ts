@@ -5,7 +5,7 @@
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json/text.ts';
-import { checkModel } from '../admit.ts';
+import { checkModel } from '../exchange/admit.ts';
 import type { Asking } from '../gateway.ts';
 import type { Asked } from '../text/asked.ts';
 

@@ -9,7 +9,7 @@ import {
   totalCacheWrite,
   totalInput,
 } from '../../../src/codecs/canonical/usage.ts';
-import { billableUsage } from '../../../src/http/billable.ts';
+import { billableUsage } from '../../../src/http/exchange/billable.ts';
 import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
 import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
 import { readTokenUsage } from '../../../src/codecs/answers/token-usage.ts';

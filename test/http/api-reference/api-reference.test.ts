@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PAGE_PATHS } from '../../../src/http/pages/create-pages.ts';
-import { matchRoute, ROUTES } from '../../../src/http/route-table.ts';
+import { matchRoute, ROUTES } from '../../../src/http/server/route-table.ts';
 import { AGENTS } from '../../../src/http/api-reference/agents.ts';
 import { API_REFERENCE, ENDPOINTS } from '../../../src/http/api-reference/api-reference.ts';
 import { ERRORS } from '../../../src/codecs/canonical/error.ts';

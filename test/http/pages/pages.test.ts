@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { loadAssets } from '../../../src/http/pages/assets.ts';
 import { createPages, type Pages } from '../../../src/http/pages/create-pages.ts';
-import type { PriceList } from '../../../src/http/price-list.ts';
+import type { PriceList } from '../../../src/http/pages/price-list.ts';
 import type { PageRequestHeaders } from '../../../src/http/pages/representation.ts';
 import { EMPTY, HOSTILE, HOSTILE_NAME, many, SAMPLE } from '../../support/pages/sample-prices.ts';
 

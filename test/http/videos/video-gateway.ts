@@ -7,7 +7,7 @@ import type { TestContext } from 'node:test';
 import { codecs } from '../../../src/codecs/registry.ts';
 import { parseConfig } from '../../../src/http/config/parse.ts';
 import { type ConfigSource, fixedConfig } from '../../../src/http/config/source.ts';
-import { createLogger } from '../../../src/http/logs.ts';
+import { createLogger } from '../../../src/http/operations/logger.ts';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../../src/http/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../../src/http/start.ts';
 import type { Verb } from '../../../src/http/verbs/verb.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Upstreams } from '../../../src/http/dispatch/upstream.ts';
-import { createLogger } from '../../../src/http/logs.ts';
+import { createLogger } from '../../../src/http/operations/logger.ts';
 import { LookBatch } from '../../../src/http/videos/look-batch.ts';
 import { startVideoWorker } from '../../../src/http/videos/worker.ts';
 import { VIDEO_WORKER } from '../../../src/store/leases.ts';

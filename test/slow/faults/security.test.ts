@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { createEnvelopes } from '../../../src/codecs/envelope.ts';
 import { sanitise } from '../../../src/codecs/errors/sanitise.ts';
 import { decodeVideoRequest } from '../../../src/codecs/videos/request.ts';
-import { createOperationsServer, reportsOf } from '../../../src/http/operations.ts';
+import { createOperationsServer, reportsOf } from '../../../src/http/operations/operations.ts';
 import { eventually, KEY, testConfig, testGateway } from '../../support/test-gateway.ts';
 import { processorMs } from './support/processor-time.ts';
 import { bodyOf, CLIENTS, chunk, exchange, GOOD, PATHS, rig, STREAM_HEAD, TYPES } from './support/rig.ts';

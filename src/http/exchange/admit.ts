@@ -1,0 +1,77 @@
+/**
+ * Everything that is checked before a request is dispatched, in the order of the design: model rights, existence, price, balance and
+ * spend windows. Takes the reservation that bounds what is in flight. Knows no dialect.
+ */
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Principal } from '../../store/keys.ts';
+import type { Rates } from '../../store/prices.ts';
+import type { Reservation } from '../../store/reservations.ts';
+import type { Store } from '../../store/store.ts';
+import type { Config, Model } from '../config/config.ts';
+import { classHasModel } from '../dispatch/candidates.ts';
+
+/** Whole numbers. */
+export interface Estimate {
+  /** Tokens of the request, roughly. */
+  readonly input: number;
+  /** The most that the answer may cost. */
+  readonly output: number;
+  /** Tokens of pictures, beside `output`. */
+  readonly imageOutput?: number;
+}
+
+export interface Admitted {
+  readonly principal: Principal;
+  readonly model: Model;
+  /** Snapshotted: a price that changes during the exchange does not change its charge. */
+  readonly rates: Rates;
+  readonly reservation: Reservation;
+}
+
+/** Whether the key may use the model and the account's class has it. Throws `model_not_allowed` or `model_not_found`. */
+export function checkModel(config: Config, principal: Principal, name: string): Model {
+  const { models } = principal.key;
+  if (models !== undefined && !models.includes(name)) {
+    throw new GatewayError('model_not_allowed', 'This API key may not use this model.', { param: 'model' });
+  }
+  const model = config.models.get(name);
+  if (model === undefined || !classHasModel(config, name, principal.account.class)) {
+    throw new GatewayError('model_not_found', `The model ${quote(name)} does not exist.`, { param: 'model' });
+  }
+  return model;
+}
+
+/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
+export async function reserve(
+  store: Store,
+  principal: Principal,
+  model: Model,
+  estimate: Estimate,
+  nowMs: number,
+): Promise<Admitted> {
+  const { rates } = model;
+  if (rates === undefined) {
+    throw new GatewayError('model_pricing_required', `The model ${quote(model.name)} has no price.`);
+  }
+  const admitted = await store.admission.admit(principal, estimateNanos(estimate, rates), nowMs);
+  if (admitted.ok) return { principal, model, rates, reservation: admitted.value };
+  if (admitted.refusal.reason === 'insufficient_balance') {
+    throw new GatewayError('insufficient_balance', 'The balance is too low.');
+  }
+  throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
+}
+
+/** A rough upper figure: input at its own rate, output to its cap. */
+export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
+  const input = rates.tokens.get('input') ?? 0n;
+  const output = rates.tokens.get('output') ?? 0n;
+  const picture = rates.tokens.get('image_output') ?? output;
+  const piece = rates.pieces.get('image') ?? 0n;
+  const tokens = BigInt(estimate.input) * input + BigInt(estimate.output) * output + BigInt(estimate.imageOutput ?? 0) * picture;
+  return tokens / 1_000_000n + piece;
+}
+
+/** A name from outside, safe to repeat in a message. */
+function quote(name: string): string {
+  return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
+}

@@ -1,0 +1,205 @@
+/**
+ * Token counts where nobody reported any: cheap ones for reservations, counted ones (with a real tokenizer, loaded when it is first
+ * needed) for answers whose usage never came. Media are counted by piece, never by their bytes.
+ */
+import type { Whole } from '../../codecs/canonical/fold.ts';
+import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
+import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
+import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
+import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import type { Model } from '../config/config.ts';
+
+const BYTES_A_TOKEN = 4;
+/** An image at the usual detail; the figure that vendors publish for one of about a megapixel. */
+const IMAGE_TOKENS = 1_000;
+/** The output that is reserved when neither the client nor the operator gave a cap. */
+const DEFAULT_OUTPUT = 4_096;
+
+/** What is found in a request or an answer. */
+interface Count {
+  text(text: string | undefined): void;
+  media(): void;
+}
+
+/** Tokens of the request as a reservation counts them: four characters each, a picture or file a fixed number. */
+export function estimateInput(request: CanonicalRequest): number {
+  let chars = 0;
+  let media = 0;
+  countRequest(request, {
+    text(text) {
+      chars += text?.length ?? 0;
+    },
+    media() {
+      media += IMAGE_TOKENS;
+    },
+  });
+  return Math.ceil(chars / BYTES_A_TOKEN) + media;
+}
+
+/** The most tokens that the answer may have: what the client allows, else the model, else a usual answer. */
+export function estimateOutput(request: CanonicalRequest, model: Model): number {
+  return request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT;
+}
+
+function toolText(tool: CanonicalRequest['tools'][number]): string {
+  return JSON.stringify('body' in tool ? tool.body : { ...tool, at: undefined });
+}
+
+function countRequest(request: SentRequest, count: Count): void {
+  for (const item of request.items) countItem(item, count);
+  for (const tool of request.tools) count.text(toolText(tool));
+}
+
+function countItem(item: Item, count: Count): void {
+  switch (item.kind) {
+    case 'text':
+    case 'refusal':
+      count.text(item.text);
+      return;
+    case 'reasoning':
+      count.text(item.raw);
+      for (const part of item.summary ?? []) count.text(part);
+      return;
+    case 'toolCall':
+      count.text(item.tool.name);
+      count.text(item.input);
+      return;
+    case 'toolResult':
+      for (const part of item.content) countPart(part, count);
+      return;
+    case 'media':
+      countMedia(item.media, count);
+      return;
+    case 'native':
+      countNative(item.body, count);
+      return;
+  }
+}
+
+function countPart(part: Part, count: Count): void {
+  if (part.kind === 'text') count.text(part.text);
+  else if (part.kind === 'media') countMedia(part.media, count);
+  else countNative(part.body, count);
+}
+
+function countMedia({ source }: Media, count: Count): void {
+  if (source.from === 'text') count.text(source.text);
+  else count.media();
+}
+
+/** A screenshot, a video or a fetched document that only its own dialect can read. */
+const DATA_URL = /^data:[^,]{0,256};base64,/;
+
+function countNative(body: JsonValue, count: Count): void {
+  const text = JSON.stringify(body);
+  count.text(text.includes('base64') ? JSON.stringify(body, withoutData) : text);
+
+  function withoutData(_key: string, value: JsonValue): JsonValue | undefined {
+    if (typeof value === 'string' && DATA_URL.test(value)) count.media();
+    else if (isObject(value) && value['type'] === 'base64' && typeof value['data'] === 'string') count.media();
+    else return value;
+    return undefined;
+  }
+}
+
+/** Longer texts are counted by their bytes: a tokenizer would hold up the event loop. */
+const MAX_COUNTED_CHARS = 64 * 1024;
+
+type CountTokens = (text: string) => number;
+let tokenizer: Promise<CountTokens> | undefined;
+
+function loadTokenizer(): Promise<CountTokens> {
+  tokenizer ??= import('gpt-tokenizer').then(
+    ({ countTokens }) =>
+      (text) =>
+        shortRuns(text).reduce((sum, piece) => sum + countTokens(piece, { disallowedSpecial: new Set() }), 0),
+  );
+  return tokenizer;
+}
+
+/** What a tokenizer takes for one word: the time that a word takes grows with the square of its length. No word of any language is as long. */
+const LONG_RUN = /[\p{L}\p{M}]{64}|[^\s\p{L}\p{N}]{64}|\s{64}/gu;
+
+/** The text in pieces, cut where a run of letters, of signs or of spaces goes on. */
+function shortRuns(text: string): string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const { 0: run, index } of text.matchAll(LONG_RUN)) {
+    pieces.push(text.slice(from, index + run.length));
+    from = index + run.length;
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}
+
+async function countTokens(text: string): Promise<number> {
+  if (text === '') return 0;
+  if (text.length > MAX_COUNTED_CHARS) return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
+  return (await loadTokenizer())(text);
+}
+
+/** A report with what it leaves out counted and flagged (known failure U3: fill only the missing parts). */
+export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
+  if (reported === undefined) return countedUsage(request, whole());
+  if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
+  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
+  const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
+  return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
+}
+
+/** Calls of tools were counted, perhaps by us, beside zeros in the place of every token. */
+function isCallsOnly({ meters, ...tokens }: Usage): boolean {
+  return meters !== undefined && meters.size > 0 && isPlaceholder(tokens);
+}
+
+async function withCounted(reported: Usage, knowsInput: boolean, counting: Promise<Usage>): Promise<Usage> {
+  const counted = await counting;
+  const missing = {
+    ...(knowsInput ? {} : { input: counted.input ?? 0 }),
+    ...(reported.output === undefined ? { output: counted.output ?? 0 } : {}),
+  };
+  const isNothing = Object.values(missing).every((count) => count === 0);
+  return isNothing ? reported : { ...reported, ...missing, estimated: true };
+}
+
+/** With the pictures of an answer, for a model that has a price for each: few upstreams count them (known failure I8). */
+export function withPictures(usage: Usage, whole: Whole): Usage {
+  if (usage.images !== undefined) return usage;
+  const images = whole.items.filter(({ item }) => item.kind === 'media' && item.media.type === 'image').length;
+  return images === 0 ? usage : { ...usage, images };
+}
+
+/** Usage of an answer that reported none: what was asked and what was said, counted and flagged. */
+export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
+  const reasoning: string[] = [];
+  const said: Item[] = [];
+  for (const { item } of whole.items) {
+    if (item.kind === 'reasoning') reasoning.push(item.raw ?? (item.summary ?? []).join('\n'));
+    else said.push(item);
+  }
+  const thought = await countTokens(reasoning.join('\n'));
+  const output = await counted('', (count) => {
+    for (const item of said) countItem(item, count);
+  });
+  return {
+    input: await counted('\n', (count) => countRequest(request, count)),
+    output: output + thought,
+    ...(thought > 0 ? { reasoning: thought } : {}),
+    estimated: true,
+  };
+}
+
+/** Tokens of what `find` finds, the texts with `between` between them. */
+async function counted(between: string, find: (count: Count) => void): Promise<number> {
+  const texts: string[] = [];
+  let media = 0;
+  find({
+    text(text) {
+      if (text !== undefined) texts.push(text);
+    },
+    media() {
+      media += IMAGE_TOKENS;
+    },
+  });
+  return (await countTokens(texts.join(between))) + media;
+}

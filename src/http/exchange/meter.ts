@@ -1,0 +1,256 @@
+/**
+ * One exchange as the store and the log see it: opened when it is dispatched, settled exactly once whatever ends it, one log line, one
+ * row. Decides what an ending costs (design: "Settlement"); knows no dialect and never delays a byte to the client.
+ */
+import { ERRORS, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
+import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import { defined } from '../../codecs/defined.ts';
+import type { BillableUsage } from '../../store/charge.ts';
+import { countsOf } from '../../store/day-usage.ts';
+import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
+import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
+import type { Admitted } from './admit.ts';
+import { billableUsage } from './billable.ts';
+import { boundedEntry } from './bounded-entry.ts';
+import type { Channel } from '../config/config.ts';
+import { failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
+import type { Asking } from '../gateway.ts';
+
+/** How an exchange ended. `usage` is what is billed; absent: it costs nothing, or what the attempts that failed said. */
+export interface Ending {
+  readonly status: number;
+  readonly error?: GatewayError;
+  readonly usage?: Usage;
+  readonly clientGone?: boolean;
+}
+
+export interface MeterOptions {
+  readonly stream: boolean;
+  readonly effort?: string;
+}
+
+const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
+  http_status: true,
+  error_event: true,
+  network: true,
+  timeout: true,
+  truncated: true,
+  undecodable: true,
+  illegal_lifecycle: true,
+  malformed_event: true,
+  not_representable: true,
+  empty: true,
+};
+
+export class Meter {
+  /** Every attempt so far, in order. */
+  readonly attempts: AttemptEntry[] = [];
+  readonly exchangeId: string;
+  readonly #call: Asking;
+  readonly #admitted: Admitted;
+  readonly #options: MeterOptions;
+  readonly #startedAt: number;
+  #channel: { readonly channel: Channel; readonly upstreamModel: string; readonly affinityHit: boolean } | undefined;
+  #firstWordsAt: number | undefined;
+  #lastWordsAt: number | undefined;
+  #settled = false;
+
+  constructor(call: Asking, admitted: Admitted, options: MeterOptions) {
+    const { gateway } = call;
+    this.#call = call;
+    this.#admitted = admitted;
+    this.#options = options;
+    this.#startedAt = gateway.clock.monotonic();
+    this.exchangeId = exchangeIdOf(call);
+    call.notes.metered = true;
+  }
+
+  /** Before anything is sent upstream. Settles when it is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  open(): PromiseLike<void> | undefined {
+    const { gateway, config, requestId, route, startedAtMs } = this.#call;
+    const { key, account } = this.#admitted.principal;
+    const written = gateway.store.settlements.open({
+      exchangeId: this.exchangeId,
+      requestId,
+      accountId: account.id,
+      keyId: key.id,
+      endpoint: route,
+      model: this.#admitted.model.name,
+      stream: this.#options.stream,
+      startedAtMs,
+    });
+    // Without `strict` nobody waits: the store itself tells of rows that it could not write.
+    return config.durability === 'strict' ? written : undefined;
+  }
+
+  took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
+    this.#channel = { channel, upstreamModel, affinityHit };
+  }
+
+  /** Words of the answer went to the client, or are about to. */
+  words(): void {
+    if (this.#settled) return;
+    const { metrics, clock } = this.#call.gateway;
+    const now = clock.monotonic();
+    if (this.#lastWordsAt === undefined) {
+      this.#firstWordsAt = now;
+      // A whole answer has no first word that anybody waits for: its end would hide those of streams.
+      if (this.#options.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
+    } else {
+      metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
+    }
+    this.#lastWordsAt = now;
+  }
+
+  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
+  settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
+    if (this.#call.config.durability !== 'strict') return undefined;
+    return Promise.resolve(ending()).then(async (known) => {
+      this.words();
+      await this.settle(known);
+    });
+  }
+
+  /** Once: later calls do nothing. Settles when the charge is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  settle(ending: Ending): PromiseLike<unknown> | undefined {
+    if (this.#settled) return undefined;
+    this.#settled = true;
+    const { gateway, config } = this.#call;
+    const entry = boundedEntry(this.#entry(ending));
+    const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
+    this.#tell(entry, ending);
+    return config.durability === 'strict' ? written : undefined;
+  }
+
+  /** What the last attempt that told said that it used: it costs that where no other answered. */
+  #usageUnanswered(): BillableUsage | undefined {
+    return this.#channel === undefined ? this.attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
+  }
+
+  #entry(ending: Ending): RequestLogEntry {
+    const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
+    const { principal, model, rates } = this.#admitted;
+    const usage = isReport(ending.usage) ? ending.usage : undefined;
+    const billable = usage === undefined ? this.#usageUnanswered() : billableUsage(usage);
+    const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
+    const flagged =
+      charge !== undefined && usage?.estimated === true ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge;
+    const since = (at: number | undefined): number | undefined =>
+      at === undefined ? undefined : Math.round(at - this.#startedAt);
+    const firstWordsMs = since(this.#firstWordsAt);
+    const optional = {
+      clientRequestId,
+      upstreamModel: this.#channel?.upstreamModel,
+      channelId: this.#channel?.channel.id,
+      channelType: this.#channel?.channel.type,
+      errorCode: ending.error?.code,
+      errorText: ending.error === undefined ? undefined : fullText(ending.error),
+      clientGone: ending.clientGone === true ? true : undefined,
+      firstByteMs: firstWordsMs,
+      firstOutputMs: firstWordsMs,
+      lastOutputMs: since(this.#lastWordsAt),
+      effort: this.#options.effort,
+      usage: billable,
+      usageJson: usage?.native === undefined ? undefined : JSON.stringify(usage.native),
+      charge: flagged,
+      affinity: this.#channel === undefined ? undefined : { hit: this.#channel.affinityHit, target: this.#channel.channel.id },
+    };
+    return {
+      exchangeId: this.exchangeId,
+      requestId,
+      accountId: principal.account.id,
+      keyId: principal.key.id,
+      endpoint: route,
+      model: model.name,
+      stream: this.#options.stream,
+      status: ending.error === undefined || ending.clientGone === true ? 'success' : 'error',
+      httpStatus: ending.status,
+      startedAtMs,
+      durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
+      ip,
+      attempts: this.#tried(ending.error),
+      ...defined(optional),
+    };
+  }
+
+  /** Every attempt; the one whose answer was taken has failed, too, where the answer broke after its first words. */
+  #tried(error: GatewayError | undefined): readonly AttemptEntry[] {
+    const taken = this.#channel === undefined ? undefined : this.attempts.at(-1);
+    if (taken === undefined || error === undefined || !isUpstreamFault(error)) return this.attempts;
+    return [...this.attempts.slice(0, -1), { ...taken, ...failureOf(error) }];
+  }
+
+  #tell(entry: RequestLogEntry, ending: Ending): void {
+    const { gateway, notes, trace } = this.#call;
+    if (ending.error !== undefined) notes.failure = ending.error.code;
+    trace?.exchanged(entry);
+    for (const attempt of entry.attempts) gateway.metrics.attemptEnded(attempt.channelId, attemptReason(attempt));
+    const { usage } = entry;
+    if (usage !== undefined) {
+      const counts = countsOf(usage);
+      gateway.metrics.tokens('input', counts.inputTokens ?? 0);
+      gateway.metrics.tokens('cached_input', counts.cachedInputTokens ?? 0);
+      gateway.metrics.tokens('cache_write', counts.cacheWriteTokens ?? 0);
+      gateway.metrics.tokens('output', counts.outputTokens ?? 0);
+    }
+    gateway.log.info(
+      {
+        request_id: entry.requestId,
+        exchange_id: entry.exchangeId,
+        trace_id: trace?.traceId,
+        key_id: entry.keyId,
+        account_id: entry.accountId,
+        route: entry.endpoint,
+        model: entry.model,
+        channel: entry.channelId,
+        attempts: entry.attempts.length,
+        failed_attempts: failuresOf(entry.attempts),
+        stream: entry.stream,
+        status: entry.httpStatus,
+        error_code: entry.errorCode,
+        client_gone: entry.clientGone,
+        ttft_ms: entry.firstByteMs,
+        duration_ms: entry.durationMs,
+        usage,
+        estimated: ending.usage?.estimated,
+        charge_nanos: entry.charge?.total.toString(),
+      },
+      'exchange',
+    );
+  }
+}
+
+/** The Channels that failed and why, for whoever reads the line; undefined where none did. */
+function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
+  if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
+  return attempts.flatMap((attempt) => {
+    const reason = attemptReason(attempt);
+    return reason === '' ? [] : [`${attempt.channelId} ${reason}`];
+  });
+}
+
+/** Why an attempt failed, in few words of our own: an upstream's code could be anything, and every value of a label is kept for ever. */
+function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
+  if (errorCode === undefined) return '';
+  if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
+  return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
+}
+
+/** Named after the request id where the gateway made that id itself: one name fewer to index. A second exchange of a call gets its own. */
+function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: Asking): string {
+  if (clientRequestId !== undefined || notes.metered === true || !requestId.startsWith('req_'))
+    return gateway.mint(EXCHANGE_PREFIX);
+  return EXCHANGE_PREFIX + requestId.slice('req_'.length);
+}
+
+/** Placeholder zeros are no report. */
+function isReport(usage: Usage | undefined): usage is Usage {
+  return usage !== undefined && !isPlaceholder(usage);
+}
+
+/** The upstream's own words with ours, for the request log only. */
+function fullText(error: GatewayError): string {
+  const { upstream, cause } = error.details;
+  const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);
+  return because === undefined || because === error.message ? error.message : `${error.message} [${because}]`;
+}

@@ -1,0 +1,57 @@
+/**
+ * What is written of a request that was refused before it was dispatched. One of an authenticated key gets its log line and its row in the
+ * request log like any exchange, free of charge, unless the store is unwell; one of nobody gets neither a row nor more than a debug line,
+ * since anyone could fill the log with it (the metrics count it).
+ */
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
+import { boundedEntry } from './bounded-entry.ts';
+import type { Asking } from '../gateway.ts';
+
+/** Does nothing for an exchange that a meter settles. */
+export function logRefusal(call: Asking, error: GatewayError): void {
+  const { gateway, notes, requestId, route } = call;
+  if (notes.metered === true) return;
+  const { principal } = notes;
+  if (principal === undefined) {
+    gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
+    return;
+  }
+  const entry = boundedEntry({
+    exchangeId: gateway.mint(EXCHANGE_PREFIX),
+    requestId,
+    ...(call.clientRequestId === undefined ? {} : { clientRequestId: call.clientRequestId }),
+    accountId: principal.account.id,
+    keyId: principal.key.id,
+    endpoint: route,
+    model: notes.model ?? '',
+    stream: notes.stream ?? false,
+    status: 'error',
+    httpStatus: error.status,
+    errorCode: error.code,
+    errorText: error.message,
+    startedAtMs: call.startedAtMs,
+    durationMs: Math.max(0, gateway.clock.now() - call.startedAtMs),
+    ip: call.ip,
+    attempts: [],
+  });
+  gateway.log.info(
+    {
+      request_id: requestId,
+      exchange_id: entry.exchangeId,
+      trace_id: call.trace?.traceId,
+      key_id: entry.keyId,
+      account_id: entry.accountId,
+      route,
+      model: entry.model,
+      attempts: 0,
+      stream: entry.stream,
+      status: error.status,
+      error_code: error.code,
+      duration_ms: entry.durationMs,
+    },
+    'refused',
+  );
+  // What a sick store cannot take waits in memory, where clients that ask again and again must not fill it with what costs nothing.
+  if (gateway.store.health().healthy) void gateway.store.settlements.settle({ entry });
+}

@@ -1,0 +1,54 @@
+/** Which key a request carries, and whether it may be used from here. Every refusal of a key reads the same (spec, "Authentication"). */
+import type { IncomingMessage } from 'node:http';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Keys, Principal } from '../../store/keys.ts';
+import type { Asking } from '../gateway.ts';
+import { headerValues } from './header-values.ts';
+import { inRanges, ipRanges } from './ip-ranges.ts';
+
+const BEARER = 'bearer';
+/** Longer ones are refused without a look. */
+const MAX_KEY_BYTES = 512;
+
+/** Throws `unauthorized` or `ip_not_allowed`; a store that fails throws its own error, which is a 503 and never a 401. */
+export async function authenticate(request: IncomingMessage, ip: string, keys: Keys, nowMs: number): Promise<Principal> {
+  const token = tokenOf(request);
+  if (token === undefined) throw unauthorized();
+  const found = await keys.authenticate(token, nowMs);
+  if (!found.ok) throw unauthorized();
+  const { ips } = found.value.key;
+  if (ips !== undefined && ips.length > 0 && !inRanges(ipRanges(ips), ip)) {
+    throw new GatewayError('ip_not_allowed', 'This API key may not be used from this address.');
+  }
+  return found.value;
+}
+
+/** {@link authenticate} for an exchange: whatever refuses it from here on is written to the request log of its key. */
+export async function identify(call: Asking): Promise<Principal> {
+  const { store, clock } = call.gateway;
+  const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  call.notes.principal = principal;
+  return principal;
+}
+
+function unauthorized(): GatewayError {
+  return new GatewayError('unauthorized', 'The API key is missing or not valid.');
+}
+
+/**
+ * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. A header without a word is none:
+ * agents that are told to use a token send an empty key beside it.
+ */
+function tokenOf(request: IncomingMessage): string | undefined {
+  const tokens = new Set<string>();
+  for (const value of headerValues(request, 'authorization')) {
+    const scheme = value.trim();
+    // Another scheme belongs to somebody else (a proxy's Basic): `x-api-key` may still hold the key.
+    if (/^bearer(?: |$)/i.test(scheme)) tokens.add(scheme.slice(BEARER.length).trim());
+  }
+  for (const value of headerValues(request, 'x-api-key')) tokens.add(value.trim());
+  tokens.delete('');
+  const [token] = tokens;
+  if (tokens.size !== 1 || token === undefined) return undefined;
+  return Buffer.byteLength(token) <= MAX_KEY_BYTES && /^[\x21-\x7e]+$/.test(token) ? token : undefined;
+}

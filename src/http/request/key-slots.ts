@@ -1,0 +1,84 @@
+/**
+ * What one API key may hold of this process at once: open exchanges (turns of a WebSocket among them), and bytes of request bodies that
+ * are being received or served (open WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import type { Config, KeyLimits } from '../config/config.ts';
+import { goneBecause } from '../errors.ts';
+
+/** A call whose body is about to be received. */
+interface Arrival {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly config: Pick<Config, 'limits'>;
+  /** Aborted when the client has left. */
+  readonly gone: AbortSignal;
+}
+
+/** One exchange that a key has open. */
+export interface Place {
+  /** What its body turned out to be, once it is here: until then it counts as what it may become. */
+  weighs(bytes: number): void;
+  /** May be called again, to no effect. */
+  release(): void;
+}
+
+interface Held {
+  exchanges: number;
+  bytes: number;
+}
+
+export class KeySlots {
+  readonly #held = new Map<string, Held>();
+
+  /** Keys that hold anything now. */
+  get size(): number {
+    return this.#held.size;
+  }
+
+  /** Throws `rate_limited`. A single body is always taken: its own limit is another one. */
+  take(keyId: string, bytes: number, limits: KeyLimits): Place {
+    const held = this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
+    if (held.exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
+    if (held.bytes > 0 && held.bytes + bytes > limits.bodyBytes) throw tooMany('This API key sends too many bytes at once.');
+    let mine = bytes;
+    let isOpen = true;
+    held.exchanges += 1;
+    held.bytes += mine;
+    this.#held.set(keyId, held);
+    return {
+      weighs(now) {
+        if (!isOpen) return;
+        held.bytes += now - mine;
+        mine = now;
+      },
+      release: () => {
+        if (!isOpen) return;
+        isOpen = false;
+        held.exchanges -= 1;
+        held.bytes -= mine;
+        if (held.exchanges === 0) this.#held.delete(keyId);
+      },
+    };
+  }
+
+  /** {@link take} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
+  enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): Place {
+    // Its `close` will not come again.
+    if (gone.aborted) throw goneBecause(gone);
+    const place = this.take(keyId, mostBytes(request, maxBytes), config.limits.key);
+    response.on('close', place.release);
+    return place;
+  }
+}
+
+/** Without a length, and compressed, a body may become as large as any. */
+function mostBytes({ headers }: IncomingMessage, maxBytes: number): number {
+  if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return maxBytes;
+  return Math.min(Number(headers['content-length'] ?? 0), maxBytes);
+}
+
+function tooMany(message: string): GatewayError {
+  return new GatewayError('rate_limited', message, { retryAfterMs: 1000 });
+}

@@ -1,0 +1,94 @@
+/** Writes a refusal: in the words of the endpoint's dialect, and so that the client can read it although its body was not read. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Dialect } from '../../codecs/canonical/dialect.ts';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
+import { encodeGenericError, isClientGone, retryAfterSeconds } from '../errors.ts';
+import { writeAnswer } from '../exchange/reply.ts';
+import type { Gateway } from '../gateway.ts';
+import { speaksMessages } from './route-table.ts';
+
+export interface Refusal {
+  readonly error: GatewayError;
+  readonly path: string;
+  readonly route: string;
+  readonly requestId: string;
+}
+
+const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
+  ['chat_completions', 'chat'],
+  ['responses', 'responses'],
+  ['responses_compact', 'responses'],
+  ['messages', 'messages'],
+  ['completions', 'completions'],
+]);
+
+/** An unread body up to this size is simply read away; a larger one costs its connection. */
+const MAX_DUMPED_BYTES = 1024 * 1024;
+const DRAIN_MS = 2_000;
+const DRAIN_BYTES = 128 * 1024 * 1024;
+
+/** Says nothing when the client has left, or when the answer has begun. */
+export function answerError(gateway: Gateway, request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
+  const { error, requestId } = refusal;
+  if (response.headersSent || response.destroyed || isClientGone(error)) {
+    if (!response.writableEnded) response.destroy();
+    return;
+  }
+  const dialect = speaksMessages(refusal.path) ? 'messages' : DIALECTS.get(refusal.route);
+  const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
+  const body = codec === undefined ? encodeGenericError(error) : codec.encodeError(error, requestId);
+  if (dialect === 'messages') response.setHeader('request-id', requestId);
+  const retryAfter = retryAfterSeconds(error);
+  const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
+  if (request.complete || (error.code !== 'request_timeout' && isSmall(request))) {
+    writeAnswer(response, { status: error.status, body, headers });
+    return;
+  }
+  writeBeforeDrain(gateway, request, response, { status: error.status, body, headers });
+}
+
+/** Node reads the rest of such a body away by itself, and the connection lives on. */
+function isSmall(request: IncomingMessage): boolean {
+  if (request.headers['transfer-encoding'] !== undefined || request.headers.expect !== undefined) return false;
+  return Number(request.headers['content-length'] ?? 0) <= MAX_DUMPED_BYTES;
+}
+
+/**
+ * The whole answer goes out first; then the body is read away for a while before the connection closes, since closing it with unread
+ * bytes would reset it and the client would never see the answer.
+ */
+function writeBeforeDrain(
+  gateway: Gateway,
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: { readonly status: number; readonly body: string; readonly headers: Readonly<Record<string, string>> },
+): void {
+  const body = Buffer.from(answer.body);
+  response.writeHead(answer.status, {
+    'content-type': 'application/json; charset=utf-8',
+    'content-length': body.length,
+    connection: 'close',
+    ...answer.headers,
+  });
+  response.write(body);
+  const finish = (): void => {
+    timer.cancel();
+    request.off('data', count);
+    response.end();
+  };
+  // A body that was too slow already will not come now.
+  const patience = answer.status === 408 ? 0 : DRAIN_MS;
+  const timer = gateway.clock.setTimeout(() => {
+    finish();
+    request.destroy();
+  }, patience);
+  let left = DRAIN_BYTES;
+  const count = (chunk: Buffer): void => {
+    left -= chunk.length;
+    if (left < 0) request.destroy();
+  };
+  request.on('data', count);
+  request.once('end', finish);
+  request.once('close', finish);
+  request.resume();
+}

@@ -1,0 +1,160 @@
+/**
+ * One request on the public listener: what every answer carries, the handler by the raw path, and whatever that throws as the client's
+ * own error. Knows no dialect beyond which one writes the error.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { GatewayError } from '../../codecs/canonical/error.ts';
+import { answerError } from './answer-error.ts';
+import { clientIp } from '../request/client-ip.ts';
+import { toGatewayError } from '../errors.ts';
+import type { Call, Gateway, Handler } from '../gateway.ts';
+import { headerValues } from '../request/header-values.ts';
+import type { OpenResponse } from './open-responses.ts';
+import { isPagePath } from '../pages/create-pages.ts';
+import { logRefusal } from '../exchange/refusal-log.ts';
+import { clientRequestId } from '../request/request-id.ts';
+import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
+import { SAFE_HEADERS } from './safe-headers.ts';
+
+export type Handlers = { readonly [Name in RouteName]?: Handler };
+
+const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
+
+/** The routes whose calls are exchanges with an upstream. */
+const TRACED: ReadonlySet<RouteName> = new Set([
+  'chat_completions',
+  'responses',
+  'responses_compact',
+  'messages',
+  'completions',
+  'embeddings',
+  'image_generations',
+  'image_edits',
+]);
+
+/** Never rejects: whatever the handler throws is the answer. */
+export async function serveRequest(
+  gateway: Gateway,
+  handlers: Handlers,
+  request: IncomingMessage,
+  open: OpenResponse,
+): Promise<void> {
+  const { response } = open;
+  const startedAt = gateway.clock.monotonic();
+  const path = pathOfTarget(request.url ?? '/');
+  const ownId = clientRequestId(request);
+  const requestId = ownId ?? gateway.mint('req_');
+  response.setHeader('x-request-id', requestId);
+  for (const [name, value] of SAFE_HEADERS) response.setHeader(name, value);
+  // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
+  request.on('error', () => undefined);
+  const match = matchRoute(request.method ?? 'GET', path);
+  const route = match.kind === 'route' ? match.name : 'unknown';
+  if (route === 'messages') response.setHeader('request-id', requestId);
+  gateway.metrics.requestStarted(route);
+  gateway.underWay.begin();
+  let code = '';
+  /** Of a refusal; a client that left before it had any answer reads none. */
+  let refused: number | undefined;
+  let call: Call | undefined;
+  try {
+    checkHost(request, response);
+    if (match.kind === 'not_found' && answerPage(gateway, request, response, path)) return;
+    const handler = handlerOf(match, handlers, response);
+    if (handler !== undefined && match.kind === 'route') {
+      call = createCall(gateway, match, request, open, { path, requestId, clientRequestId: ownId });
+      await handler(call);
+      code = call.notes.failure ?? '';
+    }
+  } catch (thrown) {
+    const error = toGatewayError(thrown);
+    code = error.code;
+    if (error.code === 'internal_error')
+      gateway.log.error({ request_id: requestId, route, err: error.details.cause }, 'handler failed');
+    if (call !== undefined) logRefusal(call, error);
+    if (!response.headersSent) refused = error.status;
+    answerError(gateway, request, response, { error, path, route, requestId });
+  } finally {
+    const status = refused ?? response.statusCode;
+    call?.trace?.end({ method: request.method ?? '', route: path, status, code });
+    gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
+    gateway.underWay.end();
+  }
+}
+
+/** RFC 9112, 3.2: one Host, which HTTP/1.0 did not know. */
+function checkHost(request: IncomingMessage, response: ServerResponse): void {
+  const hosts = headerValues(request, 'host').length;
+  if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
+  // Whoever cannot say whom it means is not listened to any longer.
+  response.setHeader('connection', 'close');
+  throw new GatewayError('invalid_request', hosts === 0 ? 'The request names no Host.' : 'The request names more than one Host.');
+}
+
+/** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
+function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
+  if (!isPagePath(path)) return false;
+  const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
+  if (page === undefined) return false;
+  response.writeHead(page.status, page.headers);
+  response.end(page.body);
+  return true;
+}
+
+/** The handler, or undefined when the answer is already out. Throws 404 and 405. */
+function handlerOf(match: RouteMatch, handlers: Handlers, response: ServerResponse): Handler | undefined {
+  if (match.kind === 'not_found') throw new GatewayError('not_found', 'There is no such endpoint.');
+  response.setHeader('access-control-allow-origin', '*');
+  response.setHeader('access-control-expose-headers', EXPOSED_HEADERS);
+  if (match.kind === 'options') {
+    response.writeHead(204, {
+      allow: match.allow,
+      'access-control-allow-methods': match.allow,
+      'access-control-allow-headers': '*, authorization',
+      'access-control-max-age': '86400',
+    });
+    response.end();
+    return undefined;
+  }
+  if (match.kind === 'method_not_allowed') {
+    response.setHeader('allow', match.allow);
+    throw new GatewayError('method_not_allowed', 'This endpoint does not take this method.');
+  }
+  const handler = handlers[match.name];
+  if (handler === undefined) throw new GatewayError('not_found', 'There is no such endpoint.');
+  return handler;
+}
+
+interface CallFacts {
+  readonly path: string;
+  readonly requestId: string;
+  readonly clientRequestId: string | undefined;
+}
+
+function createCall(
+  gateway: Gateway,
+  match: RouteMatch & { readonly kind: 'route' },
+  request: IncomingMessage,
+  { response, gone }: OpenResponse,
+  facts: CallFacts,
+): Call {
+  const config = gateway.config.current();
+  const trace = TRACED.has(match.name) ? gateway.tracer.start(request.headers) : undefined;
+  return {
+    gateway,
+    config,
+    request,
+    response,
+    path: facts.path,
+    route: match.name,
+    method: match.method,
+    ...(match.id === undefined ? {} : { id: match.id }),
+    requestId: facts.requestId,
+    ...(facts.clientRequestId === undefined ? {} : { clientRequestId: facts.clientRequestId }),
+    startedAtMs: gateway.clock.now(),
+    ip: clientIp(request.socket.remoteAddress, request.headers, config.trustedProxies),
+    gone: gone.signal,
+    notes: {},
+    ...(trace === undefined ? {} : { trace }),
+  };
+}

@@ -1,0 +1,238 @@
+/**
+ * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
+ * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits
+ * and reservations are a worker's own.
+ */
+import cluster, { type Worker } from 'node:cluster';
+import type { Logger } from 'pino';
+import type { JsonObject } from '../../codecs/canonical/json.ts';
+import type { Clock } from '../../streams/clock.ts';
+import type { Config } from '../config/config.ts';
+import { passOn, type Post } from '../history/workers-memory.ts';
+import { createOperationsServer, openOperations } from '../operations/operations.ts';
+import { workerReports } from './worker-reports.ts';
+
+export const isWorker = cluster.isWorker;
+
+/** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
+export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
+  const { worker } = cluster;
+  if (worker === undefined) return undefined;
+  return {
+    worker: worker.id % 65_536,
+    post: {
+      send(message) {
+        if (worker.isConnected()) worker.send(message);
+      },
+      onMessage: (listener) => void worker.on('message', listener),
+    },
+  };
+}
+
+/** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
+export function leavePrimary(): void {
+  if (cluster.worker?.isConnected() === true) cluster.worker.disconnect();
+}
+
+/**
+ * In a worker: resolves when the primary died, and takes the ending over. Node would exit on the spot, and that can wait for ever for a
+ * thread of the store that holds its write lock, which the next gateway would then wait for as well.
+ */
+export function primaryGone(): Promise<void> {
+  const { worker } = cluster;
+  // The channel breaks under the next word to it, which may be Node's own, before the end is noticed.
+  worker?.on('error', () => undefined);
+  return new Promise((resolve) => {
+    worker?.once('disconnect', () => {
+      if (worker.exitedAfterDisconnect) return;
+      worker.exitedAfterDisconnect = true;
+      resolve();
+    });
+  });
+}
+
+/** `renew`: new workers, one after another, with the code that is on disk now. */
+export type Signal = 'reload' | 'stop' | 'renew';
+
+export interface WorkersOptions {
+  readonly count: number;
+  readonly operations: Config['operations'];
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly onSignal: (listener: (signal: Signal) => void) => void;
+}
+
+/** A worker that dies sooner than this is not replaced at once: its reason will not have gone. */
+const RESTART_PAUSE_MS = 1_000;
+
+/** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
+export async function runWorkers(options: WorkersOptions): Promise<number> {
+  const group = new WorkerGroup(options);
+  const { operations, count, clock, log } = options;
+  const server = createOperationsServer(workerReports(group, count, clock), log);
+  if (operations !== undefined) await openOperations(operations, (host, port) => server.listen(host, port), log);
+  try {
+    return await group.run();
+  } finally {
+    if (operations !== undefined) await server.close();
+  }
+}
+
+class WorkerGroup {
+  readonly #options: WorkersOptions;
+  readonly #ended = Promise.withResolvers<number>();
+  /**
+   * `starting`: none has listened yet. What keeps the first ones from it (a port that is taken, a store that does not open) would keep all
+   * others.
+   */
+  #phase: 'starting' | 'serving' | 'stopping' = 'starting';
+  #exitCode = 0;
+  #renewing = false;
+  /** A successor that does not listen yet is nobody's loss when it ends, and whom it succeeds needs no other. */
+  #succession: { readonly from: Worker; readonly to: Worker } | undefined;
+  /** Workers whose successors are there already. */
+  readonly #retired = new Set<Worker>();
+  /** Workers that have listened: one that starts has nothing to report. */
+  readonly #listening = new WeakSet<Worker>();
+
+  constructor(options: WorkersOptions) {
+    this.#options = options;
+  }
+
+  run(): Promise<number> {
+    const { count, log, onSignal } = this.#options;
+    cluster.on('listening', (worker) => {
+      this.#listening.add(worker);
+      if (this.#phase === 'starting') this.#phase = 'serving';
+    });
+    cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
+    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, { workers: workerIds, sendTo }));
+    // The channel of a worker that has just died breaks under the next word to it, before its end is noticed.
+    cluster.on('fork', (worker) =>
+      worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
+    );
+    onSignal((signal) => this.#signalled(signal));
+    for (let index = 0; index < count; index++) cluster.fork();
+    return this.#ended.promise;
+  }
+
+  /** One that has ended is on the cluster's list until its channel is closed, too. */
+  #alive(): Worker[] {
+    return Object.values(cluster.workers ?? {})
+      .filter((worker) => worker !== undefined)
+      .filter((worker) => !worker.isDead());
+  }
+
+  /** The workers that serve, and those that still end what they began. */
+  reporting(): Worker[] {
+    return this.#alive().filter((worker) => this.#listening.has(worker));
+  }
+
+  serving(): Worker[] {
+    return this.reporting().filter((worker) => !this.#retired.has(worker));
+  }
+
+  /** A second stop reaches the workers as their second one, and they cut. */
+  #tell(signal: NodeJS.Signals): void {
+    for (const worker of this.#alive()) worker.process.kill(signal);
+  }
+
+  #signalled(signal: Signal): void {
+    if (signal === 'renew') {
+      if (this.#phase === 'stopping') return;
+      this.#renew().catch((error: unknown) => this.#options.log.error({ err: error }, 'workers could not be renewed'));
+      return;
+    }
+    if (signal === 'stop') this.#phase = 'stopping';
+    this.#tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
+    this.#endWithLast();
+  }
+
+  #exited(worker: Worker, code: number, signal: string): void {
+    const isExpected = this.#retired.delete(worker) || this.#succession?.to === worker;
+    const facts = { pid: worker.process.pid, code, signal };
+    if (!isExpected && this.#phase === 'serving') {
+      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker ended; its successor starts already');
+      else this.#replace(facts);
+    }
+    if (!isExpected && this.#phase === 'starting') this.#giveUp(facts);
+    this.#endWithLast();
+  }
+
+  #replace(ended: object): void {
+    const { log, clock } = this.#options;
+    log.error(ended, 'a worker ended; another one starts');
+    clock.setTimeout(() => {
+      if (this.#phase !== 'stopping') cluster.fork();
+    }, RESTART_PAUSE_MS);
+  }
+
+  #giveUp({ code, ...ended }: { readonly code: number }): void {
+    this.#options.log.error({ ...ended, code }, 'no worker could start');
+    this.#exitCode = code || 1;
+    this.#phase = 'stopping';
+    this.#tell('SIGTERM');
+  }
+
+  #endWithLast(): void {
+    if (this.#phase === 'stopping' && this.#alive().length === 0) this.#ended.resolve(this.#exitCode);
+  }
+
+  /** One after another; a renewal that is asked for meanwhile is this one. */
+  async #renew(): Promise<void> {
+    if (this.#renewing) return;
+    this.#renewing = true;
+    try {
+      for (const worker of this.#alive()) {
+        // It may have died while those before it were renewed.
+        if (worker.isDead()) continue;
+        const succeeded = await this.#succeed(worker);
+        // A stop ends successors, too.
+        if (this.#phase === 'stopping') return;
+        if (succeeded) continue;
+        // The code or the configuration on disk does not start: those that serve go on serving.
+        this.#options.log.error('a new worker did not start; the old ones stay');
+        return;
+      }
+      this.#options.log.info('workers renewed');
+    } finally {
+      this.#renewing = false;
+    }
+  }
+
+  /** Resolves when the successor listens and the worker has ended; with false, and the worker stays, where the successor ended first. */
+  async #succeed(worker: Worker): Promise<boolean> {
+    const successor = cluster.fork();
+    this.#succession = { from: worker, to: successor };
+    const listens = await Promise.race([
+      heard(successor, 'listening').then(() => true),
+      heard(successor, 'exit').then(() => false),
+    ]);
+    this.#succession = undefined;
+    if (worker.isDead()) {
+      if (!listens && this.#phase === 'serving') this.#replace({ pid: successor.process.pid });
+      return listens;
+    }
+    if (!listens) return false;
+    this.#retired.add(worker);
+    worker.process.kill('SIGTERM');
+    await heard(worker, 'exit');
+    return true;
+  }
+}
+
+/** Not the `once` of Node's events, which a broken channel would end. */
+function heard(worker: Worker, event: 'listening' | 'exit'): Promise<void> {
+  return new Promise((resolve) => worker.once(event, () => resolve()));
+}
+
+function workerIds(): readonly number[] {
+  return Object.keys(cluster.workers ?? {}).map(Number);
+}
+
+function sendTo(id: number, message: JsonObject): boolean {
+  const worker = cluster.workers?.[id];
+  if (worker === undefined || !worker.isConnected()) return false;
+  worker.send(message);
+  return true;
+}

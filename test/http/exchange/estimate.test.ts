@@ -1,0 +1,184 @@
+/** Tokens where nobody reported any: what of a request and of an answer is counted, and how. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Whole } from '../../../src/codecs/canonical/fold.ts';
+import type { Item, Media, OutputItem } from '../../../src/codecs/canonical/item.ts';
+import { asSent, type Tool } from '../../../src/codecs/canonical/request.ts';
+import {
+  completedUsage,
+  countedUsage,
+  estimateInput,
+  estimateOutput,
+  withPictures,
+} from '../../../src/http/exchange/estimate.ts';
+import { MODELS, testConfig } from '../../support/test-gateway.ts';
+import { requestOf } from '../../support/wire.ts';
+
+const LONG = 'A'.repeat(400_000);
+const text = (words: string): Item & OutputItem => ({ kind: 'text', role: 'assistant', text: words, citations: [] });
+const image = (source: Media['source']): Item & OutputItem => ({
+  kind: 'media',
+  role: 'assistant',
+  media: { type: 'image', source },
+});
+const call = (name: string, input: string): Item & OutputItem => ({
+  kind: 'toolCall',
+  flavour: 'function',
+  callId: 'call_never_counted',
+  tool: { name },
+  input,
+});
+const tool: Tool = { kind: 'function', tool: { name: 'f' }, description: 'd'.repeat(100), at: 'tools[0]' };
+
+const inputOf = (...items: Item[]): number => estimateInput(requestOf('chat', { items }));
+const wholeOf = (...items: OutputItem[]): Whole => ({
+  items: items.map((item) => ({ item, status: 'completed' })),
+  outcome: { status: 'completed', stop: 'end' },
+});
+
+test('the input of a request: four characters a token of all that is said, a thousand tokens a piece of media', () => {
+  assert.equal(inputOf(), 0);
+  assert.equal(inputOf(text('x'.repeat(8))), 2);
+  assert.equal(inputOf(text('x'.repeat(9))), 3);
+  assert.equal(inputOf(text('xxx'), text('y')), 1, 'rounded once');
+  assert.equal(inputOf({ kind: 'refusal', text: 'x'.repeat(8) }), 2);
+  assert.equal(inputOf({ kind: 'reasoning', raw: 'x'.repeat(8), summary: ['y'.repeat(4), 'z'.repeat(4)] }), 4);
+  assert.equal(inputOf({ kind: 'reasoning', summary: ['y'.repeat(8)] }, { kind: 'reasoning', raw: 'x'.repeat(8) }), 4);
+  assert.equal(inputOf(call('four', 'x'.repeat(8))), 3);
+  assert.equal(inputOf(image({ from: 'inline', mime: 'image/png', data: LONG }), image({ from: 'url', url: LONG })), 2_000);
+  assert.equal(inputOf(image({ from: 'text', text: 'x'.repeat(8) })), 2, 'a document of words');
+  const content = [
+    { kind: 'text', text: 'x'.repeat(8) },
+    { kind: 'media', media: { type: 'image', source: { from: 'inline', mime: 'image/png', data: LONG } } },
+    { kind: 'native', dialect: 'messages', body: 'x'.repeat(6) },
+  ] as const;
+  assert.equal(
+    inputOf({ kind: 'toolResult', flavour: 'function', callId: 'call_never_counted', content, isError: false }),
+    1_004,
+  );
+  const withTool = estimateInput(requestOf('chat', { items: [text('x'.repeat(8))], tools: [tool] }));
+  assert.ok(withTool > 2 + 25 && withTool < 2 + 50, `${withTool} with a tool`);
+  const own: Tool = { kind: 'native', dialect: 'responses', type: 'own', body: { type: 'x'.repeat(29) }, at: 'tools[0]' };
+  assert.equal(estimateInput(requestOf('responses', { tools: [own] })), 10, 'a tool of its protocol as it is written');
+});
+
+test('media in what only one protocol can read are pieces, too: screenshots, fetched documents, videos', () => {
+  const url = `data:image/png;base64,${LONG}`;
+  for (const body of [
+    { type: 'computer_call_output', call_id: 'c', output: { type: 'computer_screenshot', image_url: url } },
+    { type: 'code_interpreter_call', code: 'plot()', outputs: [{ type: 'image', url }] },
+    { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: LONG } },
+    { type: 'video_url', video_url: { url } },
+  ]) {
+    const estimated = inputOf({ kind: 'native', dialect: 'responses', body });
+    assert.ok(estimated > 1_000 && estimated < 1_100, `${estimated} for ${body.type}`);
+  }
+  const two = {
+    outputs: [
+      { type: 'image', url },
+      { type: 'image', url },
+      { type: 'logs', logs: 'x'.repeat(4_000) },
+    ],
+  };
+  const estimated = inputOf({ kind: 'native', dialect: 'responses', body: two });
+  assert.ok(estimated > 3_000 && estimated < 3_100, `${estimated} for two pictures and a log`);
+  const words = { output: 'a text that says data:image/png;base64, and "base64"', data: 'x'.repeat(4_000) };
+  assert.ok(inputOf({ kind: 'native', dialect: 'responses', body: words }) > 1_000, 'words are words');
+});
+
+test('the output is what the client allows, else the operator, else 4096 tokens', () => {
+  const model = testConfig({ channels: [], models: { m: { ...MODELS.m, max_output_tokens: 300 }, n: MODELS.m } }).models;
+  const [capped, plain] = [model.get('m'), model.get('n')];
+  assert.ok(capped !== undefined && plain !== undefined);
+  assert.equal(estimateOutput(requestOf('chat', { maxOutputTokens: 20 }), capped), 20);
+  assert.equal(estimateOutput(requestOf('chat'), capped), 300);
+  assert.equal(estimateOutput(requestOf('chat'), plain), 4_096);
+});
+
+test('an answer without a report is counted: words by a tokenizer, reasoning named apart, media by the piece', async () => {
+  const request = asSent(requestOf('chat', { items: [text('Good morning')], tools: [] }));
+  const count = (...items: OutputItem[]) => countedUsage(request, wholeOf(...items));
+  assert.deepEqual(await count(), { input: 2, output: 0, estimated: true });
+  assert.deepEqual(await count(text('Good '), text('morning')), { input: 2, output: 2, estimated: true }, 'one text in pieces');
+  assert.deepEqual(await count({ kind: 'reasoning', raw: 'Good morning', summary: ['never beside the raw text'] }), {
+    input: 2,
+    output: 2,
+    reasoning: 2,
+    estimated: true,
+  });
+  const summed = await count({ kind: 'reasoning', summary: ['Good morning'] }, text('Good morning'));
+  assert.deepEqual(summed, { input: 2, output: 4, reasoning: 2, estimated: true });
+  const picture = image({ from: 'inline', mime: 'image/png', data: LONG });
+  assert.deepEqual(await count(picture, text('Good morning')), { input: 2, output: 1_002, estimated: true });
+  assert.deepEqual(await count(call('Good', ' morning')), { input: 2, output: 2, estimated: true });
+  const asked = asSent(requestOf('chat', { items: [picture, image({ from: 'text', text: 'Good morning' })], tools: [tool] }));
+  const { input = 0 } = await countedUsage(asked, wholeOf());
+  assert.ok(input > 1_002 && input < 1_100, `${input} for a picture, a document of two words and a tool`);
+  const special = await count(text('<|endoftext|>'));
+  assert.ok((special.output ?? 0) > 1, 'a special token in a text is words');
+});
+
+test('a text without an end of a word takes no longer than others: nobody holds up the event loop with one', async () => {
+  const count = async (words: string): Promise<number> => {
+    const { output = 0 } = await countedUsage(asSent(requestOf('chat')), wholeOf(text(words)));
+    return output;
+  };
+  await count('the tables of the tokenizer');
+  const before = process.threadCpuUsage();
+  for (const run of ['a', 'aé', '漢', 'ก', ' ', '\n', '!', '😀', 'a\u0301']) {
+    const tokens = await count(run.repeat(65_536 / run.length));
+    assert.ok(tokens > 500 && tokens <= 65_536, `${JSON.stringify(run)}: ${tokens}`);
+  }
+  const { user, system } = process.threadCpuUsage(before);
+  assert.ok(user + system < 2e6, `${(user + system) / 1000} ms`);
+  assert.equal(await count('a'.repeat(640)), 80, 'whole tokens are not cut');
+  assert.equal(await count('Good morning. '.repeat(1000)), 3000 + 1);
+});
+
+test('a text too long for a tokenizer is counted by its bytes', async () => {
+  const { output } = await countedUsage(asSent(requestOf('chat')), wholeOf(text('世'.repeat(65_537))));
+  assert.equal(output, Math.ceil((65_537 * 3) / 4));
+});
+
+test('U3: what a report leaves out is counted and flagged, what it says stays', async () => {
+  const request = asSent(requestOf('chat', { items: [text('Good morning')] }));
+  const said = wholeOf(text('Good morning'));
+  const complete = (usage: Parameters<typeof completedUsage>[0], whole = said) => completedUsage(usage, request, () => whole);
+  for (const known of [
+    { input: 1 },
+    { cacheRead: 1 },
+    { cacheWrite: 1 },
+    { cacheWrite5m: 1 },
+    { cacheWrite1h: 1 },
+    { input: 0 },
+  ]) {
+    const reported = { ...known, output: 5 };
+    assert.equal(complete(reported), reported, 'nothing is missing, and nobody waits');
+    assert.deepEqual(await complete(known), { ...known, output: 2, estimated: true });
+  }
+  assert.deepEqual(await complete({ output: 0, reasoning: 0 }), { input: 2, output: 0, reasoning: 0, estimated: true });
+  assert.deepEqual(await complete(undefined), { input: 2, output: 2, estimated: true });
+  assert.deepEqual(await complete({ input: 7 }, wholeOf()), { input: 7 }, 'nothing was said');
+  const meters = new Map([['web_search', 1]]);
+  const counted = { input: 2, output: 2, meters, serviceTier: 'flex', estimated: true };
+  assert.deepEqual(
+    await complete({ input: 0, output: 0, meters, serviceTier: 'flex' }),
+    counted,
+    'zeros beside calls are no report',
+  );
+  assert.deepEqual(await complete({ meters, serviceTier: 'flex' }), counted);
+  const priced = { input: 1, output: 0, meters };
+  assert.equal(complete(priced), priced);
+});
+
+test('I8: pictures are counted where the report does not', () => {
+  const picture = image({ from: 'url', url: 'https://x' });
+  const voice: OutputItem = {
+    kind: 'media',
+    role: 'assistant',
+    media: { type: 'audio', source: { from: 'url', url: 'https://x' } },
+  };
+  assert.deepEqual(withPictures({ output: 1 }, wholeOf(picture, text('a'), picture, voice)), { output: 1, images: 2 });
+  assert.deepEqual(withPictures({ output: 1, images: 1 }, wholeOf(picture, picture)), { output: 1, images: 1 });
+  assert.deepEqual(withPictures({ output: 1 }, wholeOf(text('a'), voice)), { output: 1 });
+});

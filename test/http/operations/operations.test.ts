@@ -1,0 +1,126 @@
+/** Whom the operations port answers: on a loopback address only those who ask for that address. */
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { createLogger } from '../../../src/http/operations/logger.ts';
+import { createOperationsServer, type OperatorReports } from '../../../src/http/operations/operations.ts';
+import { fakeUpstream, jsonAnswer } from '../../support/fake-upstream.ts';
+import { channel, MODELS, testGateway } from '../../support/test-gateway.ts';
+
+const reports: OperatorReports = {
+  metrics: async () => ({ type: 'text/plain', text: 'mizu_up 1\n' }),
+  health: async () => ({ ready: true, report: { status: 'ok' } }),
+  channels: async () => ({ channels: [] }),
+};
+
+/** The status and body of `GET /metrics` at a port of this machine; `host` is the header. */
+function askAs(host: string, port: number, address: string): Promise<{ readonly status: number; readonly body: string }> {
+  return new Promise((resolve, reject) => {
+    const asked = request({ host: address, port, path: '/metrics', headers: { host } }, (response) => {
+      response.setEncoding('utf8');
+      let body = '';
+      response.on('data', (text: string) => {
+        body += text;
+      });
+      response.on('end', () => resolve({ status: response.statusCode ?? 0, body }));
+    });
+    asked.on('error', reject).end();
+  });
+}
+
+async function statuses(listen: string, address: string, hosts: readonly string[]): Promise<number[]> {
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen(listen, 0);
+  try {
+    return await Promise.all(hosts.map(async (host) => (await askAs(host, port, address)).status));
+  } finally {
+    await server.close();
+  }
+}
+
+test('on loopback the names and addresses of this machine are answered, with a port and without', async () => {
+  const hosts = ['localhost', 'LOCALHOST:8081', '127.0.0.1', '127.0.0.1:9', '[::1]', '[::1]:8081'];
+  assert.deepEqual(await statuses('127.0.0.1', '127.0.0.1', hosts), [200, 200, 200, 200, 200, 200]);
+  assert.deepEqual(await statuses('localhost', '127.0.0.1', hosts), [200, 200, 200, 200, 200, 200]);
+  assert.deepEqual(await statuses('127.0.0.9', '127.0.0.9', ['127.0.0.9:8081', '127.0.0.8']), [200, 421]);
+});
+
+test('on loopback a name that somebody made to mean this machine is refused, and told what is answered', async () => {
+  const hosts = ['evil.example', 'evil.example:8081', 'localhost.evil.example', '127.0.0.1.evil.example', '[::2]', '10.0.0.1'];
+  assert.deepEqual(new Set(await statuses('127.0.0.1', '127.0.0.1', hosts)), new Set([421]));
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  const refused = await askAs('evil.example', port, '127.0.0.1').finally(() => server.close());
+  assert.deepEqual(JSON.parse(refused.body), { error: 'answers to these hosts only: localhost, 127.0.0.1, [::1]' });
+});
+
+test('a health check of HTTP/1.0, which names no host, is answered', async () => {
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  const socket = connect(port, '127.0.0.1').end('GET /healthz HTTP/1.0\r\n\r\n');
+  assert.match(await text(socket).finally(() => server.close()), /^HTTP\/1\.1 200 [\s\S]*\{"status":"ok"\}$/);
+});
+
+test('on an address that the operator opened to others every name is answered', async () => {
+  assert.deepEqual(await statuses('0.0.0.0', '127.0.0.1', ['mizu:8081', 'localhost', '10.0.0.1']), [200, 200, 200]);
+});
+
+test('one process tells of itself: its health, its Channels and their circuits, and nothing else', async () => {
+  await using sick = await fakeUpstream(jsonAnswer(500, { type: 'error', error: { type: 'api_error', message: 'no' } }));
+  await using gateway = await testGateway({
+    operations: { port: 0 },
+    channels: [channel(sick.url, { id: 'sick' }), channel('http://127.0.0.1:1', { id: 'idle', models: ['other'] })],
+    models: { ...MODELS, other: MODELS.m },
+    health: { failures: 2, cooldown_ms: 60_000 },
+  });
+  const { store, running } = gateway;
+  const ask = async (path: string, init: RequestInit = {}) => {
+    const answer = await fetch(`http://127.0.0.1:${running.operationsPort}${path}`, init);
+    return { status: answer.status, body: await answer.text() };
+  };
+  const json = async (path: string) => {
+    const { status, body } = await ask(path);
+    return { status, body: JSON.parse(body) };
+  };
+  for (let round = 0; round < 2; round++)
+    await gateway.post('/v1/messages', { model: 'm', max_tokens: 1, messages: [{ role: 'user', content: 'hi' }] });
+  const { status, body } = await json('/channels?any=query');
+  const [circuit] = body.channels[0].circuits;
+  assert.ok(circuit.open_for_ms > 50_000 && circuit.open_for_ms <= 60_000);
+  assert.deepEqual(
+    [status, body],
+    [
+      200,
+      {
+        channels: [
+          {
+            ...{ id: 'sick', type: 'messages', priority: 0, weight: 1, models: ['m'], running: 0 },
+            circuits: [{ model: 'm', state: 'open', open_for_ms: circuit.open_for_ms, recent_failures: 2 }],
+          },
+          { id: 'idle', type: 'messages', priority: 0, weight: 1, models: ['other'], running: 0, circuits: [] },
+        ],
+      },
+    ],
+  );
+  const well = { status: 'ok', reasons: [], config_revision: 1, store: { healthy: true }, settlements_pending: 0 };
+  assert.deepEqual(await json('/healthz'), { status: 200, body: well });
+  assert.deepEqual(await ask('/healthz', { method: 'HEAD' }), { status: 200, body: '' });
+  const unwell = { healthy: false, reason: 'write_failed', message: 'no space' } as const;
+  store.health = () => unwell;
+  assert.deepEqual(await json('/healthz'), {
+    status: 503,
+    body: { ...well, status: 'unready', reasons: ['store'], store: unwell },
+  });
+  const ready = await fetch(`${gateway.url}/readyz`);
+  assert.deepEqual([ready.status, await ready.json()], [503, { status: 'unready', reasons: ['store'] }]);
+  store.health = () => {
+    throw new Error('nobody foresaw this');
+  };
+  assert.equal((await ask('/healthz')).status, 503);
+  assert.ok(gateway.logLines.some((line) => line.includes('operations request failed')));
+  assert.match((await ask('/metrics')).body, /^mizu_circuit_open\{channel="sick"/m);
+  assert.equal((await ask('/metrics', { method: 'POST' })).status, 405);
+  assert.equal((await ask('/v1/models')).status, 404);
+});

@@ -1,0 +1,125 @@
+/** What one key may hold at once: every endpoint takes its place, and gives it back whatever happens. */
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect as connectSocket } from 'node:net';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { WebSocket } from 'ws';
+import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { ask, channel, eventually, KEY, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
+import { connect } from '../websocket/socket-client.ts';
+
+const simulator = await startSimulator();
+test.after(() => simulator.close());
+test.beforeEach(() => simulator.reset());
+
+const gatewayWith = (limits: object): Promise<TestGateway> =>
+  testGateway({ channels: [channel(simulator.url)], models: MODELS, limits });
+const slow = { reply: { pieces: [{ type: 'text' as const, text: 'one two three four five six' }] }, pace: { ms: 40 } };
+const slots = (gateway: TestGateway) => gateway.running.gateway.keySlots;
+
+test('a body without a length, and a compressed one, counts as what it may become until it is here, then as what it is', async () => {
+  await using gateway = await gatewayWith({ json_bytes: 1_000_000, key_body_bytes: 1_500_000 });
+  const headers = { authorization: `Bearer ${KEY}` };
+  const arriving = connectSocket(Number(new URL(gateway.url).port), '127.0.0.1');
+  arriving.write(
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-encoding: gzip\r\ncontent-length: 100\r\n\r\n`,
+  );
+  await eventually(() => slots(gateway).size === 1);
+  const send = (body: Buffer) =>
+    fetch(`${gateway.url}/v1/messages`, { method: 'POST', body, headers: { ...headers, 'content-encoding': 'gzip' } });
+  const packed = gzipSync(JSON.stringify(ask({ stream: true })));
+  assert.equal((await send(packed)).status, 429, 'two of them could be too much');
+  arriving.destroy();
+  await eventually(() => slots(gateway).size === 0);
+  for (let n = 0; n < 4; n++) simulator.enqueue(slow);
+  const open = await Promise.all([1, 2, 3, 4].map(() => send(packed).then((response) => response)));
+  // One after another each is small once it is here; at the same moment they may still have been refused.
+  assert.ok(open.some(({ status }) => status === 200));
+  const after = await send(packed);
+  assert.equal(after.status, 200, 'what is served counts as what it is');
+  await Promise.all([...open, after].map((response) => response.text()));
+  await eventually(() => slots(gateway).size === 0);
+});
+
+test('F38: every endpoint that takes a body takes a place', async () => {
+  await using gateway = await gatewayWith({ key_exchanges: 1 });
+  const port = Number(new URL(gateway.url).port);
+  const holder = connectSocket(port, '127.0.0.1');
+  holder.write(`POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: ${KEY}\r\ncontent-length: 100\r\n\r\n{`);
+  await eventually(() => slots(gateway).size === 1);
+  const paths =
+    'chat/completions responses responses/compact messages completions embeddings images/generations images/edits videos';
+  for (const path of paths.split(' ')) {
+    const response = await gateway.post(`/v1/${path}`, ask());
+    assert.equal(response.status, 429, path);
+    assert.equal(response.headers.get('retry-after'), '1');
+    assert.match(await response.text(), /too many requests open/);
+  }
+  const client = await connect(gateway);
+  const [refused] = await client.turn({ type: 'response.create', model: 'm', input: 'hi' });
+  assert.match(JSON.stringify(refused), /"status":429.*too many requests open/);
+  holder.destroy();
+  await eventually(() => slots(gateway).size === 0);
+  simulator.enqueue(slow);
+  const turn = client.turn({ type: 'response.create', model: 'm', input: 'hi' });
+  await eventually(() => slots(gateway).size === 1, 'a turn holds its place');
+  assert.equal((await turn).at(-1)?.type, 'response.completed');
+  await eventually(() => slots(gateway).size === 0, 'and gives it back');
+  client.ws.close();
+  await client.closed;
+});
+
+/** Lookups of keys wait until they are let go. */
+function holdLookups({ store }: TestGateway): { letGo(): void; readonly waiting: number } {
+  let waiting = 0;
+  let letGo = (): void => undefined;
+  const gate = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const { authenticate } = store.keys;
+  Object.assign(store.keys, {
+    authenticate: async (token: string, nowMs: number) => {
+      waiting += 1;
+      await gate;
+      return await authenticate.call(store.keys, token, nowMs);
+    },
+  });
+  return {
+    letGo: () => letGo(),
+    get waiting() {
+      return waiting;
+    },
+  };
+}
+
+test('a client that leaves while its key is looked up leaves nothing behind', async () => {
+  await using gateway = await gatewayWith({ key_exchanges: 1 });
+  const lookups = holdLookups(gateway);
+  const socket = connectSocket(Number(new URL(gateway.url).port), '127.0.0.1');
+  socket.write(`POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: ${KEY}\r\ncontent-length: 100\r\n\r\n{`);
+  await eventually(() => lookups.waiting === 1);
+  socket.destroy();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  lookups.letGo();
+  assert.equal((await gateway.post('/v1/messages', ask())).status, 200);
+  await eventually(() => slots(gateway).size === 0);
+});
+
+test('F26: connections that are opened at the same moment are counted like others', async () => {
+  await using gateway = await testGateway({ channels: [channel(simulator.url)], models: MODELS, websocket: { per_key: 2 } });
+  const lookups = holdLookups(gateway);
+  const sockets = Array.from(
+    { length: 6 },
+    () => new WebSocket(`${gateway.url.replace('http', 'ws')}/v1/responses`, { headers: { 'x-api-key': KEY } }),
+  );
+  const outcomes = sockets.map(async (ws) => {
+    ws.on('error', () => undefined);
+    return await Promise.race([once(ws, 'open').then(() => 'open'), once(ws, 'unexpected-response').then(() => 'refused')]);
+  });
+  await eventually(() => lookups.waiting === 6);
+  lookups.letGo();
+  const seen = await Promise.all(outcomes);
+  assert.equal(seen.filter((outcome) => outcome === 'open').length, 2);
+  for (const ws of sockets) ws.terminate();
+});

@@ -1,0 +1,599 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../../support/fake-upstream.ts';
+import { ask, channel, eventually, KEY, MODELS, testGateway } from '../../support/test-gateway.ts';
+import { connect as connectSocket } from '../websocket/socket-client.ts';
+
+const upstream = await fakeUpstream(jsonAnswer(200, wholeMessage('fine')));
+const file = { channels: [channel(upstream.url)], models: MODELS };
+test.after(() => upstream.close());
+
+/** Sends bytes as they are and returns everything that comes back until the connection closes. */
+async function raw(
+  url: string,
+  bytes: string | Buffer,
+  options: { readonly end?: boolean; readonly ms?: number } = {},
+): Promise<string> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+  socket.on('error', (error) => chunks.push(Buffer.from(`[${error.message}]`)));
+  socket.write(bytes);
+  if (options.end === true) socket.end();
+  const timer = setTimeout(() => socket.destroy(), options.ms ?? 500);
+  await once(socket, 'close');
+  clearTimeout(timer);
+  return Buffer.concat(chunks).toString();
+}
+
+const body = JSON.stringify(ask());
+const request = (target: string, extra = '', payload = body) =>
+  `POST ${target} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: ${Buffer.byteLength(payload)}\r\nconnection: close\r\n${extra}\r\n${payload}`;
+
+test('F19: every alias answers, and nothing else does', async () => {
+  await using gateway = await testGateway(file);
+  for (const path of ['/v1/messages', '/messages', '/api/v1/messages', '/api/messages', '/v1/messages?beta=true']) {
+    assert.equal((await gateway.post(path, ask())).status, 200, path);
+  }
+  const absent = [
+    '/v2/messages',
+    '/v1/messages/',
+    '/v1//messages',
+    '//v1/messages',
+    '/v1/../messages',
+    '/v1/%6dessages',
+    '/V1/messages',
+  ];
+  for (const path of [...absent, '/v1/messages/count_tokens', '/v1/files', '/v1/audio/speech', '/v1/models/x:generateContent']) {
+    const answer = await raw(gateway.url, request(path));
+    assert.match(answer, /^HTTP\/1\.1 404 /, path);
+    assert.match(answer, /"code":"not_found"|not_found_error/, path);
+  }
+});
+
+test('F19, V5: the route comes from the raw path, whatever Host and authority say', async () => {
+  await using gateway = await testGateway(file);
+  assert.match(await raw(gateway.url, request('http://evil.example/v1/messages'), { ms: 10_000 }), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, request('http://evil.example'), { ms: 10_000 }), /^HTTP\/1\.1 (404|405) /);
+  const host = `POST /v1/nothing HTTP/1.1\r\nhost: x/v1/messages?#\r\ncontent-length: 0\r\nconnection: close\r\n\r\n`;
+  assert.match(await raw(gateway.url, host), /^HTTP\/1\.1 404 /);
+});
+
+test('a stream is chunked for HTTP/1.1 and plain for HTTP/1.0; the connection serves the next request', async () => {
+  await using streams = await fakeUpstream(sayMessages('hello'));
+  await using gateway = await testGateway({ channels: [channel(streams.url)], models: MODELS });
+  const stream = JSON.stringify(ask({ stream: true }));
+  const old = await raw(gateway.url, request('/v1/messages', '', stream).replace('HTTP/1.1', 'HTTP/1.0'));
+  const [head = '', body = ''] = old.split(/\r\n\r\n(.*)/s);
+  assert.doesNotMatch(head, /transfer-encoding/i);
+  assert.match(body, /^event: message_start\ndata: .*event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/s);
+  const kept = request('/v1/messages', '', stream).replace('connection: close\r\n', '');
+  const twice = await raw(gateway.url, kept + request('/v1/messages', '', stream));
+  assert.equal(twice.match(/^HTTP\/1\.1 200 /gm)?.length, 2);
+  assert.equal(twice.match(/\r\n0\r\n\r\n/g)?.length, 2);
+});
+
+test('F19, V5: two Hosts are no request (RFC 9112, 3.2)', async () => {
+  await using gateway = await testGateway(file);
+  const answer = await raw(gateway.url, 'GET /readyz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n');
+  assert.match(answer, /^HTTP\/1\.1 400 /);
+  assert.match(answer, /"code":"invalid_request"/);
+});
+
+test('F19, F20: what never reaches an endpoint is answered in words, with a request id', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const asked: readonly [string, number][] = [
+    ['GARBAGE\r\n\r\n', 400],
+    [`GET /readyz HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`, 431],
+    ['GET /readyz HTTP/1.1\r\nconnection: close\r\n\r\n', 400],
+    ['CONNECT a.example:443 HTTP/1.1\r\nhost: a.example:443\r\n\r\n', 405],
+    [`POST /v1/messages HTTP/1.1\r\nhost: x\r\n${key}transfer-encoding: chunked\r\n\r\nzz\r\n`, 400],
+  ];
+  for (const [bytes, status] of asked) {
+    const answer = await raw(gateway.url, bytes);
+    assert.match(
+      answer,
+      new RegExp(`^HTTP/1\\.1 ${status} [^]*\\nx-request-id: req_[0-9a-f]{32}\\r\\n[^]*\\{"error":\\{"message"`),
+    );
+  }
+  assert.match(await raw(gateway.url, request('/v1/messages', 'expect: tea\r\n')), /^HTTP\/1\.1 200 /);
+  assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
+});
+
+test('F19: methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
+  await using gateway = await testGateway(file);
+  const wrong = await fetch(`${gateway.url}/v1/messages`);
+  assert.equal(wrong.status, 405);
+  assert.equal(wrong.headers.get('allow'), 'POST, OPTIONS');
+  const head = await fetch(`${gateway.url}/readyz`, { method: 'HEAD' });
+  assert.equal(head.status, 200);
+  assert.equal(await head.text(), '');
+  const options = await fetch(`${gateway.url}/v1/messages`, { method: 'OPTIONS' });
+  assert.equal(options.status, 204);
+  assert.equal(options.headers.get('access-control-allow-origin'), '*');
+  const upgrade = await fetch(`${gateway.url}/v1/responses`, { headers: { authorization: `Bearer ${KEY}` } });
+  assert.equal(upgrade.status, 426);
+});
+
+test('F21, V6: keys: both headers, either, neither, two that differ; every refusal reads the same', async () => {
+  await using gateway = await testGateway(file);
+  const get = (headers: Record<string, string>) => fetch(`${gateway.url}/v1/models`, { headers });
+  assert.equal((await get({ authorization: `bearer ${KEY}` })).status, 200);
+  assert.equal((await get({ 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: `Bearer ${KEY}`, 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: 'Basic abc', 'x-api-key': KEY })).status, 200);
+  assert.equal((await get({ authorization: `Bearer ${KEY}`, 'x-api-key': '' })).status, 200, 'ANTHROPIC_API_KEY=""');
+  assert.equal((await get({ authorization: 'Bearer ', 'x-api-key': KEY })).status, 200);
+  gateway.store.addKey('sk-off', { disabled: true });
+  gateway.store.addKey('sk-old', { expiresAtMs: 1 });
+  const texts = new Set<string>();
+  for (const headers of [
+    {},
+    { authorization: 'Bearer ' },
+    { authorization: 'Bearer ', 'x-api-key': ' ' },
+    { authorization: KEY },
+    { authorization: 'Bearer nobody' },
+    { authorization: 'Bearer sk-off' },
+    { authorization: 'Bearer sk-old' },
+    { authorization: `Bearer ${'x'.repeat(10_000)}` },
+    { authorization: `Bearer ${KEY}`, 'x-api-key': 'another' },
+  ]) {
+    const response = await get(headers);
+    assert.equal(response.status, 401, JSON.stringify(headers).slice(0, 60));
+    texts.add(await response.text());
+  }
+  assert.equal(texts.size, 1);
+  assert.match([...texts][0] ?? '', /"code":"unauthorized"/);
+  const twice = await raw(
+    gateway.url,
+    `GET /v1/models HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nauthorization: Bearer other\r\nconnection: close\r\n\r\n`,
+  );
+  assert.match(twice, /^HTTP\/1\.1 401 /);
+});
+
+test('F31, V15: a broken store is a 503, never a 401', async () => {
+  await using gateway = await testGateway(file);
+  gateway.store.broken = true;
+  const response = await gateway.post('/v1/messages', ask());
+  assert.equal(response.status, 503);
+  assert.match(await response.text(), /store_unavailable/);
+});
+
+test('F22: bodies that are no request: 400 with what is wrong, in the dialect', async () => {
+  await using gateway = await testGateway(file);
+  for (const [text, message] of [
+    ['', /empty/],
+    ['{', /not valid JSON/],
+    ['[]', /JSON object/],
+    ['"x"', /JSON object/],
+    ['{"a":1} x', /not valid JSON/],
+    [`${'['.repeat(100_000)}`, /nested/],
+    [JSON.stringify({ ...ask(), messages: 5 }), /messages/],
+  ] as const) {
+    const response = await gateway.post('/v1/messages', text);
+    assert.equal(response.status, 400, text.slice(0, 20));
+    const answer = await response.text();
+    assert.match(answer, /^\{"type":"error","error":\{"type":"invalid_request_error"/);
+    assert.match(answer, message);
+  }
+  const head = Buffer.from(request('/v1/messages', '', '').replace('content-length: 0', 'content-length: 4'));
+  const invalid = await raw(gateway.url, Buffer.concat([head, Buffer.from([0x22, 0xff, 0xff, 0x22])]));
+  assert.match(invalid, /UTF-8/);
+  assert.match(invalid, /^HTTP\/1\.1 400 /);
+});
+
+test('a body that has come in pieces while its key was looked up is read whole', async () => {
+  await using gateway = await testGateway(file);
+  const { keys } = gateway.store;
+  const authenticate = keys.authenticate.bind(keys);
+  // As a store does that is asked over a network.
+  keys.authenticate = async (...asked) => {
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    return await authenticate(...asked);
+  };
+  const parts = [body.slice(0, 10), body.slice(10, 11), body.slice(11)];
+  const chunks = parts.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`).join('');
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nconnection: close\r\n`;
+  const answer = await raw(gateway.url, `${head}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`, { ms: 3000 });
+  assert.match(answer, /^HTTP\/1\.1 200 /);
+});
+
+test('F22: compressed bodies are read, bombs and unknown encodings are not', async () => {
+  await using gateway = await testGateway({ ...file, limits: { json_bytes: 10_000 } });
+  const send = (encoding: string, payload: Buffer) =>
+    fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-encoding': encoding },
+      body: new Uint8Array(payload),
+    });
+  assert.equal((await send('gzip', gzipSync(body))).status, 200);
+  assert.equal((await send('br', brotliCompressSync(body))).status, 200);
+  assert.equal((await send('gzip', gzipSync(Buffer.alloc(5_000_000, 'a')))).status, 413);
+  assert.equal((await send('gzip', Buffer.from('not gzip'))).status, 400);
+  assert.equal((await send('rot13', Buffer.from(body))).status, 415);
+});
+
+test('F19, F22: a body that cannot be decompressed is read away: its connection serves the next request', async () => {
+  await using gateway = await testGateway(file);
+  const refused = Buffer.alloc(500_000, 'no gzip');
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-encoding: gzip\r\ncontent-length: ${refused.length}\r\n\r\n`;
+  const answers = await raw(gateway.url, Buffer.concat([Buffer.from(head), refused, Buffer.from(request('/v1/messages'))]), {
+    ms: 3000,
+  });
+  assert.deepEqual(answers.match(/HTTP\/1\.1 \d+/g), ['HTTP/1.1 400', 'HTTP/1.1 200']);
+});
+
+test('F19: a body over the limit is refused while it is sent, and the client can read the answer', async () => {
+  await using gateway = await testGateway({ ...file, limits: { json_bytes: 4096 } });
+  for (const framing of [`content-length: ${8_000_000}`, 'transfer-encoding: chunked']) {
+    const chunk = Buffer.alloc(8_000_000, 'a');
+    const payload = framing.startsWith('content')
+      ? chunk
+      : Buffer.concat([Buffer.from('7a1200\r\n'), chunk, Buffer.from('\r\n0\r\n\r\n')]);
+    const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\n${framing}\r\n\r\n`;
+    const answer = await raw(gateway.url, Buffer.concat([Buffer.from(head), payload]), { ms: 3000 });
+    assert.match(answer, /^HTTP\/1\.1 413 /, framing);
+    assert.match(answer, /request_too_large/);
+  }
+  const asked = await raw(
+    gateway.url,
+    `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\nexpect: 100-continue\r\ncontent-length: 99999\r\n\r\n`,
+    { ms: 300 },
+  );
+  assert.match(asked, /^HTTP\/1\.1 413 /, 'refused before the body was sent');
+});
+
+test('F18: a body that is slow or stops is answered, not waited for', async () => {
+  await using gateway = await testGateway({ ...file, limits: { body_ms: 80 } });
+  const head = `POST /v1/messages HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${KEY}\r\ncontent-length: 100\r\n\r\n{"mod`;
+  assert.match(await raw(gateway.url, head, { ms: 3000 }), /^HTTP\/1\.1 408 /);
+  assert.match(await raw(gateway.url, head, { end: true }), /^HTTP\/1\.1 400 /);
+  assert.match(await raw(gateway.url, 'GARBAGE\r\n\r\n'), /^HTTP\/1\.1 400 /);
+  assert.match(await raw(gateway.url, `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(100_000)}\r\n\r\n`), /^HTTP\/1\.1 431 /);
+});
+
+test('no answer is guessed at or framed: JSON, streams, errors, preflights, and what no endpoint ever saw', async () => {
+  await using gateway = await testGateway(file);
+  const key = `authorization: Bearer ${KEY}\r\n`;
+  const upgrade =
+    'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n';
+  const get = (path: string, lines = '') => `GET ${path} HTTP/1.1\r\nhost: x\r\n${lines || 'connection: close\r\n'}\r\n`;
+  const asked = [
+    get('/readyz'),
+    get('/nothing'),
+    get('/v1/models', `connection: close\r\n${key}`),
+    get('/v1/models'),
+    get('/v1/responses', upgrade),
+    get('/v1/models').replace('GET', 'OPTIONS'),
+    'GARBAGE\r\n\r\n',
+    request('/v1/messages', '', JSON.stringify(ask())),
+    request('/v1/messages', '', JSON.stringify(ask({ stream: true }))),
+  ];
+  for (const bytes of asked) {
+    const answer = await raw(gateway.url, bytes);
+    for (const header of ['x-content-type-options: nosniff', 'x-frame-options: DENY'])
+      assert.ok(answer.includes(`\r\n${header}\r\n`), `${header} in ${answer}`);
+  }
+});
+
+test('request ids: ours, or the client’s when it is usable', async () => {
+  await using gateway = await testGateway(file);
+  const own = await gateway.post('/v1/messages', ask());
+  assert.match(own.headers.get('x-request-id') ?? '', /^req_[0-9a-f]{32}$/);
+  assert.equal(own.headers.get('request-id'), own.headers.get('x-request-id'));
+  const given = await gateway.post('/v1/messages', ask(), { headers: { 'x-request-id': 'mine-1' } });
+  assert.equal(given.headers.get('x-request-id'), 'mine-1');
+  const bad = await gateway.post('/v1/messages', ask(), { headers: { 'x-request-id': 'a b' } });
+  assert.match(bad.headers.get('x-request-id') ?? '', /^req_/);
+  const [first, second] = gateway.store.settled;
+  assert.notEqual(first?.exchangeId, second?.exchangeId);
+});
+
+test('refusals in their order: model rights, existence, price, balance, limits, kind', async () => {
+  await using gateway = await testGateway({
+    channels: [
+      channel(upstream.url, { models: ['m', 'free', 'vectors', 'vip'] }),
+      channel(upstream.url, { id: 'v', models: ['gold'], classes: ['vip'] }),
+    ],
+    models: { ...MODELS, free: {}, vectors: { kind: 'embedding', price: { input: '1' } }, vip: MODELS.m, gold: MODELS.m },
+  });
+  const code = async (model: string) => {
+    const response = await gateway.post('/v1/messages', ask({ model }));
+    const parsed: unknown = await response.json();
+    return [response.status, JSON.stringify(parsed).match(/"code":"(\w+)"/)?.[1]];
+  };
+  assert.deepEqual(await code('nothing'), [404, 'model_not_found']);
+  assert.deepEqual(await code('gold'), [404, 'model_not_found']);
+  assert.deepEqual(await code('free'), [403, 'model_pricing_required']);
+  assert.deepEqual(await code('vectors'), [503, 'no_healthy_upstream']);
+  gateway.store.limitReached = true;
+  assert.deepEqual(await code('m'), [402, 'api_key_spend_limit_reached']);
+  gateway.store.limitReached = false;
+  gateway.store.walletNanos = 0n;
+  assert.deepEqual(await code('m'), [402, 'insufficient_balance']);
+  gateway.store.addKey('sk-narrow', { models: ['vip'], ips: ['10.0.0.0/8'] });
+  const narrow = (body: object) => gateway.post('/v1/messages', body, { headers: { authorization: 'Bearer sk-narrow' } });
+  assert.match(await (await narrow(ask())).text(), /ip_not_allowed/);
+  assert.equal(gateway.store.opened.length, 0, 'nothing was sent');
+});
+
+test('a model list holds what the key may use, by name', async () => {
+  await using gateway = await testGateway({
+    channels: [
+      channel(upstream.url, { models: ['m', 'free', 'z', 'a'] }),
+      channel(upstream.url, { id: 'gold', models: ['gold'], classes: ['vip'] }),
+      channel(upstream.url, { id: 'resting', models: ['resting'], weight: 0 }),
+    ],
+    models: { ...MODELS, free: {}, z: MODELS.m, a: MODELS.m, gold: MODELS.m, resting: MODELS.m, nowhere: MODELS.m },
+  });
+  gateway.store.addKey('sk-narrow', { models: ['z', 'free', 'gold', 'nowhere'] });
+  gateway.store.addKey('sk-vip', { accountId: 'acct_2' }, { id: 'acct_2', class: 'vip' });
+  const listed = async (key: string) => {
+    const response = await fetch(`${gateway.url}/v1/models?limit=1000`, { headers: { 'x-api-key': key } });
+    return JSON.parse(await response.text());
+  };
+  assert.deepEqual(await listed(KEY), {
+    object: 'list',
+    data: ['a', 'm', 'z'].map((id) => ({ id, object: 'model', created: 1_700_000_000, owned_by: 'mizu' })),
+  });
+  const ids = async (key: string): Promise<string[]> => (await listed(key)).data.map(({ id }: { id: string }) => id);
+  assert.deepEqual(await ids('sk-narrow'), ['z']);
+  assert.deepEqual(await ids('sk-vip'), ['a', 'gold', 'm', 'z']);
+});
+
+test('a model whose Channels are all out of service exists, but is served by nobody and not listed', async () => {
+  const types = ['chat_completion', 'openai_image'];
+  const models = {
+    ...MODELS,
+    image: { kind: 'image', price: { image: '1' } },
+    embedding: { kind: 'embedding', price: { input: '1' } },
+  };
+  for (const state of [{ disabled: true }, { weight: 0 }]) {
+    await using gateway = await testGateway({
+      channels: types.map((type) => channel(upstream.url, { id: type, type, models: Object.keys(models), ...state })),
+      models,
+    });
+    const bodies: Record<string, object> = {
+      '/v1/chat/completions': ask({ stream: true }),
+      '/v1/messages': ask(),
+      '/v1/responses': { model: 'm', input: 'x' },
+      '/v1/responses/compact': { model: 'm', input: 'x' },
+      '/v1/completions': { model: 'm', prompt: 'x' },
+      '/v1/embeddings': { model: 'embedding', input: 'x' },
+      '/v1/images/generations': { model: 'image', prompt: 'x', stream: true },
+    };
+    for (const [path, body] of Object.entries(bodies)) {
+      const response = await gateway.post(path, body);
+      assert.equal(response.status, 503, `${path} ${JSON.stringify(state)}`);
+      assert.match(await response.text(), /no_healthy_upstream/);
+    }
+    const listed = await fetch(`${gateway.url}/v1/models`, { headers: { 'x-api-key': KEY } });
+    assert.doesNotMatch(await listed.text(), /"id":"(m|image|embedding)"/);
+  }
+});
+
+test('private files need one scope', async () => {
+  const file_id = { type: 'image', source: { type: 'file', file_id: 'file_1' } };
+  const message = ask({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, file_id] }] });
+  for (const [scopes, status] of [
+    [['a', 'a'], 200],
+    [['a', 'b'], 400],
+    [[null, null], 400],
+  ] as const) {
+    await using gateway = await testGateway({
+      channels: scopes.map((file_scope, index) => channel(upstream.url, { id: `c${index}`, file_scope })),
+      models: MODELS,
+    });
+    const response = await gateway.post('/v1/messages', message);
+    assert.equal(response.status, status, JSON.stringify(scopes));
+    if (status === 400) assert.match(await response.text(), /private file/);
+  }
+});
+
+test('F39: drain: not ready, no new connections, the open stream finishes', async () => {
+  let finish = (): void => undefined;
+  await using slow = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    finish = () => {
+      stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
+      stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
+      stream.event('message_stop', { type: 'message_stop' });
+      stream.end();
+    };
+  });
+  const gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  const stopped = gateway.running.stop();
+  assert.deepEqual(gateway.running.gateway.unready(), ['draining']);
+  await assert.rejects(fetch(`${gateway.url}/readyz`));
+  finish();
+  assert.match(await response.text(), /message_stop/);
+  await stopped;
+  assert.equal(gateway.store.settled[0]?.status, 'success');
+});
+
+test('F39: drain: what comes on a connection that was there before is answered, and says that it was the last', async () => {
+  const gateway = await testGateway(file);
+  const connections = await Promise.all(
+    ['fresh', 'kept'].map(async () => {
+      const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+      await once(socket, 'connect');
+      return socket;
+    }),
+  );
+  const [fresh, kept] = connections;
+  assert.ok(fresh && kept);
+  kept.write('GET /readyz HTTP/1.1\r\nhost: x\r\n\r\n');
+  const [first] = await once(kept, 'data');
+  assert.match(String(first), /^HTTP\/1\.1 200 [\s\S]*connection: keep-alive/i);
+  const heard = connections.map((socket) => {
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    return once(socket, 'close').then(() => text);
+  });
+  const stopped = gateway.running.stop();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const socket of connections) socket.write(request('/v1/messages').replace('connection: close\r\n', ''));
+  for (const answer of await Promise.all(heard)) {
+    assert.match(answer, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*fine/i);
+  }
+  await stopped;
+});
+
+test('F39: drain: a stream that promised to keep its connection keeps it for the next request', async () => {
+  let finish = (): void => undefined;
+  await using slow = await fakeUpstream(({ socket, body: asked }) => {
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    const end = (): void => {
+      stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
+      stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
+      stream.event('message_stop', { type: 'message_stop' });
+      stream.end();
+    };
+    if (/first/.test(asked)) finish = end;
+    else end();
+  });
+  const gateway = await testGateway({ channels: [channel(slow.url)], models: MODELS });
+  const socket = connect(Number(new URL(gateway.url).port), '127.0.0.1');
+  let heard = '';
+  socket.on('data', (chunk: Buffer) => (heard += chunk.toString()));
+  const closed = once(socket, 'close');
+  const stream = (content: string): string =>
+    request('/v1/messages', '', JSON.stringify(ask({ stream: true, messages: [{ role: 'user', content }] }))).replace(
+      'connection: close\r\n',
+      '',
+    );
+  socket.write(stream('first'));
+  await eventually(() => /text_delta/.test(heard), 'the first text');
+  const stopped = gateway.running.stop();
+  finish();
+  await eventually(() => /\r\n0\r\n\r\n$/.test(heard), 'the end of the first stream');
+  heard = '';
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  socket.write(stream('second'));
+  await closed;
+  assert.match(heard, /^HTTP\/1\.1 200 [\s\S]*connection: close[\s\S]*message_stop/i);
+  await stopped;
+});
+
+test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
+  await using silent = await fakeUpstream(({ socket, body: asked }) => {
+    if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
+    const stream = openStream(socket);
+    startMessage(stream);
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+  });
+  await using gateway = await testGateway({
+    channels: [channel(silent.url)],
+    models: MODELS,
+    drain_ms: 100,
+    commit_after_ms: 20,
+  });
+  const user = (content: string) => [{ role: 'user', content }];
+  const asked: readonly [string, object, number, RegExp][] = [
+    ['/v1/messages', ask({ stream: true }), 200, /half.*event: error\ndata: .*overloaded_error/s],
+    ['/v1/messages', ask({ stream: true, messages: user('wait') }), 200, /event: error\ndata: .*overloaded_error/],
+    ['/v1/messages', ask(), 503, /"code":"shutting_down"/],
+    ['/v1/chat/completions', { model: 'm', stream: true, messages: user('hi') }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/completions', { model: 'm', stream: true, prompt: 'hi' }, 200, /half.*data: \{"error":\{/s],
+    ['/v1/responses', { model: 'm', stream: true, input: 'hi' }, 200, /half.*event: response\.failed\n.*shutting_down/s],
+    ['/v1/responses', { model: 'm', input: 'hi' }, 503, /"code":"shutting_down"/],
+  ];
+  const answers = asked.map(async ([path, body]) => {
+    const response = await gateway.post(path, body);
+    return { status: response.status, text: await response.text() };
+  });
+  const ws = await connectSocket(gateway);
+  ws.send({ type: 'response.create', model: 'm', input: 'hi' });
+  await ws.next(({ type }) => type === 'response.output_text.delta');
+  await eventually(() => silent.requests.length === asked.length + 1, 'all are asked');
+  await gateway.running.stop();
+  for (const [index, answer] of answers.entries()) {
+    const { status, text } = await answer;
+    assert.equal(status, asked[index]?.[2], text);
+    assert.match(text, asked[index]?.[3] ?? /^$/);
+    assert.doesNotMatch(text, /message_stop|\[DONE\]|response\.completed/);
+  }
+  await ws.next(({ type }) => type === 'response.failed');
+  assert.equal((await ws.closed).code, 1001);
+  const rows = gateway.store.settled;
+  assert.deepEqual(new Set(rows.map(({ errorCode }) => errorCode)), new Set(['shutting_down']));
+  assert.equal(rows.filter(({ charge }) => charge !== undefined).length, 5, 'what was said is billed');
+  assert.equal(gateway.store.held.size, 0);
+});
+
+test('F39: a shutdown waits until what its clients left behind is in the books, over HTTP and over a WebSocket', async () => {
+  for (const [ending, durability] of [
+    ['the client leaves', 'strict'],
+    ['the second signal cuts', 'strict'],
+    ['the second signal cuts', 'batched'],
+  ]) {
+    await using silent = await fakeUpstream(({ socket }) => {
+      const stream = openStream(socket);
+      startMessage(stream);
+      stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+    });
+    await using gateway = await testGateway({
+      channels: [channel(silent.url)],
+      models: MODELS,
+      ledger: { durability },
+    });
+    const client = new AbortController();
+    const response = await gateway.post('/v1/messages', ask({ stream: true }), { signal: client.signal });
+    const left = response.text().catch(() => 'left');
+    const ws = await connectSocket(gateway);
+    ws.send({ type: 'response.create', model: 'm', input: 'hi' });
+    await ws.next(({ type }) => type === 'response.output_text.delta');
+    const disk = Promise.withResolvers<void>();
+    gateway.store.disk = disk.promise;
+    let isOver = false;
+    const stopped = gateway.running.stop().then(() => {
+      isOver = true;
+    });
+    if (ending === 'the client leaves') {
+      client.abort();
+      ws.ws.terminate();
+    } else {
+      gateway.running.cut();
+    }
+    if (durability === 'strict') {
+      await eventually(() => gateway.store.settled.length === 2, 'both are settled');
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      assert.equal(isOver, false, 'the disk has not answered');
+    }
+    disk.resolve();
+    await Promise.all([left, ws.closed]);
+    await stopped;
+    const code = ending === 'the client leaves' ? 'client_closed_request' : 'shutting_down';
+    assert.equal(gateway.store.settled.length, 2);
+    for (const { errorCode, charge } of gateway.store.settled) {
+      assert.equal(errorCode, code);
+      assert.ok(charge?.flags.includes('estimated'));
+    }
+  }
+});
+
+test('a reload touches no open stream and serves the next request', async () => {
+  await using other = await fakeUpstream(sayMessages('new'));
+  await using gateway = await testGateway(file);
+  gateway.configure({ channels: [channel(other.url)], models: MODELS });
+  const response = await gateway.post('/v1/messages', ask({ stream: true }));
+  assert.match(await response.text(), /new/);
+});
+
+test('F42: no secret in the log', async () => {
+  await using gateway = await testGateway(file);
+  await gateway.post('/v1/messages', ask());
+  await gateway.post('/v1/messages', ask(), { headers: { 'x-api-key': 'canary-secret-1' } });
+  const lines = gateway.logLines.join('');
+  assert.match(lines, /"exchange_id"/);
+  assert.doesNotMatch(lines, /sk-upstream|sk-mizu-test|canary-secret/);
+});
