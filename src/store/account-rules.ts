@@ -22,6 +22,12 @@ export function newAccountRecord({ name, class: of, unlimited }: NewAccount, id:
   return { id, name, class: of ?? DEFAULT_CLASS, unlimited: unlimited ?? false, disabled: false, createdAtMs };
 }
 
+/** Whether the account that was made before, with this opening credit, is the one that is asked for now: then asking is a repetition. */
+export function isSameAccount(asked: NewAccount, made: AccountRecord, creditNanos: bigint): boolean {
+  const { name, class: of = DEFAULT_CLASS, unlimited = false } = asked;
+  return name === made.name && of === made.class && unlimited === made.unlimited && (asked.creditNanos ?? 0n) === creditNanos;
+}
+
 export function checkClass(name: string | undefined): Result<true, Invalid> {
   return name === undefined || CLASS.test(name) ? done(true) : invalid('class', 'is not a class name');
 }

@@ -46,6 +46,7 @@ export type UnknownAccount = { readonly reason: 'unknown_account'; readonly acco
 export type ReusedCause = { readonly reason: 'cause_reused'; readonly cause: string };
 
 export interface Accounts {
+  /** Repeated under the same cause it gives the same account, unless that was changed meanwhile. */
   create(account: NewAccount, cause: Cause): Promise<Result<Account, Invalid | ReusedCause | { readonly reason: 'name_taken' }>>;
   /** By id or by name. */
   find(idOrName: string): Promise<Account | undefined>;

@@ -57,6 +57,8 @@ export interface NewKey {
 export interface KeyChanges {
   readonly name?: string;
   readonly expiresAtMs?: number | null;
+  /** An expiry counted from the change, instead of `expiresAtMs`: a repetition under the same cause then asks for the same. */
+  readonly expiresInMs?: number;
   readonly models?: readonly string[] | null;
   readonly ips?: readonly string[] | null;
   readonly limits?: { readonly total?: bigint | null; readonly hourly?: bigint | null; readonly daily?: bigint | null };

@@ -141,6 +141,18 @@ export function checkResolvable(task: VideoTask | undefined, event: VideoEvent):
   return task.state === 'unknown' ? done(task) : refused({ reason: 'illegal', task, event });
 }
 
+/** Whether an operator gave the task this very verdict before, under the same cause; `row` is the journal's of the end of its hold. */
+export function isRepeatedResolution(
+  task: VideoTask,
+  verdict: Extract<VideoChange, { readonly event: 'succeed' | 'fail' }>,
+  cause: { readonly id: string },
+  row: { readonly note?: string } | undefined,
+): boolean {
+  if (row?.note !== cause.id && row?.note?.startsWith(`${cause.id}: `) !== true) return false;
+  if (verdict.event === 'succeed') return task.state === 'succeeded' && task.outputUrl === verdict.outputUrl;
+  return task.state === 'failed' && task.error.message === verdict.error.message;
+}
+
 /** Who resolved it, and under which cause, as the journal says it. */
 export function resolver(cause: { readonly id: string; readonly by: string; readonly note?: string }): {
   readonly by: string;

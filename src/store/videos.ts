@@ -225,7 +225,7 @@ export interface Videos {
    * how many were put off.
    */
   putOff(looks: readonly Look[], leaseToken: number, nowMs: number): Promise<Result<number, { readonly reason: 'lease_lost' }>>;
-  /** An operator's word about an `unknown` task; journaled with who said so. */
+  /** An operator's word about an `unknown` task; journaled with who said so. Repeated under the same cause it gives the task again. */
   resolve(
     id: string,
     verdict: Extract<VideoChange, { readonly event: 'succeed' | 'fail' }>,

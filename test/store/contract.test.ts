@@ -43,7 +43,8 @@ eachStore(({ openStore, place }) => {
   });
 
   test('a cause that comes again changes nothing again, and one that was another change is refused', async (t) => {
-    const store = await openStore(t);
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
     const owner = await funded(store, 1_000n, { subAccount: true });
     const other = await funded(store, 1_000n, { subAccount: true });
     const [account, key] = [owner.account.id, owner.key.id];
@@ -63,16 +64,29 @@ eachStore(({ openStore, place }) => {
         (id) => keys.change(key, { name: 'new' }, cause(id)),
         (id) => keys.change(key, { name: 'newer' }, cause(id)),
       ],
+      'change when a key expires, counted from the change': [
+        (id) => keys.change(key, { expiresInMs: 60_000 }, cause(id)),
+        (id) => keys.change(key, { expiresInMs: 60_001 }, cause(id)),
+      ],
+      'create an account': [
+        (id) => accounts.create({ name: 'new', class: 'gold', creditNanos: 3n }, cause(id)),
+        (id) => accounts.create({ name: 'new', class: 'gold', creditNanos: 4n }, cause(id)),
+      ],
+      'create an account without credit': [
+        (id) => accounts.create({ name: 'poor', unlimited: true }, cause(id)),
+        (id) => accounts.create({ name: 'poor' }, cause(id)),
+      ],
       'disable a key with a sub-account': [
         (id) => keys.change(key, { disabled: true }, cause(id)),
         (id) => keys.change(other.key.id, { disabled: true }, cause(id)),
       ],
     };
     for (const [what, [again, another]] of Object.entries(changes)) {
-      ok(await again(`once: ${what}`));
+      const first = ok(await again(`once: ${what}`));
       const journal = await store.ledger.journal();
       const [wallet, sub] = [await accounts.find(account), await keys.balance(key)];
-      ok(await again(`once: ${what}`));
+      clock.advance(1000);
+      assert.deepEqual(ok(await again(`once: ${what}`)), first, what);
       assert.equal(refusal(await another(`once: ${what}`)).reason, 'cause_reused', what);
       assert.deepEqual(await store.ledger.journal(), journal, what);
       assert.deepEqual([await accounts.find(account), await keys.balance(key)], [wallet, sub], what);

@@ -104,6 +104,11 @@ eachStore(({ openStore, place }) => {
       ),
     );
     assert.equal(await wallet(), 900n);
+    const again = { event: 'fail', error: { code: 'operator', message: 'never arrived' } } as const;
+    assert.equal(ok(await store.videos.resolve('d', again, cause('ticket-7'), T0 + 1)).updatedAtMs, T0);
+    assert.equal(refusal(await store.videos.resolve('d', again, cause('ticket-70'), T0)).reason, 'illegal');
+    const other = { event: 'fail', error: { code: 'operator', message: 'arrived broken' } } as const;
+    assert.equal(refusal(await store.videos.resolve('d', other, cause('ticket-7'), T0)).reason, 'illegal');
     assert.equal(refusal(await store.videos.resolve('d', { event: 'succeed', outputUrl: 'x' }, cause(), T0)).reason, 'illegal');
     const kinds = (await store.ledger.journal({ ref: 'd' })).map(({ kind, by, note }) => [kind, by, note]);
     assert.deepEqual(kinds, [

@@ -1,7 +1,7 @@
 /** `mizu keys create|list|change|disable|enable|transfer`. A new key is printed once and never again. */
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
-import { accountNamed, CAUSE, causeOf, instant, listOption, reasonOf, usd } from './operator-input.ts';
+import { accountNamed, CAUSE, causeOf, expiry, listOption, reasonOf, usd } from './operator-input.ts';
 import { argument, RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const OPTIONS =
@@ -56,12 +56,17 @@ function newKey(context: VerbContext, accountId: string): NewKey {
   return {
     accountId,
     name: textOption(context, 'name') ?? 'key',
-    ...(expires === undefined ? {} : { expiresAtMs: instant(expires, '--expires', context.clock.now()) }),
+    ...(expires === undefined ? {} : { expiresAtMs: expiryAt(expires, context) }),
     ...(models === undefined ? {} : { models, knownModels: knownModels(context) }),
     ...(ips === undefined ? {} : { ips }),
     limits,
     ...(context.options['sub-account'] === true ? { subAccount: true } : {}),
   };
+}
+
+function expiryAt(text: string, { clock }: VerbContext): number {
+  const given = expiry(text, '--expires');
+  return 'expiresAtMs' in given ? given.expiresAtMs : clock.now() + given.expiresInMs;
 }
 
 const WINDOWS = ['total', 'hourly', 'daily'] as const;
@@ -82,9 +87,7 @@ function wanted(context: VerbContext): KeyChanges {
   const ips = options['ips'] === NONE ? null : listOption(context, 'ips');
   const changes: KeyChanges = {
     ...(name === undefined ? {} : { name }),
-    ...(expires === undefined
-      ? {}
-      : { expiresAtMs: expires === NONE ? null : instant(expires, '--expires', context.clock.now()) }),
+    ...(expires === undefined ? {} : expires === NONE ? { expiresAtMs: null } : expiry(expires, '--expires')),
     ...(models === undefined ? {} : { models }),
     ...(ips === undefined ? {} : { ips }),
     ...(Object.keys(limits).length === 0 ? {} : { limits }),

@@ -23,14 +23,14 @@ const SPAN_MS = new Map([
   ['d', 86_400_000],
 ]);
 
-/** An ISO 8601 date or time (a date is its midnight in UTC), or `90s`, `45m`, `12h`, `30d` from now. */
-export function instant(text: string, field: string, nowMs: number): number {
+/** An ISO 8601 date or time (a date is its midnight in UTC), or a span from now: `90s`, `45m`, `12h`, `30d`. */
+export function expiry(text: string, field: string): { readonly expiresAtMs: number } | { readonly expiresInMs: number } {
   const span = /^([1-9][0-9]{0,5})([smhd])$/.exec(text);
-  if (span !== null) return nowMs + Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0);
+  if (span !== null) return { expiresInMs: Number(span[1]) * (SPAN_MS.get(span[2] ?? '') ?? 0) };
   const day = ISO_TIME.exec(text)?.[1];
   const at = day !== undefined && dayNumber(day) !== undefined ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at)) throw new UsageError(`${field} must be a time such as 2027-01-31T00:00:00Z, or 12h, or 30d`);
-  return at;
+  return { expiresAtMs: at };
 }
 
 /** `YYYY-MM-DD`, or undefined where the option is absent. */

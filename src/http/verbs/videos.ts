@@ -5,7 +5,7 @@
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { formatUsd } from '../../store/money.ts';
 import { VIDEO, type VideoState, type VideoTask } from '../../store/videos.ts';
-import { countOption } from './operator-input.ts';
+import { CAUSE, causeOf, countOption } from './operator-input.ts';
 import {
   argument,
   oneLine,
@@ -61,7 +61,7 @@ async function show(context: VerbContext): Promise<number> {
 }
 
 async function resolve(context: VerbContext): Promise<number> {
-  takes(context, 'videos resolve', 1, 'succeeded', 'failed');
+  takes(context, 'videos resolve', 1, 'succeeded', 'failed', ...CAUSE);
   const id = argument(context, 1, 'ID');
   const url = textOption(context, 'succeeded');
   const failed = textOption(context, 'failed');
@@ -79,12 +79,7 @@ async function resolve(context: VerbContext): Promise<number> {
         } as const)
       : ({ event: 'succeed', outputUrl: url } as const);
   const store = await context.store();
-  const changed = await store.videos.resolve(
-    id,
-    verdict,
-    { id: context.mint('resolution_'), by: 'operator' },
-    context.clock.now(),
-  );
+  const changed = await store.videos.resolve(id, verdict, causeOf(context), context.clock.now());
   if (!changed.ok) {
     const { refusal } = changed;
     throw new RefusedError(

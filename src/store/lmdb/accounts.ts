@@ -1,7 +1,7 @@
 /** Accounts on LMDB. */
 import { randomHex } from '../random-hex.ts';
 import type { Account, AccountChanges, AccountRecord, Accounts, Cause, NewAccount } from '../accounts.ts';
-import { checkClass, checkNewAccount, describeAccountChanges, newAccountRecord, who } from '../account-rules.ts';
+import { checkClass, checkNewAccount, describeAccountChanges, isSameAccount, newAccountRecord, who } from '../account-rules.ts';
 import { inRange } from '../money.ts';
 import { done, invalid, refused } from '../result.ts';
 import { walletOf } from '../payer.ts';
@@ -19,10 +19,12 @@ export function createAccounts(environment: Environment): Accounts {
       const { name, creditNanos = 0n } = account;
       return environment.transact((work) => {
         const { tables } = work;
-        if (work.journaled(cause.id, 'account_created') !== undefined)
-          return refused({ reason: 'cause_reused', cause: cause.id } as const);
-        if (creditNanos > 0n && work.journaled(cause.id, 'credit') !== undefined) {
-          return refused({ reason: 'cause_reused', cause: cause.id } as const);
+        const created = work.journaled(cause.id, 'account_created');
+        const credited = work.journaled(cause.id, 'credit');
+        if (created !== undefined || (creditNanos > 0n && credited !== undefined)) {
+          const made = created === undefined ? undefined : tables.accounts.get(created.accountId ?? '');
+          const same = made !== undefined && isSameAccount(account, made, credited?.nanos ?? 0n);
+          return same ? done(withWallet(tables, made)) : refused({ reason: 'cause_reused', cause: cause.id } as const);
         }
         if (tables.accountNames.doesExist(name)) return refused({ reason: 'name_taken' } as const);
         const record = newAccountRecord(account, `acct_${randomHex(randomBytes)}`, clock.now());

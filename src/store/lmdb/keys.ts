@@ -132,7 +132,7 @@ function changeKey(work: Work, id: string, changes: KeyChanges, cause: Cause, no
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
-  const changed = changedKey(key, changes);
+  const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
   if (changed.value.disabled && !key.disabled && key.subAccount) returnBalance(work, key, cause, nowMs);
   work.putPrincipal(work.tables.keys, id, changed.value);

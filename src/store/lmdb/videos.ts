@@ -8,6 +8,7 @@ import {
   type NewVideo,
   type NotChanged,
   type NotCreated,
+  VIDEO_HOLD,
   type VideoChange,
   type Videos,
   type VideoTask,
@@ -24,6 +25,7 @@ import {
   dueAt,
   type Earlier,
   isOwned,
+  isRepeatedResolution,
   isTaskId,
   MAX_LIST,
   type TaskOwner,
@@ -92,7 +94,10 @@ export function createVideos(environment: Environment, reservations: Reservation
 
     resolve: (id, verdict, cause, nowMs) =>
       environment.transact((work) => {
-        const task = checkResolvable(find(work.tables, id), verdict.event);
+        const found = find(work.tables, id);
+        const ended = found === undefined ? undefined : work.journaled(id, VIDEO_HOLD[verdict.event]);
+        if (found !== undefined && isRepeatedResolution(found, verdict, cause, ended)) return done(found);
+        const task = checkResolvable(found, verdict.event);
         return task.ok ? change(work, task.value, verdict, { nowMs, leaseToken: 0, by: resolver(cause) }) : task;
       }),
 

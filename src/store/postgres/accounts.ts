@@ -1,5 +1,5 @@
 /** Accounts on PostgreSQL. */
-import { checkClass, checkNewAccount, describeAccountChanges, newAccountRecord, who } from '../account-rules.ts';
+import { checkClass, checkNewAccount, describeAccountChanges, isSameAccount, newAccountRecord, who } from '../account-rules.ts';
 import type { AccountRecord, Accounts, Cause } from '../accounts.ts';
 import { inRange } from '../money.ts';
 import { walletOf } from '../payer.ts';
@@ -38,9 +38,15 @@ export function createAccounts(database: Database): Accounts {
       const { name, creditNanos = 0n } = account;
       const record = newAccountRecord(account, `acct_${randomHex(randomBytes)}`, clock.now());
       return database.transact(async (work) => {
-        const reused = async (kind: 'account_created' | 'credit') => (await work.journaled(cause.id, kind)) !== undefined;
-        if ((await reused('account_created')) || (creditNanos > 0n && (await reused('credit'))))
-          return refused({ reason: 'cause_reused', cause: cause.id } as const);
+        const created = await work.journaled(cause.id, 'account_created');
+        const credited = await work.journaled(cause.id, 'credit');
+        if (created !== undefined || (creditNanos > 0n && credited !== undefined)) {
+          const made = created === undefined ? undefined : await findAccount(work, created.accountId ?? '');
+          if (made === undefined || !isSameAccount(account, made, credited?.nanos ?? 0n))
+            return refused({ reason: 'cause_reused', cause: cause.id } as const);
+          await work.load([walletOf(made.id)]);
+          return done({ ...made, walletNanos: work.balance(walletOf(made.id)) });
+        }
         if ((await work.run(BY_NAME, [name])).length > 0) return refused({ reason: 'name_taken' } as const);
         await work.run(INSERT, [record.id, name, record.class, record.unlimited, record.disabled, record.createdAtMs]);
         const wallet = walletOf(record.id);

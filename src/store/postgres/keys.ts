@@ -189,7 +189,7 @@ async function change(work: Work, id: string, changes: KeyChanges, cause: Cause,
     const same = before.keyId === id && before.note === note;
     return same ? done(key) : refused({ reason: 'cause_reused', cause: cause.id } as const);
   }
-  const changed = changedKey(key, changes);
+  const changed = changedKey(key, changes, nowMs);
   if (!changed.ok) return changed;
   const { name, expiresAtMs, disabled, models, ips, limits } = changed.value;
   if (disabled && !key.disabled && key.subAccount) await returnBalance(work, key, cause, nowMs);

@@ -11,6 +11,7 @@ import {
   type NotChanged,
   type NotCreated,
   VIDEO,
+  VIDEO_HOLD,
   type VideoChange,
   type Videos,
   type VideoTask,
@@ -26,6 +27,7 @@ import {
   dueAt,
   type Earlier,
   isOwned,
+  isRepeatedResolution,
   isTaskId,
   MAX_LIST,
   type TaskOwner,
@@ -152,7 +154,10 @@ export function createVideos(database: Database, reservations: Reservations): Vi
 
     resolve: (id, verdict, cause, nowMs) =>
       database.transact(async (work) => {
-        const task = checkResolvable(await find(work, id), verdict.event);
+        const found = await find(work, id);
+        const ended = found === undefined ? undefined : await work.journaled(id, VIDEO_HOLD[verdict.event]);
+        if (found !== undefined && isRepeatedResolution(found, verdict, cause, ended)) return done(found);
+        const task = checkResolvable(found, verdict.event);
         return task.ok ? change(work, task.value, verdict, { nowMs, leaseToken: 0, by: resolver(cause) }) : task;
       }),
 

@@ -123,6 +123,14 @@ test('the same cause is done once', async (t) => {
   await ops.run('accounts', ['credit', 'ada', '1'], { cause: 'invoice-9' });
   assert.match((await ops.run('balance', ['ada'])).text, /ada +11\.00/);
   await assert.rejects(ops.run('accounts', ['credit', 'ada', '2'], { cause: 'invoice-9' }), /cause reused/);
+  const create = () => ops.run('accounts', ['create', 'eve'], { credit: '3', class: 'gold', cause: 'ticket-1' });
+  assert.equal((await create()).text, (await create()).text);
+  await assert.rejects(ops.run('accounts', ['create', 'eve'], { credit: '4', cause: 'ticket-1' }), /cause reused/);
+  const key: Json = await ops.json('keys', ['create'], { account: 'ada' });
+  const change = () => ops.json('keys', ['change', key.id], { expires: '30d', cause: 'ticket-2' });
+  const first: Json = await change();
+  assert.equal((await change()).expiresAtMs, first.expiresAtMs);
+  assert.ok(first.expiresAtMs > Date.now() + 29 * 86_400_000);
 });
 
 test('a key takes every option, is changed, and loses its restrictions with "none"', async (t) => {

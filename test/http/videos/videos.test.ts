@@ -360,7 +360,10 @@ test('an operator resolves a task whose outcome nobody knows, once', async (t) =
   for (const both of [{ succeeded: 'https://r.example/v.mp4', failed: 'lost' }, {}])
     await assert.rejects(gateway.verb(videosVerb, ['resolve', good.body.id], both), /give --succeeded URL or --failed MESSAGE/);
   assert.equal(await gateway.verb(videosVerb, ['resolve', good.body.id], { succeeded: 'https://r.example/v.mp4' }), 0);
-  assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], { failed: '' }), 0);
+  const caused = { failed: '', cause: 'ticket-7', note: 'the vendor lost it' };
+  for (const _time of ['first', 'again']) assert.equal(await gateway.verb(videosVerb, ['resolve', bad.body.id], caused), 0);
+  const [refund] = (await gateway.store.ledger.journal({ ref: bad.body.id })).slice(-1);
+  assert.deepEqual([refund?.kind, refund?.by, refund?.note], ['refund', 'cli', 'ticket-7: the vendor lost it']);
   assert.equal((await gateway.ask('GET', `/v1/videos/${good.body.id}`)).body.output.url, 'https://r.example/v.mp4');
   assert.equal((await gateway.ask('GET', `/v1/videos/${bad.body.id}`)).body.billing.status, 'refunded');
   assert.equal(await gateway.balance('alice'), 5n * USD - USD / 2n);
