@@ -1,7 +1,7 @@
 /** The home page: connects the refresh of prices, the table, the carousel and the examples with what is on the page. */
 import { startCarousel } from './carousel.js';
 import { startCopying } from './copy.js';
-import { priceSlides } from './price-rows.js';
+import { exampleModels, priceSlides } from './price-rows.js';
 import { createPriceTable } from './price-table.js';
 import { startRefresh } from './refresh.js';
 
@@ -24,9 +24,19 @@ const carousel = startCarousel({
 startCopying();
 
 const model = part('model');
-model.addEventListener('change', () => {
+function nameModel() {
   for (const place of document.querySelectorAll('.model')) place.textContent = model.value;
-});
+}
+model.addEventListener('change', nameModel);
+
+/** The reader's choice stays where the model does. @param {readonly { id: string, kind: string }[]} models */
+function offerModels(models) {
+  const chosen = model.value;
+  const ids = exampleModels(models);
+  model.replaceChildren(...ids.map((id) => new Option(id)));
+  model.value = ids.includes(chosen) ? chosen : ids[0];
+  nameModel();
+}
 
 const updated = part('updated');
 /** When the prices on the screen were last known to be current. The page itself brought them. */
@@ -46,6 +56,7 @@ const refresh = startRefresh({
     if (changed) {
       table.show(list.models);
       carousel.replace(priceSlides(list.models));
+      offerModels(list.models);
     }
     warn('');
   },

@@ -24,6 +24,13 @@ export function priceRows(models) {
   return models.map((model) => row(model, places));
 }
 
+/** The models that examples may name: text models whose ids need no quoting anywhere; without one, a placeholder. */
+export function exampleModels(models) {
+  const ids = models.filter(({ id, kind }) => kind === 'text' && PLAIN_ID.test(id)).map(({ id }) => id);
+  return ids.length === 0 ? ['your-model'] : ids;
+}
+const PLAIN_ID = /^[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,127}$/;
+
 function placesOf(models, key) {
   let most = 2;
   for (const { prices } of models) {

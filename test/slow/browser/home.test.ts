@@ -101,7 +101,7 @@ test('prices, examples and base URL are there without JavaScript', options, asyn
   await context.close();
 });
 
-test('rows and slides made in the browser are those that the server makes', options, async () => {
+test('rows, slides and the choice of models made in the browser are those that the server makes', options, async () => {
   for (const list of [SAMPLE, HOSTILE]) {
     await using opened = await open(EMPTY);
     const { page, setList, server } = opened;
@@ -109,9 +109,10 @@ test('rows and slides made in the browser are those that the server makes', opti
     await page.clock.runFor(31_000);
     await page.waitForSelector('#rows tr');
     const markup = (part: string) => page.locator(part).evaluate((element) => element.innerHTML.replace(/>\n\s*/g, '>').trim());
-    const drawn = [await markup('#rows'), await markup('#slides')];
+    const parts = async () => [await markup('#rows'), await markup('#slides'), await markup('#model')];
+    const drawn = await parts();
     await page.goto(`${server.origin}/`);
-    assert.deepEqual(drawn, [await markup('#rows'), await markup('#slides')]);
+    assert.deepEqual(drawn, await parts());
     assert.equal(await page.title(), 'Mizu: one address for every model');
   }
 });
@@ -242,6 +243,29 @@ test('sorts exactly, keeps the order over a refresh, and filters', options, asyn
   await page.getByRole('searchbox', { name: 'Filter' }).fill('no such thing');
   assert.equal(await page.locator('#empty').textContent(), 'No model matches.');
 });
+
+test(
+  'a refresh offers the models that are priced now, and keeps the one that was chosen while there is one',
+  options,
+  async () => {
+    await using opened = await open();
+    const { page, setList } = opened;
+    const named = async () => new Set(await page.locator('.model').allTextContents());
+    await page.locator('#model').selectOption('claude-haiku-4-5');
+    setList(changed);
+    await page.clock.runFor(31_000);
+    await page.locator('#model option', { hasText: 'fresh-model' }).waitFor({ state: 'attached' });
+    assert.equal(await page.locator('#model').inputValue(), 'claude-haiku-4-5');
+    const left = changed.models.filter(({ id }) => id !== 'claude-haiku-4-5');
+    setList({ ...changed, updatedAt: '2026-11-20T12:00:20.000Z', models: left });
+    await page.clock.runFor(31_000);
+    await until(
+      async () => (await page.locator('#model').inputValue()) === 'fresh-model',
+      'the first of the models that are left',
+    );
+    assert.deepEqual(await named(), new Set(['fresh-model']));
+  },
+);
 
 test('the examples follow protocol, language and model; copying is seen and heard', options, async () => {
   await using opened = await open(SAMPLE, { permissions: ['clipboard-read', 'clipboard-write'] });
