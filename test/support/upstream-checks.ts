@@ -3,7 +3,6 @@ import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
 import { chat } from '../../src/http/simulator/chat.ts';
 import type { Dialect, Turn } from '../../src/http/simulator/dialect.ts';
 import { gemini } from '../../src/http/simulator/gemini.ts';
-import { asScript } from '../../src/http/simulator/parse-script.ts';
 import { messages } from '../../src/http/simulator/messages.ts';
 import { ResponseMemory } from '../../src/http/simulator/response-memory.ts';
 import { responses } from '../../src/http/simulator/responses.ts';
@@ -23,7 +22,6 @@ export function refusalOf(channelType: ChannelType, body: string, model = 'up-mo
     mint: countingMint(),
     seals: { issue: () => 'seal', accepts: () => true },
     memory: new ResponseMemory(10),
-    chat: asScript({}).chat ?? {},
   };
   try {
     vendor.check(turn);

@@ -1,21 +1,19 @@
-/** The Ark video upstream: create, get, list and cancel, in the vendor's words. */
+/** The Ark video upstream: tasks are created and looked at, in the vendor's words. */
 import { type Answer, jsonAnswer } from './answer.ts';
 import type { ReceivedRequest } from './journal.ts';
 import { isArray, isObject, type JsonObject, listOf, numberOf, objectOf, stringOf } from './json.ts';
 import type { Script } from './script.ts';
-import type { VideoJob } from './video-desk.ts';
-import type { Workshop } from './workshop.ts';
+import type { VideoJob } from './video-jobs.ts';
+import type { SimulatorContext } from './context.ts';
 
 export const ARK_TASKS = '/api/v3/contents/generations/tasks';
 
-export function answerArk(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
+export function answerArk(request: ReceivedRequest, script: Script | undefined, context: SimulatorContext): Answer {
   const id = request.path.slice(ARK_TASKS.length + 1);
-  if (request.method === 'POST' && id === '') return create(request, script, workshop);
-  if (request.method === 'GET' && id === '') return list(request, workshop);
-  const job = workshop.videos.find(id);
+  if (request.method === 'POST' && id === '') return create(request, script, context);
+  const job = context.videos.find(id);
   if (job === undefined) return failure(404, 'ResourceNotFound', `The specified task ${id} is not found.`, 'NotFound');
-  if (request.method === 'GET') return jsonAnswer(200, JSON.stringify(view(job, workshop)));
-  if (request.method === 'DELETE') return cancel(job, workshop);
+  if (request.method === 'GET') return jsonAnswer(200, JSON.stringify(view(job, context)));
   return failure(405, 'MethodNotAllowed', 'The method is not allowed.', 'BadRequest');
 }
 
@@ -38,7 +36,7 @@ const PLACES = new Map([
 ]);
 const ROLES = new Set(['first_frame', 'last_frame', 'reference_image', 'reference_video', 'reference_audio']);
 
-function create(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
+function create(request: ReceivedRequest, script: Script | undefined, context: SimulatorContext): Answer {
   const bad = (param: string, message: string, code = 'InvalidParameter') => failure(400, code, message, 'BadRequest', param);
   const { body } = request;
   if (!isObject(body)) return bad('', 'The request body is not valid JSON.');
@@ -63,12 +61,12 @@ function create(request: ReceivedRequest, script: Script | undefined, workshop: 
   const expires = numberOf(body.execution_expires_after);
   if (expires !== undefined && (expires < 3600 || expires > 259200))
     return bad('execution_expires_after', 'execution_expires_after must be between 3600 and 259200.');
-  const job = workshop.videos.create(workshop.mint('cgt-'), body, script?.video);
+  const job = context.videos.create(context.mint('cgt-'), body, script?.video);
   return jsonAnswer(200, JSON.stringify({ id: job.id }));
 }
 
-function view(job: VideoJob, workshop: Workshop): JsonObject {
-  const state = workshop.videos.stateOf(job);
+function view(job: VideoJob, context: SimulatorContext): JsonObject {
+  const state = context.videos.stateOf(job);
   const { request } = job;
   const created = Math.floor(job.createdMs / 1000);
   const failed = state === 'failed' ? { code: job.course.code, message: job.course.message } : null;
@@ -78,15 +76,15 @@ function view(job: VideoJob, workshop: Workshop): JsonObject {
     status: state,
     error: failed,
     created_at: created,
-    updated_at: Math.max(created, Math.floor(workshop.now() / 1000)),
+    updated_at: Math.max(created, Math.floor(context.now() / 1000)),
     service_tier: request.service_tier ?? 'default',
     execution_expires_after: request.execution_expires_after ?? 172800,
   };
   if (state !== 'succeeded') return common;
-  const lastFrame = request.return_last_frame === true ? { last_frame_url: `${workshop.origin()}/files/${job.id}.png` } : {};
+  const lastFrame = request.return_last_frame === true ? { last_frame_url: `${context.origin()}/files/${job.id}.png` } : {};
   return {
     ...common,
-    content: { video_url: `${workshop.origin()}/files/${job.id}.mp4`, ...lastFrame },
+    content: { video_url: `${context.origin()}/files/${job.id}.mp4`, ...lastFrame },
     seed: request.seed ?? 11,
     resolution: request.resolution ?? '720p',
     ratio: request.ratio ?? '16:9',
@@ -96,27 +94,6 @@ function view(job: VideoJob, workshop: Workshop): JsonObject {
     draft: false,
     usage: { completion_tokens: 108900, total_tokens: 108900 },
   };
-}
-
-function list(request: ReceivedRequest, workshop: Workshop): Answer {
-  const { query } = request;
-  const size = Number(query.page_size ?? 10);
-  const page = Number(query.page_num ?? 1);
-  const wanted = workshop.videos
-    .list()
-    .filter(({ id }) => id.startsWith('cgt-'))
-    .map((job) => view(job, workshop))
-    .filter(({ status }) => query['filter.status'] === undefined || status === query['filter.status']);
-  return jsonAnswer(200, JSON.stringify({ items: wanted.slice((page - 1) * size, page * size), total: wanted.length }));
-}
-
-function cancel(job: VideoJob, workshop: Workshop): Answer {
-  const state = workshop.videos.stateOf(job);
-  if (state === 'running' || state === 'cancelled')
-    return failure(409, 'OperationDenied.InvalidState', `The task in state ${state} cannot be deleted.`, 'Conflict');
-  if (state === 'queued') job.cancelled = true;
-  else workshop.videos.remove(job.id);
-  return jsonAnswer(200, '{}');
 }
 
 /** The text of a video prompt in any vendor's request. */

@@ -4,7 +4,7 @@ import { DONE, dataFrame, type Frame } from './frame.ts';
 import { isObject, type JsonObject, type JsonValue, objectOf } from './json.ts';
 import {
   finishOf,
-  morselsOf,
+  fragmentsOf,
   type Reply,
   type TokenLogprob,
   type ToolPiece,
@@ -77,11 +77,9 @@ const FINGERPRINT = 'fp_6fc10e10eb';
 
 export function chatStream(reply: Reply, turn: Turn): Frame[] {
   const asked = objectOf(turn.body.stream_options).include_usage === true;
-  const habit = turn.chat.usage ?? 'asked';
-  const usage = usageOf(reply, JSON.stringify(turn.body.messages ?? ''));
-  const usageJson = usage === null || habit === 'none' ? undefined : JSON.stringify(chatUsage(usage));
-  const inOwnChunk = usageJson !== undefined && (habit === 'own' || (habit === 'asked' && asked));
-  const everywhere = habit === 'every' && usageJson !== undefined ? `,"usage":${usageJson}` : inOwnChunk ? ',"usage":null' : '';
+  const usage = asked ? usageOf(reply, JSON.stringify(turn.body.messages ?? '')) : null;
+  // Usage has a chunk of its own, and is null in all others.
+  const noUsage = usage === null ? '' : ',"usage":null';
   const head =
     `{"id":${quote(reply.id ?? turn.mint('chatcmpl-'))},"object":"chat.completion.chunk","created":${turn.createdS},` +
     `"model":${quote(reply.model ?? turn.model)},"service_tier":"default","system_fingerprint":"${FINGERPRINT}","choices":[`;
@@ -89,29 +87,24 @@ export function chatStream(reply: Reply, turn: Turn): Frame[] {
   const say = (delta: JsonValue, logprobs: JsonValue = null) =>
     frames.push(
       dataFrame(
-        frames.some(({ part }) => part !== 'comment') ? 'content' : 'start',
-        `${head}{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":null}]${everywhere}}`,
+        frames.length > 0 ? 'content' : 'start',
+        `${head}{"index":0,"delta":${JSON.stringify(delta)},"logprobs":${JSON.stringify(logprobs)},"finish_reason":null}]${noUsage}}`,
       ),
     );
-  if (turn.chat.comments === true) frames.push(ROUTER_COMMENT, ROUTER_COMMENT);
   writeDeltas(reply, turn, say);
-  const finishUsage = habit === 'finish' && usageJson !== undefined ? `,"usage":${usageJson}` : everywhere;
-  const finish = `${head}{"index":0,"delta":{},"logprobs":null,"finish_reason":${quote(finishOf(reply))}}]${finishUsage}}`;
+  const finish = `${head}{"index":0,"delta":{},"logprobs":null,"finish_reason":${quote(finishOf(reply))}}]${noUsage}}`;
   frames.push(dataFrame('terminal', finish));
-  if (turn.chat.repeatFinish === true) frames.push(dataFrame('terminal', finish));
-  if (inOwnChunk) frames.push(dataFrame('usage', `${head}],"usage":${usageJson}}`));
-  if (turn.chat.done !== false) frames.push(DONE);
+  if (usage !== null) frames.push(dataFrame('usage', `${head}],"usage":${JSON.stringify(chatUsage(usage))}}`));
+  frames.push(DONE);
   return frames;
 }
-
-const ROUTER_COMMENT: Frame = { part: 'comment', text: ': OPENROUTER PROCESSING\n\n' };
 
 type Say = (delta: JsonValue, logprobs?: JsonValue) => void;
 
 function writeDeltas(reply: Reply, turn: Turn, say: Say): void {
   const calls = reply.pieces.filter((piece) => piece.type === 'tool');
   const first = reply.pieces[0];
-  if (first?.type === 'tool' && calls.length === 1 && turn.chat.wholeCalls !== true) {
+  if (first?.type === 'tool' && calls.length === 1) {
     // A single call that comes first begins with the role.
     say({ role: 'assistant', content: null, tool_calls: [callStart(first, 0, turn)], refusal: null });
     writeArguments(first, 0, say);
@@ -172,13 +165,6 @@ function writeText(
 }
 
 function writeCalls(calls: readonly ToolPiece[], interleave: boolean, turn: Turn, say: Say): void {
-  if (turn.chat.wholeCalls === true) {
-    for (const call of calls) {
-      const { type: _type, ...entry } = callEntry(call, turn);
-      say({ tool_calls: [entry] });
-    }
-    return;
-  }
   if (!interleave) {
     calls.forEach((call, index) => {
       say({ tool_calls: [callStart(call, index, turn)] });
@@ -189,7 +175,7 @@ function writeCalls(calls: readonly ToolPiece[], interleave: boolean, turn: Turn
   calls.forEach((call, index) => {
     say({ tool_calls: [callStart(call, index, turn)] });
   });
-  const parts = calls.map((call) => morselsOf(call.arguments));
+  const parts = calls.map((call) => fragmentsOf(call.arguments));
   for (let round = 0; round < Math.max(0, ...parts.map((list) => list.length)); round += 1) {
     calls.forEach((call, index) => {
       const part = parts[index]?.[round];
@@ -199,7 +185,7 @@ function writeCalls(calls: readonly ToolPiece[], interleave: boolean, turn: Turn
 }
 
 function writeArguments(call: ToolPiece, index: number, say: Say): void {
-  for (const part of morselsOf(call.arguments)) say({ tool_calls: [callDelta(call, index, part)] });
+  for (const part of fragmentsOf(call.arguments)) say({ tool_calls: [callDelta(call, index, part)] });
 }
 
 function callStart(call: ToolPiece, index: number, turn: Turn): JsonObject {

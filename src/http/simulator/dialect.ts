@@ -3,7 +3,6 @@ import type { Frame } from './frame.ts';
 import type { JsonObject, JsonValue } from './json.ts';
 import type { Reply } from './reply.ts';
 import type { ResponseMemory } from './response-memory.ts';
-import type { ChatHabit } from './script.ts';
 import type { Seals } from './seals.ts';
 import type { VendorError } from './vendor-error.ts';
 
@@ -55,11 +54,10 @@ export interface Turn {
   readonly mint: (prefix: string) => string;
   readonly seals: Seals;
   readonly memory: ResponseMemory;
-  readonly chat: ChatHabit;
 }
 
 export interface Dialect {
-  /** Throws {@link VendorError} where the vendor would refuse. */
+  /** Throws {@link VendorError} where the vendor would refuse. Tests call it with every request that the gateway can write. */
   check(turn: Turn): void;
   prompt(turn: Turn): Prompt;
   stream(reply: Reply, turn: Turn): Frame[];

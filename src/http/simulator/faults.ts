@@ -91,28 +91,14 @@ function withFault(frames: readonly Frame[], fault: FrameFault, answer: Answer):
   switch (fault.type) {
     case 'error-event': {
       const failure = answer.failureFrame?.(fault.at, fault.error) ?? defaultFailure(fault.error);
-      return [...frames.slice(0, fault.at), failure, ...(fault.thenEnd === false ? frames.slice(fault.at) : [])];
+      return [...frames.slice(0, fault.at), failure];
     }
     case 'garbage':
-      return insert(frames, fault.at, garbage(fault));
-    case 'drop':
-      return [...frames.slice(0, fault.at), ...frames.slice(fault.at + (fault.count ?? 1))];
-    case 'repeat':
-      return [...frames.slice(0, fault.at + (fault.count ?? 1)), ...frames.slice(fault.at)];
+      return frames.toSpliced(fault.at, 0, { part: 'content', text: fault.text ?? 'data: {"not": json\n\n' });
     case 'no-terminal':
       return frames.filter(isBeforeEnding);
     case 'done-only':
       return [...frames.filter(isBeforeEnding), DONE];
-    case 'double-terminal':
-      return frames.flatMap((frame) => (frame.part === 'terminal' ? [frame, frame] : [frame]));
-    case 'after-terminal': {
-      const text = fault.text ?? frames.find(({ part }) => part === 'content')?.text ?? 'data: {}\n\n';
-      return [...frames, { part: 'content', text }];
-    }
-    case 'comments-only':
-      return Array.from({ length: fault.count ?? 3 }, () => ({ part: 'comment', text: ': PROCESSING\n\n' }));
-    case 'huge-event':
-      return insert(frames, fault.at, { part: 'content', text: `data: {"padding":"${'x'.repeat(fault.bytes)}"}\n\n` });
   }
 }
 
@@ -124,15 +110,6 @@ function defaultFailure(
   error: JsonValue = { error: { message: 'The upstream failed.', type: 'server_error', param: null, code: null } },
 ): Frame {
   return { part: 'content', text: `data: ${JSON.stringify(error)}\n\n` };
-}
-
-function insert(frames: readonly Frame[], at: number, frame: Frame): readonly Frame[] {
-  return [...frames.slice(0, at), frame, ...frames.slice(at)];
-}
-
-function garbage(fault: Extract<Fault, { type: 'garbage' }>): Frame {
-  if (fault.base64 !== undefined) return { part: 'content', text: '', bytes: Buffer.from(fault.base64, 'base64') };
-  return { part: 'content', text: fault.text ?? 'data: {"not": json\n\n' };
 }
 
 function bytesOf({ text, bytes }: Frame): Buffer {

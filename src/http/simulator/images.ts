@@ -8,7 +8,7 @@ import { seedOf } from './random.ts';
 import { roughTokens } from './reply.ts';
 import type { Script } from './script.ts';
 import { openAiError, VendorError } from './vendor-error.ts';
-import type { Workshop } from './workshop.ts';
+import type { SimulatorContext } from './context.ts';
 
 function refuse(message: string, param: string | null, code: string | null = null, type?: string): never {
   throw new VendorError(400, message, type === undefined ? { param, code } : { param, code, type });
@@ -32,14 +32,14 @@ export function answerImages(
   kind: 'generation' | 'edit',
   request: ReceivedRequest,
   script: Script | undefined,
-  workshop: Workshop,
+  context: SimulatorContext,
 ): Answer {
   try {
     const fields = request.parts.length > 0 ? formFields(request) : isObject(request.body) ? request.body : undefined;
     if (fields === undefined) refuse('We could not parse the JSON body of your request.', null);
     if (script?.reply === undefined) check(fields);
     const source = kind === 'edit' ? sourceOf(request, fields) : undefined;
-    return draw(kind, fields, source, script, workshop);
+    return draw(kind, fields, source, script, context);
   } catch (error) {
     if (!(error instanceof VendorError)) throw error;
     return jsonAnswer(error.status, openAiError(error));
@@ -171,9 +171,9 @@ function draw(
   fields: JsonObject,
   source: Source | undefined,
   script: Script | undefined,
-  workshop: Workshop,
+  context: SimulatorContext,
 ): Answer {
-  const createdS = Math.floor(workshop.now() / 1000);
+  const createdS = Math.floor(context.now() / 1000);
   const prompt = stringOf(fields.prompt);
   const size = sizeFor(fields.size, source);
   const transparent = fields.background === 'transparent';
@@ -190,12 +190,9 @@ function draw(
     size: scripted[0]?.size ?? `${size.width}x${size.height}`,
   };
   const usage = imageUsage(prompt, source, pictures.length, script?.reply?.usage);
-  const headers = { 'x-request-id': workshop.mint('req_') };
+  const headers = { 'x-request-id': context.mint('req_') };
   if (fields.stream !== true) {
-    const revised = (index: number) => scripted[index]?.revisedPrompt;
-    const data = pictures.map((b64_json, index) =>
-      revised(index) === undefined ? { b64_json } : { b64_json, revised_prompt: revised(index) ?? '' },
-    );
+    const data = pictures.map((b64_json) => ({ b64_json }));
     return jsonAnswer(
       200,
       JSON.stringify({ created: createdS, ...meta, data, ...(usage === null ? {} : { usage }) }, null, 2),

@@ -2,7 +2,7 @@
 import type { Turn } from './dialect.ts';
 import { type Frame, type FramePart, namedFrame } from './frame.ts';
 import { type JsonObject, objectOf, parseJson } from './json.ts';
-import { finishOf, morselsOf, type Piece, type Reply, type UsageFigures, usageOf, wholeOf, wordsOf } from './reply.ts';
+import { finishOf, fragmentsOf, type Piece, type Reply, type UsageFigures, usageOf, wholeOf, wordsOf } from './reply.ts';
 
 /** A content block: how it starts, what is added to it, and the whole. */
 interface Block {
@@ -125,11 +125,6 @@ function textBlock(piece: Extract<Piece, { type: 'text' }>): Block {
 
 /** The text of a thinking block is what the caller may see: the summary, or the raw text of older models. */
 function thinkingBlock(piece: Extract<Piece, { type: 'reasoning' }>, turn: Turn): Block {
-  if (piece.redacted === true) {
-    const data = typeof piece.opaque === 'string' ? piece.opaque : turn.seals.issue('redacted', '', turn.mint(''));
-    const whole = { type: 'redacted_thinking', data };
-    return { start: whole, deltas: [], whole };
-  }
   const hidden = objectOf(turn.body.thinking).display === 'omitted';
   const parts = hidden ? [] : piece.summary === undefined ? wordsOf(piece.raw) : wordsOf(piece.summary.join('\n\n'));
   const thinking = parts.join('');
@@ -147,7 +142,7 @@ function callBlock(piece: Extract<Piece, { type: 'tool' }>, turn: Turn): Block {
   const text = wholeOf(piece.arguments);
   // A custom tool has no free text here: its input is wrapped, as a schema of one string would have it.
   const input = piece.custom === true ? { input: text } : parseJson(text === '' ? '{}' : text);
-  const sent = piece.custom === true ? morselsOf(JSON.stringify(input)) : morselsOf(piece.arguments);
+  const sent = piece.custom === true ? fragmentsOf(JSON.stringify(input)) : fragmentsOf(piece.arguments);
   return {
     start: { ...head, input: {} },
     deltas: ['', ...sent].map((partial_json) => ({ type: 'input_json_delta', partial_json })),

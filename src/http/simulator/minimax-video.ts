@@ -5,28 +5,28 @@ import type { ReceivedRequest } from './journal.ts';
 import { isArray, isObject, type JsonObject, numberOf, objectOf, stringOf } from './json.ts';
 import type { Script } from './script.ts';
 import { seedOf } from './random.ts';
-import type { VideoJob, VideoState } from './video-desk.ts';
-import type { Workshop } from './workshop.ts';
+import type { VideoJob, VideoState } from './video-jobs.ts';
+import type { SimulatorContext } from './context.ts';
 
 const V1_STATES: Record<VideoState, string> = {
   queued: 'Queueing',
   running: 'Processing',
   succeeded: 'Success',
   failed: 'Fail',
-  expired: 'Fail',
-  cancelled: 'Fail',
 };
 
-export function answerMinimax(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer | undefined {
+export function answerMinimax(
+  request: ReceivedRequest,
+  script: Script | undefined,
+  context: SimulatorContext,
+): Answer | undefined {
   const { method, path, query } = request;
-  if (path === '/v1/video_generation' && method === 'POST') return createV1(request, script, workshop);
-  if (path === '/v1/query/video_generation' && method === 'GET') return queryV1(query.task_id ?? '', workshop);
-  if (path === '/v1/files/retrieve' && method === 'GET') return retrieve(query.file_id ?? '', workshop);
-  if (path === '/v2/video_generation' && method === 'POST') return createV2(request, script, workshop);
+  if (path === '/v1/video_generation' && method === 'POST') return createV1(request, script, context);
+  if (path === '/v1/query/video_generation' && method === 'GET') return queryV1(query.task_id ?? '', context);
+  if (path === '/v1/files/retrieve' && method === 'GET') return retrieve(query.file_id ?? '', context);
+  if (path === '/v2/video_generation' && method === 'POST') return createV2(request, script, context);
   const [, asked] = /^\/v2\/query\/video_generation\/([^/]+)$/.exec(path) ?? [];
-  if (asked !== undefined && method === 'GET') return queryV2(asked, workshop);
-  const [, removed] = /^\/v2\/video_generation\/([^/]+)$/.exec(path) ?? [];
-  if (removed !== undefined && method === 'DELETE') return removeV2(removed, workshop);
+  if (asked !== undefined && method === 'GET') return queryV2(asked, context);
   return undefined;
 }
 
@@ -34,10 +34,10 @@ function base(code: number, message: string): JsonObject {
   return { base_resp: { status_code: code, status_msg: message } };
 }
 
-const taskId = (workshop: Workshop) =>
-  `1${(seedOf(workshop.mint('')) % 1e9).toString().padStart(9, '0')}${seedOf(workshop.mint('')) % 1e5}`;
+const taskId = (context: SimulatorContext) =>
+  `1${(seedOf(context.mint('')) % 1e9).toString().padStart(9, '0')}${seedOf(context.mint('')) % 1e5}`;
 
-function createV1(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
+function createV1(request: ReceivedRequest, script: Script | undefined, context: SimulatorContext): Answer {
   const bad = (message: string) => jsonAnswer(200, JSON.stringify({ task_id: '', ...base(2013, `invalid params, ${message}`) }));
   const { body } = request;
   if (!isObject(body)) return bad('body is not JSON');
@@ -53,21 +53,21 @@ function createV1(request: ReceivedRequest, script: Script | undefined, workshop
   for (const name of ['prompt_optimizer', 'fast_pretreatment']) {
     if (body[name] !== undefined && typeof body[name] !== 'boolean') return bad(`${name} must be a boolean`);
   }
-  const job = workshop.videos.create(taskId(workshop), body, script?.video);
+  const job = context.videos.create(taskId(context), body, script?.video);
   return jsonAnswer(200, JSON.stringify({ task_id: job.id, ...base(0, 'success') }));
 }
 
 /** A file id beyond 2^53, as the vendor's are, that leads back to its task. */
 const fileIdOf = (job: VideoJob) => `99${job.id}`;
 
-function queryV1(id: string, workshop: Workshop): Answer {
-  const job = workshop.videos.find(id);
+function queryV1(id: string, context: SimulatorContext): Answer {
+  const job = context.videos.find(id);
   if (job === undefined)
     return jsonAnswer(
       200,
       JSON.stringify({ task_id: id, status: '', file_id: '', ...base(2013, 'invalid params, task not found') }),
     );
-  const state = workshop.videos.stateOf(job);
+  const state = context.videos.stateOf(job);
   const failed = V1_STATES[state] === 'Fail';
   const done = state === 'succeeded';
   return jsonAnswer(
@@ -82,11 +82,11 @@ function queryV1(id: string, workshop: Workshop): Answer {
   );
 }
 
-function retrieve(fileId: string, workshop: Workshop): Answer {
-  const job = workshop.videos.find(fileId.slice(2));
+function retrieve(fileId: string, context: SimulatorContext): Answer {
+  const job = context.videos.find(fileId.slice(2));
   if (job === undefined || fileIdOf(job) !== fileId)
     return jsonAnswer(200, JSON.stringify(base(2013, 'invalid params, file not found')));
-  const url = `${workshop.origin()}/files/${job.id}.mp4`;
+  const url = `${context.origin()}/files/${job.id}.mp4`;
   const createdS = Math.floor(job.createdMs / 1000);
   // The id is a bare int64 here: a JSON library would round it.
   return jsonAnswer(
@@ -96,13 +96,13 @@ function retrieve(fileId: string, workshop: Workshop): Answer {
   );
 }
 
-function failure(status: number, type: string, message: string, code: number, workshop: Workshop): Answer {
+function failure(status: number, type: string, message: string, code: number, context: SimulatorContext): Answer {
   const error = { type, message: `${message} (${code})`, http_code: String(status) };
-  return jsonAnswer(status, JSON.stringify({ type: 'error', error, request_id: workshop.mint('') }));
+  return jsonAnswer(status, JSON.stringify({ type: 'error', error, request_id: context.mint('') }));
 }
 
-function createV2(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
-  const bad = (message: string) => failure(400, 'bad_request_error', `invalid params, ${message}`, 2013, workshop);
+function createV2(request: ReceivedRequest, script: Script | undefined, context: SimulatorContext): Answer {
+  const bad = (message: string) => failure(400, 'bad_request_error', `invalid params, ${message}`, 2013, context);
   const { body } = request;
   if (!isObject(body)) return bad('body is not JSON');
   if (stringOf(body.model) === '') return bad('model is required');
@@ -123,18 +123,18 @@ function createV2(request: ReceivedRequest, script: Script | undefined, workshop
   if (entries.length === 1 && (body.ratio === undefined || body.ratio === 'adaptive'))
     return bad('ratio is required for text to video');
   if (framed && body.ratio !== undefined && body.ratio !== 'adaptive') return bad('ratio must be adaptive with frame images');
-  const job = workshop.videos.create(taskId(workshop), body, script?.video);
+  const job = context.videos.create(taskId(context), body, script?.video);
   return jsonAnswer(200, JSON.stringify({ task_id: job.id }));
 }
 
-function queryV2(id: string, workshop: Workshop): Answer {
-  const job = workshop.videos.find(id);
-  if (job === undefined) return failure(400, 'bad_request_error', 'invalid params, task not found', 2013, workshop);
-  const status = workshop.videos.stateOf(job);
+function queryV2(id: string, context: SimulatorContext): Answer {
+  const job = context.videos.find(id);
+  if (job === undefined) return failure(400, 'bad_request_error', 'invalid params, task not found', 2013, context);
+  const status = context.videos.stateOf(job);
   const createdS = Math.floor(job.createdMs / 1000);
   const { model, resolution, duration, ratio = 'adaptive' } = job.request;
   const done = {
-    content: { url: `${workshop.origin()}/files/${job.id}.mp4`, prompt: videoPrompt(job.request) },
+    content: { url: `${context.origin()}/files/${job.id}.mp4`, prompt: videoPrompt(job.request) },
     usage: { total_seconds: duration, input_seconds: 0, output_seconds: duration, input_image_count: 0 },
   };
   const task = {
@@ -143,7 +143,7 @@ function queryV2(id: string, workshop: Workshop): Answer {
     status,
     error: status === 'failed' ? { code: job.course.code, message: job.course.message } : null,
     created_at: createdS,
-    updated_at: Math.max(createdS, Math.floor(workshop.now() / 1000)),
+    updated_at: Math.max(createdS, Math.floor(context.now() / 1000)),
     ...(status === 'succeeded' ? done : {}),
     resolution,
     duration,
@@ -152,22 +152,4 @@ function queryV2(id: string, workshop: Workshop): Answer {
     modality: 'video',
   };
   return jsonAnswer(200, JSON.stringify({ task }));
-}
-
-function removeV2(id: string, workshop: Workshop): Answer {
-  const job = workshop.videos.find(id);
-  if (job === undefined) return failure(400, 'bad_request_error', 'invalid params, task not found', 2013, workshop);
-  const state = workshop.videos.stateOf(job);
-  if (state === 'running' || state === 'cancelled')
-    return failure(400, 'bad_request_error', `invalid params, task is ${state}`, 2013, workshop);
-  if (state === 'queued') job.cancelled = true;
-  else workshop.videos.remove(id);
-  return jsonAnswer(
-    200,
-    JSON.stringify({
-      task_id: id,
-      action: state === 'queued' ? 'cancel' : 'delete',
-      status: state === 'queued' ? 'cancelled' : 'deleted',
-    }),
-  );
 }

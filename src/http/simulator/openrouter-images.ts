@@ -7,7 +7,7 @@ import { makePng } from './png.ts';
 import { seedOf } from './random.ts';
 import { roughTokens } from './reply.ts';
 import type { Script } from './script.ts';
-import type { Workshop } from './workshop.ts';
+import type { SimulatorContext } from './context.ts';
 
 const FIELDS = new Set(
   (
@@ -16,7 +16,7 @@ const FIELDS = new Set(
   ).split(' '),
 );
 
-export function answerRouterImages(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
+export function answerRouterImages(request: ReceivedRequest, script: Script | undefined, context: SimulatorContext): Answer {
   const bad = (message: string) => jsonAnswer(400, JSON.stringify({ error: { code: 400, message } }));
   const { body } = request;
   if (!isObject(body)) return bad('Invalid JSON');
@@ -45,9 +45,9 @@ export function answerRouterImages(request: ReceivedRequest, script: Script | un
             body.background === 'transparent',
           ).toString('base64'),
         );
-  const created = Math.floor(workshop.now() / 1000);
+  const created = Math.floor(context.now() / 1000);
   const usage = usageFor(prompt, pictures.length, script);
-  const headers = { 'x-generation-id': workshop.mint('gen-') };
+  const headers = { 'x-generation-id': context.mint('gen-') };
   const media_type = scripted[0]?.mimeType ?? 'image/png';
   if (body.stream !== true) {
     return jsonAnswer(

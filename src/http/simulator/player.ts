@@ -20,8 +20,7 @@ export async function play(response: ServerResponse, plan: Plan, pace: Pace): Pr
     if (gone.aborted) return 'left';
     switch (action.do) {
       case 'write':
-        // `chunks` writes in one turn: many HTTP chunks, one packet.
-        if (!first && cut !== 'chunks') await between(ms, gone);
+        if (!first) await between(ms, gone);
         first = false;
         if (gone.aborted) return 'left';
         if (!response.write(action.bytes)) await drained(response, gone);
@@ -56,7 +55,7 @@ function goneSignal(response: ServerResponse): AbortSignal {
 }
 
 function recut(actions: readonly Action[], cut: NonNullable<Pace['cut']>): readonly Action[] {
-  if (cut === 'event' || cut === 'chunks') return actions;
+  if (cut === 'event') return actions;
   const made: Action[] = [];
   let run: Buffer[] = [];
   const flush = () => {

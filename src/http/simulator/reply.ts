@@ -43,8 +43,6 @@ export interface ReasoningPiece {
   readonly summary?: readonly string[];
   /** `true` issues a value that the simulator accepts back. */
   readonly opaque?: string | true;
-  /** Messages only: a `redacted_thinking` block whose data is `opaque`. */
-  readonly redacted?: boolean;
 }
 
 export interface ToolPiece {
@@ -64,11 +62,7 @@ export interface ImagePiece {
   /** Base64. */
   readonly data: string;
   readonly mimeType?: string;
-  readonly revisedPrompt?: string;
   readonly size?: string;
-  readonly quality?: string;
-  readonly background?: string;
-  readonly outputFormat?: string;
 }
 
 /** An item of the dialect itself, sent as it is: a content block, an output item, a part, a delta. */
@@ -120,7 +114,7 @@ export function wordsOf(text: Deltas | undefined): readonly string[] {
 }
 
 /** Short pieces, as vendors cut arguments. Never splits a character. */
-export function morselsOf(text: Deltas): readonly string[] {
+export function fragmentsOf(text: Deltas): readonly string[] {
   return typeof text === 'string' ? (text.match(/[\s\S]{1,6}/gu) ?? []) : text;
 }
 

@@ -2,7 +2,7 @@
 import { logprobEntry } from './chat-wire.ts';
 import type { Turn } from './dialect.ts';
 import type { JsonObject, JsonValue } from './json.ts';
-import { morselsOf, type Piece, type Reply, wholeOf, wordsOf } from './reply.ts';
+import { fragmentsOf, type Piece, type Reply, wholeOf, wordsOf } from './reply.ts';
 
 /** An event without `sequence_number`; `output_index` is added by the stream. */
 export interface ItemEvent {
@@ -168,7 +168,7 @@ function callItem(piece: Extract<Piece, { type: 'tool' }>, turn: Turn, status: s
     name: piece.name,
     ...(piece.namespace === undefined ? {} : { namespace: piece.namespace }),
   });
-  const events = morselsOf(piece.arguments).map((delta) => ({
+  const events = fragmentsOf(piece.arguments).map((delta) => ({
     type: `${stem}.delta`,
     members: { delta, item_id: id, ...obfuscation(turn, delta) },
   }));
@@ -183,9 +183,9 @@ function imageItem(piece: Extract<Piece, { type: 'image' }>, turn: Turn): Output
   const id = turn.mint('ig_');
   const at = { item_id: id };
   const known = {
-    background: piece.background ?? 'opaque',
-    output_format: piece.outputFormat ?? 'png',
-    quality: piece.quality ?? 'medium',
+    background: 'opaque',
+    output_format: 'png',
+    quality: 'medium',
     size: piece.size ?? '1024x1024',
   };
   const done = {
@@ -195,7 +195,7 @@ function imageItem(piece: Extract<Piece, { type: 'image' }>, turn: Turn): Output
     action: 'generate',
     ...known,
     result: piece.data,
-    revised_prompt: piece.revisedPrompt ?? null,
+    revised_prompt: null,
   };
   return same(
     { id, type: 'image_generation_call', status: 'in_progress' },

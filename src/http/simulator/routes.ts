@@ -17,8 +17,8 @@ import { answerCompact, responses } from './responses.ts';
 import type { Script } from './script.ts';
 import { answerText, malformedBody, turnOf } from './text-route.ts';
 import { openAiError, VendorError } from './vendor-error.ts';
-import { tinyVideo } from './video-desk.ts';
-import type { Workshop } from './workshop.ts';
+import { tinyVideo } from './video-jobs.ts';
+import type { SimulatorContext } from './context.ts';
 
 const GEMINI = /^\/v1(?:beta)?\/models\/[^/:]+:(generateContent|streamGenerateContent)$/;
 
@@ -37,53 +37,58 @@ export function plainPath(path: string): string {
 export function answerRoute(
   request: ReceivedRequest,
   script: Script | undefined,
-  workshop: Workshop,
+  context: SimulatorContext,
   models: readonly string[],
 ): Answer {
   const path = plainPath(request.path);
   const { method } = request;
   const known =
     method === 'GET'
-      ? answerGet(path, models, workshop)
+      ? answerGet(path, models, context)
       : method === 'POST'
-        ? answerPost(path, request, script, workshop)
+        ? answerPost(path, request, script, context)
         : undefined;
   if (known !== undefined) return known;
-  if (path.startsWith(ARK_TASKS)) return answerArk(request, script, workshop);
-  const video = answerMinimax({ ...request, path }, script, workshop);
+  if (path.startsWith(ARK_TASKS)) return answerArk(request, script, context);
+  const video = answerMinimax({ ...request, path }, script, context);
   if (video !== undefined) return video;
   const error = new VendorError(404, `Invalid URL (${method} ${request.path})`, { type: 'invalid_request_error' });
-  return jsonAnswer(404, dialectOf(path).failure(error, { mint: workshop.mint }));
+  return jsonAnswer(404, dialectOf(path).failure(error, { mint: context.mint }));
 }
 
-function answerPost(path: string, request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer | undefined {
+function answerPost(
+  path: string,
+  request: ReceivedRequest,
+  script: Script | undefined,
+  context: SimulatorContext,
+): Answer | undefined {
   const asked = isObject(request.body) && request.body.stream === true;
   switch (path) {
     case '/v1/chat/completions':
-      return answerText(chat, asked, request, script, workshop);
+      return answerText(chat, asked, request, script, context);
     case '/v1/responses':
-      return answerText(responses, asked, request, script, workshop);
+      return answerText(responses, asked, request, script, context);
     case '/v1/messages':
-      return answerText(messages, asked, request, script, workshop);
+      return answerText(messages, asked, request, script, context);
     case '/v1/responses/compact':
-      return compact(request, script, workshop);
+      return compact(request, context);
     case '/v1/embeddings':
       return answerEmbeddings(request);
     case '/v1/images/generations':
-      return answerImages('generation', request, script, workshop);
+      return answerImages('generation', request, script, context);
     case '/v1/images/edits':
-      return answerImages('edit', request, script, workshop);
+      return answerImages('edit', request, script, context);
     case '/v1/images':
-      return answerRouterImages(request, script, workshop);
+      return answerRouterImages(request, script, context);
   }
   const [, verb] = GEMINI.exec(path) ?? [];
   if (verb === undefined) return undefined;
-  return answerText(gemini, verb === 'streamGenerateContent', request, script, workshop);
+  return answerText(gemini, verb === 'streamGenerateContent', request, script, context);
 }
 
-function compact(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Answer {
-  const turn = turnOf(request, script, workshop);
-  const headers = responses.headers(workshop.mint('req_'));
+function compact(request: ReceivedRequest, context: SimulatorContext): Answer {
+  const turn = turnOf(request, context);
+  const headers = responses.headers(context.mint('req_'));
   try {
     if (!isObject(request.body)) throw malformedBody(request.text);
     return jsonAnswer(200, answerCompact(turn), headers);
@@ -93,8 +98,8 @@ function compact(request: ReceivedRequest, script: Script | undefined, workshop:
   }
 }
 
-function answerGet(path: string, models: readonly string[], workshop: Workshop): Answer | undefined {
-  const createdS = Math.floor(workshop.now() / 1000);
+function answerGet(path: string, models: readonly string[], context: SimulatorContext): Answer | undefined {
+  const createdS = Math.floor(context.now() / 1000);
   if (path === '/v1/models') {
     const data = models.map((id) => ({ id, object: 'model', created: createdS, owned_by: 'simulator' }));
     return jsonAnswer(200, JSON.stringify({ object: 'list', data }));
@@ -111,7 +116,7 @@ function answerGet(path: string, models: readonly string[], workshop: Workshop):
   }
   if (path === '/v1/images/models') return answerRouterModels(models, createdS);
   const [, id = '', ending] = /^\/files\/([\w-]+)\.(mp4|png)$/.exec(path) ?? [];
-  if (workshop.videos.find(id) === undefined) return undefined;
+  if (context.videos.find(id) === undefined) return undefined;
   if (ending === 'png') return bytesAnswer(makePng({ width: 64, height: 36 }, seedOf(id), false), 'image/png');
   return bytesAnswer(tinyVideo(id), 'video/mp4');
 }

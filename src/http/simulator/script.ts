@@ -1,7 +1,7 @@
 /**
  * What a test or a bench may order the simulated upstream to do: content, pace and faults. Types and the script book only.
- * Contract: a script is chosen by (1) the header `x-sim-script`, (2) a model named `script:NAME` or `script:NAME/anything`,
- * (3) the first queued script whose `match` accepts the request. None: the demonstration answers.
+ * A script is chosen by (1) a model named `script:NAME` or `script:NAME/anything`, (2) the first queued script whose `match` accepts the
+ * request. Without one the demonstration answers.
  */
 import type { JsonObject, JsonValue } from './json.ts';
 import type { ReceivedRequest } from './journal.ts';
@@ -13,10 +13,10 @@ export interface Pace {
   /** Between writes. 0: a turn of the event loop. */
   readonly ms?: number;
   /**
-   * `event`: one write an event. `packet`: the whole body in one write. `chunks`: one HTTP chunk an event, all in one packet.
+   * `event`: one write an event. `packet`: the whole body in one write.
    * A number: pieces of that many bytes (1 = one byte chunks), each its own write.
    */
-  readonly cut?: 'event' | 'packet' | 'chunks' | number;
+  readonly cut?: 'event' | 'packet' | number;
 }
 
 /** `at` counts events of the stream from 0: the fault happens before event `at` is sent. A whole answer is one event. */
@@ -31,23 +31,17 @@ export type Fault =
       readonly headers?: Readonly<Record<string, string>>;
     }
   | { readonly type: 'html'; readonly status?: number }
-  | { readonly type: 'error-event'; readonly at: number; readonly error?: JsonValue; readonly thenEnd?: boolean }
+  | { readonly type: 'error-event'; readonly at: number; readonly error?: JsonValue }
   | { readonly type: 'cut'; readonly at?: number; readonly atByte?: number }
   | { readonly type: 'end'; readonly at?: number; readonly atByte?: number }
   | { readonly type: 'stall'; readonly at: number; readonly ms?: number }
-  | { readonly type: 'garbage'; readonly at: number; readonly text?: string; readonly base64?: string }
-  | { readonly type: 'drop'; readonly at: number; readonly count?: number }
-  | { readonly type: 'repeat'; readonly at: number; readonly count?: number }
+  | { readonly type: 'garbage'; readonly at: number; readonly text?: string }
   | { readonly type: 'content-type'; readonly value: string }
   | { readonly type: 'gzip' }
   | { readonly type: 'no-terminal' }
-  | { readonly type: 'double-terminal' }
-  | { readonly type: 'after-terminal'; readonly text?: string }
   | { readonly type: 'done-only' }
-  | { readonly type: 'comments-only'; readonly count?: number }
   | { readonly type: 'slow-headers'; readonly ms: number }
-  | { readonly type: 'silent' }
-  | { readonly type: 'huge-event'; readonly at: number; readonly bytes: number };
+  | { readonly type: 'silent' };
 
 /** Bytes exactly as given. `chunks` are the writes; `body` is one write, cut as the pace says. */
 export interface RawAnswer {
@@ -55,19 +49,6 @@ export interface RawAnswer {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
   readonly chunks?: readonly (string | Uint8Array)[];
-}
-
-/** Habits of chat upstreams that differ. */
-export interface ChatHabit {
-  /** Where usage goes in a stream. `asked`: its own chunk when `include_usage` was sent (default). */
-  readonly usage?: 'asked' | 'own' | 'finish' | 'every' | 'none';
-  /** False: the body ends after the finish chunk. */
-  readonly done?: boolean;
-  /** `: PROCESSING` comments before the data, as routers send. */
-  readonly comments?: boolean;
-  readonly repeatFinish?: boolean;
-  /** `index`, `type` or both left out of tool call deltas, calls whole at once. */
-  readonly wholeCalls?: boolean;
 }
 
 export interface Script {
@@ -78,7 +59,6 @@ export interface Script {
   readonly raw?: RawAnswer;
   readonly pace?: Pace;
   readonly faults?: readonly Fault[];
-  readonly chat?: ChatHabit;
   /** Refuse what the vendor would refuse. Default: true without `reply` and `raw`, else false. */
   readonly strict?: boolean;
   /** Replaces or adds headers of the answer. */
@@ -90,7 +70,7 @@ export interface Script {
 export interface VideoCourse {
   readonly queueMs?: number;
   readonly runMs?: number;
-  readonly outcome?: 'succeeded' | 'failed' | 'expired' | 'cancelled';
+  readonly outcome?: 'succeeded' | 'failed';
   readonly code?: string;
   readonly message?: string;
 }
@@ -116,10 +96,6 @@ export class ScriptBook {
   clear(): void {
     this.#queue = [];
     this.#named.clear();
-  }
-
-  get waiting(): number {
-    return this.#queue.length;
   }
 
   /** The script for this request, taken out of the queue when its turns are used up. */

@@ -9,8 +9,6 @@ import { type Answer, jsonAnswer } from './answer.ts';
 import { lazyModel } from './corpus.ts';
 import { planAnswer, type Plan } from './faults.ts';
 import { Journal, type ReceivedRequest } from './journal.ts';
-import { isObject, stringOf } from './json.ts';
-import { asScript, scriptFromHeader } from './parse-script.ts';
 import { play } from './player.ts';
 import { makePng } from './png.ts';
 import { seedOf } from './random.ts';
@@ -20,9 +18,9 @@ import { answerRoute, dialectOf, plainPath } from './routes.ts';
 import { type Fault, type Pace, type RawAnswer, type Script, ScriptBook, type VideoCourse } from './script.ts';
 import { createSeals } from './seals.ts';
 import { malformedBody, plainFailure } from './text-route.ts';
-import { createVideoDesk } from './video-desk.ts';
+import { createVideoJobs } from './video-jobs.ts';
 import { VendorError } from './vendor-error.ts';
-import type { Workshop } from './workshop.ts';
+import type { SimulatorContext } from './context.ts';
 
 export interface SimulatorOptions {
   /** Default 0: any free port. */
@@ -37,8 +35,6 @@ export interface SimulatorOptions {
   readonly models?: readonly string[];
   /** Scripts that wait from the start. */
   readonly script?: Script | readonly Script[];
-  /** Take scripts from `x-sim-script` and `/_sim/…`. Default true; the demonstration switches it off. */
-  readonly control?: boolean;
   /** Refuse callers without this key, each in its dialect. Absent: any key. */
   readonly apiKey?: string;
   readonly video?: VideoCourse;
@@ -76,14 +72,14 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
   const initial = options.script ?? [];
   for (const script of Array.isArray(initial) ? initial : [initial]) book.enqueue(script);
   const server = createServer({ keepAliveTimeout: 60_000 });
-  const workshop = createWorkshop(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
+  const context = createContext(options, () => `http://${options.host ?? '127.0.0.1'}:${portOf(server)}`);
   server.on('request', (request, response) => {
-    void serve(request, response, { book, journal, options, workshop });
+    void serve(request, response, { book, journal, options, context });
   });
   server.listen(options.port ?? 0, options.host ?? '127.0.0.1');
   await once(server, 'listening');
   return {
-    url: workshop.origin(),
+    url: context.origin(),
     port: portOf(server),
     get requests() {
       return journal.entries;
@@ -110,7 +106,7 @@ function portOf(server: Server): number {
   return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
-function createWorkshop(options: SimulatorOptions, origin: () => string): Workshop {
+function createContext(options: SimulatorOptions, origin: () => string): SimulatorContext {
   const now = options.now ?? Date.now;
   return {
     now,
@@ -119,7 +115,7 @@ function createWorkshop(options: SimulatorOptions, origin: () => string): Worksh
     memory: new ResponseMemory(1000),
     model: lazyModel(options.docs),
     draw: (prompt) => makePng({ width: 1024, height: 1024 }, seedOf(prompt), false).toString('base64'),
-    videos: createVideoDesk(now, options.video ?? {}),
+    videos: createVideoJobs(now, options.video ?? {}),
     origin,
   };
 }
@@ -128,45 +124,34 @@ interface Parts {
   readonly book: ScriptBook;
   readonly journal: Journal;
   readonly options: SimulatorOptions;
-  readonly workshop: Workshop;
+  readonly context: SimulatorContext;
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
-  const { book, journal, options, workshop } = parts;
-  const received = await receive(request, LIMITS, workshop.now()).catch((error: unknown) => {
+  const { journal, context } = parts;
+  const received = await receive(request, LIMITS, context.now()).catch((error: unknown) => {
     // The caller left in the middle of its body, or sent too much of it: there is nobody to answer.
     response.destroy(error instanceof Error ? error : undefined);
   });
   if (received === undefined) return;
   const { entry, settle, malformed } = received;
-  const control = options.control !== false;
-  if (control && entry.path.startsWith('/_sim/')) {
-    await play(response, planAnswer(answerControl(entry, book, journal), []), {});
-    return;
-  }
   journal.add(entry);
-  const { plan, pace } = prepare(entry, malformed, control, parts);
+  const { plan, pace } = prepare(entry, malformed, parts);
   entry.status = plan.silent ? 0 : plan.status;
   settle(await play(response, plan, pace));
 }
 
-function prepare(
-  entry: ReceivedRequest,
-  malformed: boolean,
-  control: boolean,
-  { book, options, workshop }: Parts,
-): { plan: Plan; pace: Pace } {
-  let script: Script | undefined;
+function prepare(entry: ReceivedRequest, malformed: boolean, { book, options, context }: Parts): { plan: Plan; pace: Pace } {
   try {
-    script = (control ? scriptFromHeader(entry.headers['x-sim-script']) : undefined) ?? book.take(entry);
-    const answer = answerFor(entry, malformed, script, options, workshop);
+    const script = book.take(entry);
+    const answer = answerFor(entry, malformed, script, options, context);
     const streamed = answer.streamed;
     const pace = script?.pace ?? (script === undefined && streamed ? (options.pace ?? { ms: 15 }) : {});
     const headers = { ...answer.headers, ...lowered(script?.headers) };
     return {
       plan: planAnswer(
         { ...answer, headers },
-        (script?.faults ?? []).map((fault) => spoken(fault, entry, workshop)),
+        (script?.faults ?? []).map((fault) => spoken(fault, entry, context)),
       ),
       pace,
     };
@@ -186,12 +171,12 @@ function answerFor(
   malformed: boolean,
   script: Script | undefined,
   options: SimulatorOptions,
-  workshop: Workshop,
+  context: SimulatorContext,
 ): Answer {
   if (script?.raw !== undefined) return rawAnswer(script.raw);
   const dialect = dialectOf(plainPath(entry.path));
   const failed = (error: VendorError) =>
-    jsonAnswer(error.status, dialect.failure(error, { mint: workshop.mint }), dialect.headers(workshop.mint('req_')));
+    jsonAnswer(error.status, dialect.failure(error, { mint: context.mint }), dialect.headers(context.mint('req_')));
   if (options.apiKey !== undefined && !entry.path.startsWith('/files/') && keyOf(entry) !== options.apiKey) {
     if (GEMINI_KEY_PATH.test(entry.path)) return failed(new VendorError(400, 'API key not valid. Please pass a valid API key.'));
     return failed(
@@ -201,7 +186,7 @@ function answerFor(
     );
   }
   if (malformed) return failed(malformedBody(entry.text));
-  return answerRoute(entry, script, workshop, options.models ?? MODELS);
+  return answerRoute(entry, script, context, options.models ?? MODELS);
 }
 
 const GEMINI_KEY_PATH = /^\/v1beta\//;
@@ -225,7 +210,7 @@ function rawAnswer(raw: RawAnswer): Answer {
 }
 
 /** A `status` fault without a body speaks in the vendor's shape. */
-function spoken(fault: Fault, entry: ReceivedRequest, { mint }: Workshop): Fault {
+function spoken(fault: Fault, entry: ReceivedRequest, { mint }: SimulatorContext): Fault {
   if (fault.type !== 'status' || fault.body !== undefined) return fault;
   const dialect = dialectOf(plainPath(entry.path));
   const text = plainFailure(dialect, fault.status, fault.message ?? 'The simulated upstream was told to fail.', fault.code, mint);
@@ -234,33 +219,4 @@ function spoken(fault: Fault, entry: ReceivedRequest, { mint }: Workshop): Fault
     body: text,
     headers: { 'content-type': 'application/json', ...dialect.headers(mint('req_')), ...fault.headers },
   };
-}
-
-/** `POST /_sim/scripts` `{name?, script}`, `GET /_sim/requests`, `DELETE /_sim/scripts`. */
-function answerControl(entry: ReceivedRequest, book: ScriptBook, journal: Journal): Answer {
-  if (entry.method === 'GET' && entry.path === '/_sim/requests') {
-    const seen = journal.entries.map(({ method, path, query, headers, body, text, status, state }) => ({
-      method,
-      path,
-      query,
-      headers,
-      body: body ?? null,
-      text,
-      status,
-      state,
-    }));
-    return jsonAnswer(200, JSON.stringify(seen));
-  }
-  if (entry.method === 'DELETE' && entry.path === '/_sim/scripts') {
-    book.clear();
-    journal.clear();
-    return jsonAnswer(200, '{}');
-  }
-  if (entry.method === 'POST' && entry.path === '/_sim/scripts' && isObject(entry.body)) {
-    const { name, script } = entry.body;
-    if (name === undefined) book.enqueue(asScript(script));
-    else book.define(stringOf(name), asScript(script));
-    return jsonAnswer(200, '{}');
-  }
-  return jsonAnswer(404, JSON.stringify({ simulator_error: 'unknown control request' }));
 }

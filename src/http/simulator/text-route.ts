@@ -2,21 +2,20 @@
 import { type Answer, jsonAnswer, streamAnswer } from './answer.ts';
 import { demonstrate } from './demonstration.ts';
 import type { Dialect, Turn } from './dialect.ts';
-import type { Workshop } from './workshop.ts';
+import type { SimulatorContext } from './context.ts';
 import type { ReceivedRequest } from './journal.ts';
 import { isObject, type JsonObject } from './json.ts';
 import type { Script } from './script.ts';
 import { VendorError } from './vendor-error.ts';
 
-export function turnOf(request: ReceivedRequest, script: Script | undefined, workshop: Workshop): Turn {
+export function turnOf(request: ReceivedRequest, context: SimulatorContext): Turn {
   return {
     body: isObject(request.body) ? request.body : {},
     model: request.model ?? '',
-    createdS: Math.floor(workshop.now() / 1000),
-    mint: workshop.mint,
-    seals: workshop.seals,
-    memory: workshop.memory,
-    chat: script?.chat ?? {},
+    createdS: Math.floor(context.now() / 1000),
+    mint: context.mint,
+    seals: context.seals,
+    memory: context.memory,
   };
 }
 
@@ -26,10 +25,10 @@ export function answerText(
   streamed: boolean,
   request: ReceivedRequest,
   script: Script | undefined,
-  workshop: Workshop,
+  context: SimulatorContext,
 ): Answer {
-  const turn = turnOf(request, script, workshop);
-  const requestId = workshop.mint('req_');
+  const turn = turnOf(request, context);
+  const requestId = context.mint('req_');
   const headers = dialect.headers(requestId);
   try {
     const scripted = script?.reply;
@@ -37,7 +36,7 @@ export function answerText(
       if (!isObject(request.body)) throw malformedBody(request.text);
       dialect.check(turn);
     }
-    const reply = scripted ?? demonstrate(dialect.prompt(turn), workshop.model(), workshop.draw);
+    const reply = scripted ?? demonstrate(dialect.prompt(turn), context.model(), context.draw);
     const answer = streamed
       ? streamAnswer(dialect.stream(reply, turn), dialect.streamType, headers)
       : jsonAnswer(200, dialect.whole(reply, turn), headers);

@@ -117,7 +117,7 @@ async function serveDemo(options: ServeOptions): Promise<number> {
   // Loaded here alone: who has a configuration file has upstreams of their own.
   const { startSimulator } = await import('../simulator/simulator.ts');
   // Nobody reads its journal, which would keep a thousand requests with all that was uploaded.
-  const simulator = await startSimulator({ docs: options.root, control: false, journal: 0 });
+  const simulator = await startSimulator({ docs: options.root, journal: 0 });
   try {
     const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
       ...options.load,

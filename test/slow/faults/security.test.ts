@@ -54,7 +54,6 @@ test('F25, V1, V2, V3, V4: SSRF: no member, header or link of a client makes the
     'openai-base-url': evil,
     'x-base-url': evil,
     'x-upstream': evil,
-    'x-sim-script': '{}',
     referer: evil,
     origin: evil,
   };

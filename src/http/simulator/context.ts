@@ -2,9 +2,9 @@
 import type { NgramModel } from './ngram.ts';
 import type { ResponseMemory } from './response-memory.ts';
 import type { Seals } from './seals.ts';
-import type { VideoDesk } from './video-desk.ts';
+import type { VideoJobs } from './video-jobs.ts';
 
-export interface Workshop {
+export interface SimulatorContext {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly mint: (prefix: string) => string;
@@ -13,7 +13,7 @@ export interface Workshop {
   readonly model: () => NgramModel;
   /** A picture for a prompt, base64 PNG. */
   readonly draw: (prompt: string) => string;
-  readonly videos: VideoDesk;
+  readonly videos: VideoJobs;
   /** The simulator's own address, for result links. */
   readonly origin: () => string;
 }

@@ -2,38 +2,31 @@
 import type { JsonObject } from './json.ts';
 import type { VideoCourse } from './script.ts';
 
-export type VideoState = 'queued' | 'running' | 'succeeded' | 'failed' | 'expired' | 'cancelled';
+export type VideoState = 'queued' | 'running' | 'succeeded' | 'failed';
 
 export interface VideoJob {
   readonly id: string;
   readonly request: JsonObject;
   readonly createdMs: number;
   readonly course: Required<VideoCourse>;
-  cancelled: boolean;
 }
 
-export interface VideoDesk {
+export interface VideoJobs {
   create(id: string, request: JsonObject, course?: VideoCourse): VideoJob;
   find(id: string): VideoJob | undefined;
-  /** Newest first. */
-  list(): readonly VideoJob[];
-  remove(id: string): void;
   stateOf(job: VideoJob): VideoState;
 }
 
-export function createVideoDesk(now: () => number, usual: VideoCourse): VideoDesk {
+export function createVideoJobs(now: () => number, usual: VideoCourse): VideoJobs {
   const jobs = new Map<string, VideoJob>();
   return {
     create(id, request, course = {}) {
-      const job: VideoJob = { id, request, createdMs: now(), course: { ...COURSE, ...usual, ...course }, cancelled: false };
+      const job: VideoJob = { id, request, createdMs: now(), course: { ...COURSE, ...usual, ...course } };
       jobs.set(id, job);
       return job;
     },
     find: (id) => jobs.get(id),
-    list: () => [...jobs.values()].reverse(),
-    remove: (id) => void jobs.delete(id),
     stateOf(job) {
-      if (job.cancelled) return 'cancelled';
       const age = now() - job.createdMs;
       if (age < job.course.queueMs) return 'queued';
       return age < job.course.queueMs + job.course.runMs ? 'running' : job.course.outcome;
