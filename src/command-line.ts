@@ -22,7 +22,7 @@ import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
 import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
 import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
-import { RefusedError, takes, UsageError, type Verb } from './http/verbs/verb.ts';
+import { RefusedError, allowOnly, UsageError, type Verb } from './http/verbs/verb.ts';
 import { videos } from './http/verbs/videos.ts';
 import { createMint } from './http/mint.ts';
 import { isWorker } from './http/workers/workers.ts';
@@ -174,7 +174,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   if (values.config === '') throw new UsageError('--config is empty');
   const configPath = values.config ?? (env['MIZU_CONFIG'] || undefined);
   if (name === 'serve') {
-    takes({ args, options: values }, 'serve', 0, 'demo', 'workers');
+    allowOnly({ args, options: values }, 'serve', 0, 'demo', 'workers');
     return await serve({
       load,
       configPath,

@@ -18,7 +18,7 @@ import type { Metrics } from './operations/metrics.ts';
 import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './server/route-table.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
-import type { UnderWay } from './exchange/in-flight.ts';
+import type { InFlight } from './exchange/in-flight.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -36,7 +36,7 @@ export interface Gateway {
   readonly log: Logger;
   readonly metrics: Metrics;
   readonly tracer: Tracer;
-  readonly underWay: UnderWay;
+  readonly inFlight: InFlight;
   /** The web pages of the current configuration. */
   readonly pages: () => Pages;
   /** A video task was created: the worker of this process looks at once. */
@@ -59,7 +59,7 @@ export interface CallNotes {
 }
 
 /** Who asks and for what, whatever carries the answer: an HTTP response, or one turn of a WebSocket. */
-export interface Asking {
+export interface CallContext {
   readonly gateway: Gateway;
   /** The snapshot that serves this call to its end. */
   readonly config: Config;
@@ -81,7 +81,7 @@ export interface Asking {
 }
 
 /** One HTTP request that is being answered. */
-export interface Call extends Asking {
+export interface Call extends CallContext {
   readonly response: ServerResponse;
   /** The path parameter of video routes. */
   readonly id?: string;

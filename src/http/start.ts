@@ -16,7 +16,7 @@ import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
 import { KeySlots } from './request/key-slots.ts';
 import { localMemory, type Memory } from './history/memory.ts';
-import { type Post, workersMemory } from './history/workers-memory.ts';
+import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
 import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
@@ -27,7 +27,7 @@ import { HANDLERS } from './routes/table.ts';
 import { createGatewayServer } from './server/server.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
-import { UnderWay } from './exchange/in-flight.ts';
+import { InFlight } from './exchange/in-flight.ts';
 import { startVideoWorker, type VideoWorker } from './videos/worker.ts';
 
 export interface StartOptions {
@@ -44,7 +44,7 @@ export interface StartOptions {
   /** Prepares the web pages before listening, so that no request waits for it. */
   readonly preparePages?: boolean;
   /** How the response history of other workers is reached; absent: this process is alone. */
-  readonly worker?: { readonly worker: number; readonly post: Post };
+  readonly worker?: { readonly worker: number; readonly link: WorkerLink };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
 }
@@ -98,7 +98,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       draining = true;
       stopProbes();
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
-      await gateway.underWay.over(gateway.clock, SETTLE_MS);
+      await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
       await close(operationsServer, gateway);
       stopFollowing();
     },
@@ -185,7 +185,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     log: options.log,
     metrics,
     tracer: tracerOf(options),
-    underWay: new UnderWay(),
+    inFlight: new InFlight(),
     pages: createPagesOf(config),
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],

@@ -5,7 +5,7 @@ import { Settings } from 'typebox/system';
 import { isObject } from '../../codecs/canonical/json.ts';
 import { CHANNEL_SCHEMAS } from './channel-schema.ts';
 import { type ConfigProblem, partsOf, pathOfPointer } from './config-error.ts';
-import { meantKey } from './meant-key.ts';
+import { suggestKey } from './suggest-key.ts';
 import { CONFIG_SCHEMA, type ConfigFile } from './schema.ts';
 
 interface Checked {
@@ -91,7 +91,7 @@ function wordOf({ keyword, params }: ShapeError): string | undefined {
 }
 
 function unknownKey(schema: Checked, at: string, place: string, key: string): ConfigProblem {
-  const meant = meantKey(schema.schema, partsOf(place), key);
+  const meant = suggestKey(schema.schema, partsOf(place), key);
   const where = at === '' || meant === undefined ? meant : `${pathOfPointer(at)}.${meant}`;
   const hint = where === undefined ? '' : `; did you mean ${where}?`;
   return { path: pathOfPointer(`${at}${place}/${key}`), message: `is not a known key${hint}` };

@@ -48,12 +48,12 @@ export async function forward<Answer extends WholeText>(
       const taken = await dispatch(whole, attempt, gateway.dispatcher, meter.attempts);
       taken.succeeded();
       const { answer, channel } = taken;
-      meter.took(channel, upstreamModelOf?.(channel) ?? taken.upstreamModel, taken.affinityHit);
+      meter.answeredBy(channel, upstreamModelOf?.(channel) ?? taken.upstreamModel, taken.affinityHit);
       const headers = config.channelHeader ? { 'x-mizu-channel': channel.id } : {};
       const ending = { status: 200, usage: await usageOf(answer) };
       await meter.settleFirst(() => ending);
       new Waiting(call).answer({ status: 200, body: answer.body, headers });
-      meter.words();
+      meter.outputWritten();
       await meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);

@@ -1,10 +1,10 @@
 /**
- * What is being answered and not yet settled. A shutdown waits for it: an exchange is settled after its answer is out, and its client may
- * be gone by then.
+ * How many requests and turns are being answered or are not settled yet. A shutdown waits for them: an exchange is settled after its answer
+ * is out, and its client may be gone by then.
  */
 import type { Clock } from '../../streams/clock.ts';
 
-export class UnderWay {
+export class InFlight {
   #count = 0;
   readonly #waiting = new Set<() => void>();
 
@@ -18,8 +18,8 @@ export class UnderWay {
     for (const wake of this.#waiting) wake();
   }
 
-  /** Resolves when nothing is under way, or after `mostMs`. */
-  async over(clock: Clock, mostMs: number): Promise<void> {
+  /** Resolves when nothing is in flight, or after `maxMs`. */
+  async idle(clock: Clock, maxMs: number): Promise<void> {
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
       const wake = (): void => {
@@ -27,7 +27,7 @@ export class UnderWay {
         timer.cancel();
         resolve();
       };
-      const timer = clock.setTimeout(wake, mostMs);
+      const timer = clock.setTimeout(wake, maxMs);
       this.#waiting.add(wake);
     });
   }

@@ -14,7 +14,7 @@ import { billableUsage } from './billable.ts';
 import { boundedEntry } from './bounded-entry.ts';
 import type { Channel } from '../config/config.ts';
 import { failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 
 /** How an exchange ended. `usage` is what is billed; absent: it costs nothing, or what the attempts that failed said. */
 export interface Ending {
@@ -46,16 +46,16 @@ export class Meter {
   /** Every attempt so far, in order. */
   readonly attempts: AttemptEntry[] = [];
   readonly exchangeId: string;
-  readonly #call: Asking;
+  readonly #call: CallContext;
   readonly #admitted: Admitted;
   readonly #options: MeterOptions;
   readonly #startedAt: number;
   #channel: { readonly channel: Channel; readonly upstreamModel: string; readonly affinityHit: boolean } | undefined;
-  #firstWordsAt: number | undefined;
-  #lastWordsAt: number | undefined;
+  #firstOutputAt: number | undefined;
+  #lastOutputAt: number | undefined;
   #settled = false;
 
-  constructor(call: Asking, admitted: Admitted, options: MeterOptions) {
+  constructor(call: CallContext, admitted: Admitted, options: MeterOptions) {
     const { gateway } = call;
     this.#call = call;
     this.#admitted = admitted;
@@ -83,30 +83,30 @@ export class Meter {
     return config.durability === 'strict' ? written : undefined;
   }
 
-  took(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
+  answeredBy(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
     this.#channel = { channel, upstreamModel, affinityHit };
   }
 
   /** Words of the answer went to the client, or are about to. */
-  words(): void {
+  outputWritten(): void {
     if (this.#settled) return;
     const { metrics, clock } = this.#call.gateway;
     const now = clock.monotonic();
-    if (this.#lastWordsAt === undefined) {
-      this.#firstWordsAt = now;
+    if (this.#lastOutputAt === undefined) {
+      this.#firstOutputAt = now;
       // A whole answer has no first word that anybody waits for: its end would hide those of streams.
       if (this.#options.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
     } else {
-      metrics.tokenGap(this.#call.route, (now - this.#lastWordsAt) / 1000);
+      metrics.tokenGap(this.#call.route, (now - this.#lastOutputAt) / 1000);
     }
-    this.#lastWordsAt = now;
+    this.#lastOutputAt = now;
   }
 
   /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
   settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
     if (this.#call.config.durability !== 'strict') return undefined;
     return Promise.resolve(ending()).then(async (known) => {
-      this.words();
+      this.outputWritten();
       await this.settle(known);
     });
   }
@@ -118,12 +118,12 @@ export class Meter {
     const { gateway, config } = this.#call;
     const entry = boundedEntry(this.#entry(ending));
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
-    this.#tell(entry, ending);
+    this.#report(entry, ending);
     return config.durability === 'strict' ? written : undefined;
   }
 
   /** What the last attempt that told said that it used: it costs that where no other answered. */
-  #usageUnanswered(): BillableUsage | undefined {
+  #usageOfFailedAttempts(): BillableUsage | undefined {
     return this.#channel === undefined ? this.attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
   }
 
@@ -131,13 +131,13 @@ export class Meter {
     const { gateway, requestId, clientRequestId, route, startedAtMs, ip } = this.#call;
     const { principal, model, rates } = this.#admitted;
     const usage = isReport(ending.usage) ? ending.usage : undefined;
-    const billable = usage === undefined ? this.#usageUnanswered() : billableUsage(usage);
+    const billable = usage === undefined ? this.#usageOfFailedAttempts() : billableUsage(usage);
     const charge = billable === undefined ? undefined : gateway.chargeFor(billable, rates);
     const flagged =
       charge !== undefined && usage?.estimated === true ? { ...charge, flags: [...charge.flags, 'estimated'] } : charge;
     const since = (at: number | undefined): number | undefined =>
       at === undefined ? undefined : Math.round(at - this.#startedAt);
-    const firstWordsMs = since(this.#firstWordsAt);
+    const firstOutputMs = since(this.#firstOutputAt);
     const optional = {
       clientRequestId,
       upstreamModel: this.#channel?.upstreamModel,
@@ -146,9 +146,9 @@ export class Meter {
       errorCode: ending.error?.code,
       errorText: ending.error === undefined ? undefined : fullText(ending.error),
       clientGone: ending.clientGone === true ? true : undefined,
-      firstByteMs: firstWordsMs,
-      firstOutputMs: firstWordsMs,
-      lastOutputMs: since(this.#lastWordsAt),
+      firstByteMs: firstOutputMs,
+      firstOutputMs: firstOutputMs,
+      lastOutputMs: since(this.#lastOutputAt),
       effort: this.#options.effort,
       usage: billable,
       usageJson: usage?.native === undefined ? undefined : JSON.stringify(usage.native),
@@ -168,19 +168,19 @@ export class Meter {
       startedAtMs,
       durationMs: Math.round(gateway.clock.monotonic() - this.#startedAt),
       ip,
-      attempts: this.#tried(ending.error),
+      attempts: this.#attemptEntries(ending.error),
       ...defined(optional),
     };
   }
 
   /** Every attempt; the one whose answer was taken has failed, too, where the answer broke after its first words. */
-  #tried(error: GatewayError | undefined): readonly AttemptEntry[] {
+  #attemptEntries(error: GatewayError | undefined): readonly AttemptEntry[] {
     const taken = this.#channel === undefined ? undefined : this.attempts.at(-1);
     if (taken === undefined || error === undefined || !isUpstreamFault(error)) return this.attempts;
     return [...this.attempts.slice(0, -1), { ...taken, ...failureOf(error) }];
   }
 
-  #tell(entry: RequestLogEntry, ending: Ending): void {
+  #report(entry: RequestLogEntry, ending: Ending): void {
     const { gateway, notes, trace } = this.#call;
     if (ending.error !== undefined) notes.failure = ending.error.code;
     trace?.exchanged(entry);
@@ -237,7 +237,7 @@ function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
 }
 
 /** Named after the request id where the gateway made that id itself: one name fewer to index. A second exchange of a call gets its own. */
-function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: Asking): string {
+function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: CallContext): string {
   if (clientRequestId !== undefined || notes.metered === true || !requestId.startsWith('req_'))
     return gateway.mint(EXCHANGE_PREFIX);
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);

@@ -6,10 +6,10 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
 import { boundedEntry } from './bounded-entry.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 
 /** Does nothing for an exchange that a meter settles. */
-export function logRefusal(call: Asking, error: GatewayError): void {
+export function logRefusal(call: CallContext, error: GatewayError): void {
   const { gateway, notes, requestId, route } = call;
   if (notes.metered === true) return;
   const { principal } = notes;

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../../code
 import { wrongType } from '../../codecs/requests/members.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
-import type { Asked } from '../text/asked.ts';
+import type { PreparedRequest } from '../text/prepared-request.ts';
 import { idsToFind, namedItems } from './named-items.ts';
 import type { TurnsByItem } from './memory.ts';
 import { ownerOf } from './owner-of.ts';
@@ -51,7 +51,7 @@ export interface RecallOptions {
 }
 
 /** The request with its history in it, what it names of others, and what is to be remembered of its answer. */
-export async function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Promise<Asked> {
+export async function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Promise<PreparedRequest> {
   const { memory } = gateway;
   const previousId = past === undefined ? undefined : previousIdOf(json);
   const responseId = memory.responseId(previousId);

@@ -12,13 +12,13 @@ import { allItems, type ItemTexts, itemTexts, joinItems, NO_ITEMS, type PastTurn
 import type { ResponseHistory } from './response-history.ts';
 
 /** How a worker reaches the others: the primary passes on by `to`, and writes `from`. */
-export interface Post {
+export interface WorkerLink {
   send(message: JsonObject): void;
   onMessage(listener: (message: unknown) => void): void;
 }
 
 /** How the primary reaches its workers. */
-export interface PostOffice {
+export interface WorkerRouter {
   workers(): readonly number[];
   /** False when that one is not there. */
   sendTo(worker: number, message: JsonObject): boolean;
@@ -29,7 +29,7 @@ export interface WorkersMemoryOptions {
   readonly mint: Mint;
   /** Of this worker: 0 to 65535, one of its own. */
   readonly worker: number;
-  readonly post: Post;
+  readonly link: WorkerLink;
   readonly clock: Clock;
 }
 
@@ -48,7 +48,7 @@ const HISTORY_TOPIC = 'mizu.history';
 const OTHERS = 'others';
 
 export function workersMemory(options: WorkersMemoryOptions): Memory {
-  const { history, mint, worker, post, clock } = options;
+  const { history, mint, worker, link, clock } = options;
   const asked = new Map<number, Asked>();
   let count = 0;
 
@@ -70,16 +70,16 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
         if (answers.length >= expected) settle();
       };
       asked.set(ask, { hear, settle });
-      post.send({ topic: HISTORY_TOPIC, to, ask, question });
+      link.send({ topic: HISTORY_TOPIC, to, ask, question });
     });
   const ask = async (to: number, question: JsonObject): Promise<JsonObject | undefined> => (await gather(to, question))[0];
 
-  post.onMessage((message) => {
+  link.onMessage((message) => {
     if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
     const { ask: number, from, question } = message;
     if (typeof number !== 'number') return;
     if (isObject(question) && typeof from === 'number') {
-      post.send({ topic: HISTORY_TOPIC, to: from, ask: number, answer: answerTo(history, question) });
+      link.send({ topic: HISTORY_TOPIC, to: from, ask: number, answer: answerTo(history, question) });
     } else {
       asked.get(number)?.hear(message);
     }
@@ -130,7 +130,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
 }
 
 /** The primary's part: where a message goes, and what its sender is told when nobody is there, or how many are asked. */
-export function passOn(message: unknown, from: number, { workers, sendTo }: PostOffice): void {
+export function routeMessage(message: unknown, from: number, { workers, sendTo }: WorkerRouter): void {
   if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
   const { to, ask } = message;
   if (typeof ask !== 'number') return;

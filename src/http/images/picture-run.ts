@@ -67,7 +67,7 @@ export class PictureRun {
         this.#meter.attempts,
       );
       taken.succeeded();
-      this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
+      this.#meter.answeredBy(taken.channel, taken.upstreamModel, taken.affinityHit);
       this.#channel = taken.channel;
       this.#answer = taken.answer.answer;
       const { losses } = taken.answer;
@@ -79,7 +79,7 @@ export class PictureRun {
 
   /** The picture, or the words of its failure, went to the client. */
   said(): void {
-    if (this.#answer !== undefined) this.#meter.words();
+    if (this.#answer !== undefined) this.#meter.outputWritten();
   }
 
   /** The client left before it had the picture, which is paid all the same. */

@@ -4,10 +4,10 @@ import { type ImageOperation, type ImageRequest, readImageForm, readImageJson } 
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { parseJsonBody, receiveBody, receiveWhole } from '../request/body.ts';
 import type { Call } from '../gateway.ts';
-import type { Place } from '../request/key-slots.ts';
+import type { KeySlot } from '../request/key-slots.ts';
 
 /** Throws a 400 that names the field, 413, or 415 for a form where only JSON is taken. */
-export async function receiveImageRequest(call: Call, operation: ImageOperation, place: Place): Promise<ImageRequest> {
+export async function receiveImageRequest(call: Call, operation: ImageOperation, slot: KeySlot): Promise<ImageRequest> {
   const { request, response, config, gateway } = call;
   const { jsonBytes, multipartBytes, bodyMs } = config.limits;
   const contentType = request.headers['content-type'];
@@ -16,7 +16,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     if (/^\s*multipart\//i.test(contentType ?? '')) throw unsupported(operation);
     const limits = { maxBytes: jsonBytes, timeoutMs: bodyMs };
     const bytes = await receiveWhole(request, response, limits, gateway.clock);
-    place.weighs(bytes.length);
+    slot.setBytes(bytes.length);
     // `curl -d` names every body so: only one that is no object is the form that it is said to be.
     const isNamedForm = /^\s*application\/x-www-form-urlencoded/i.test(contentType ?? '');
     if (isNamedForm && !/^\s*\{/.test(bytes.toString('latin1', 0, 64))) throw unsupported(operation);
@@ -30,7 +30,7 @@ export async function receiveImageRequest(call: Call, operation: ImageOperation,
     size += chunk.length;
     reader.push(chunk);
   });
-  place.weighs(size);
+  slot.setBytes(size);
   return readImageForm(reader.end());
 }
 

@@ -31,7 +31,7 @@ export function createHomePage({
       'base-meta': baseMeta(baseUrl),
       base: baseUrl ?? 'ask the operator',
       slides: slides(list.models),
-      updated: html`<time id="updated" datetime="${list.updatedAt}" data-version="${version}">${spoken(list.updatedAt)}</time>`,
+      updated: html`<time id="updated" datetime="${list.updatedAt}" data-version="${version}">${displayTime(list.updatedAt)}</time>`,
       table: priceTable(list.models),
       empty: list.models.length === 0 ? 'This gateway has no priced models yet.' : '',
       protocols: radios('protocol', ON_THE_HOME_PAGE),
@@ -55,6 +55,6 @@ export function baseMeta(baseUrl: string | undefined): Markup {
 }
 
 /** `2026-11-20T11:58:03.120Z` as `2026-11-20 11:58:03 UTC`. */
-function spoken(iso: string): string {
+function displayTime(iso: string): string {
   return `${iso.slice(0, 19).replace('T', ' ')} UTC`;
 }

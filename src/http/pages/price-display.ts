@@ -35,7 +35,7 @@ export function labelOf(key: string): string {
 }
 
 /** A decimal, split where the fraction is set lower, as soundings are on a chart: at least two places, nothing rounded. */
-export interface SetPrice {
+export interface TypesetPrice {
   readonly whole: string;
   /** With its point. */
   readonly fraction: string;
@@ -44,7 +44,7 @@ export interface SetPrice {
 const DECIMAL = /^(\d+)(?:\.(\d+))?$/;
 
 /** Undefined for what is no plain decimal: it is shown as it stands rather than guessed at. */
-export function setPrice(decimal: string): SetPrice | undefined {
+export function typesetPrice(decimal: string): TypesetPrice | undefined {
   const parts = DECIMAL.exec(decimal);
   if (parts === null) return undefined;
   const whole = (parts[1] ?? '').replace(/^0+(?=\d)/, '');
@@ -61,8 +61,8 @@ export function depthOf(decimal: string): number {
 
 /** Exact at any length; negative, zero or positive as `a` is below, equal to or above `b`. */
 function compareDecimals(a: string, b: string): number {
-  const left = setPrice(a);
-  const right = setPrice(b);
+  const left = typesetPrice(a);
+  const right = typesetPrice(b);
   if (left === undefined || right === undefined) return 0;
   if (left.whole.length !== right.whole.length) return left.whole.length - right.whole.length;
   const [x, y] = [left.whole + left.fraction, right.whole + right.fraction];

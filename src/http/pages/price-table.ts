@@ -4,7 +4,7 @@
  */
 import { type Fragment, html, type Markup } from './html.ts';
 import type { PricedModel, PricesByKey } from './price-list.ts';
-import { depthOf, labelOf, setPrice, unitOf } from './price-display.ts';
+import { depthOf, labelOf, typesetPrice, unitOf } from './price-display.ts';
 
 const MAIN_COLUMNS = ['input', 'cached_input', 'output'] as const;
 const HEADINGS = { input: 'Input', cached_input: 'Cached input', output: 'Output' } as const;
@@ -35,7 +35,7 @@ function priceRows(models: readonly PricedModel[]): Markup {
 function placesOf(models: readonly PricedModel[], key: string): number {
   let most = 2;
   for (const { prices } of models) {
-    const set = setPrice(own(prices, key) ?? '');
+    const set = typesetPrice(own(prices, key) ?? '');
     if (set !== undefined) most = Math.max(most, set.fraction.length - 1);
   }
   return Math.min(most, MOST_PLACES);
@@ -50,12 +50,12 @@ function row(model: PricedModel, places: Places): Markup {
 function cell(price: string | undefined, places: number): Markup {
   if (price === undefined)
     return html`<td role="cell" class="none"><span aria-hidden="true">–</span><span class="sr">none</span></td>`;
-  return html`<td role="cell" class="price d${depthOf(price)}">${sounding(price, places)}</td>`;
+  return html`<td role="cell" class="price d${depthOf(price)}">${figure(price, places)}</td>`;
 }
 
 /** The figure itself: whole dollars, and the fraction set lower. `places` > 0 pads it so that the points of a column stand in line. */
-function sounding(price: string, places = 0): Markup {
-  const set = setPrice(price);
+function figure(price: string, places = 0): Markup {
+  const set = typesetPrice(price);
   if (set === undefined) return html`<span class="w">${price}</span>`;
   const missing = places - (set.fraction.length - 1);
   const pad = missing > 0 ? ` g${missing}` : '';
@@ -80,7 +80,7 @@ function also(model: PricedModel): Markup {
 }
 
 function list(prices: readonly (readonly [string, string])[]): Markup {
-  return html`<ul>${prices.map(([key, price]) => html`<li>${labelOf(key)} <b>${sounding(price)}</b></li>`)}</ul>`;
+  return html`<ul>${prices.map(([key, price]) => html`<li>${labelOf(key)} <b>${figure(price)}</b></li>`)}</ul>`;
 }
 
 function isMain(key: string): boolean {
@@ -112,7 +112,7 @@ function slide({ id, kind, prices }: PricedModel): Markup {
   const figures = Object.entries(prices).slice(0, 3);
   return html`<p class="id">${id}</p><p class="kind">${kind}</p><dl>${figures.map(
     ([key, price]) =>
-      html`<div class="d${depthOf(price)}"><dt>${labelOf(key)}</dt><dd>${sounding(price)}</dd><dd class="unit">${UNIT_WORDS[unitOf(key)]}</dd></div>`,
+      html`<div class="d${depthOf(price)}"><dt>${labelOf(key)}</dt><dd>${figure(price)}</dd><dd class="unit">${UNIT_WORDS[unitOf(key)]}</dd></div>`,
   )}</dl>`;
 }
 

@@ -2,7 +2,7 @@
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
 
@@ -24,7 +24,7 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
 }
 
 /** {@link authenticate} for an exchange: whatever refuses it from here on is written to the request log of its key. */
-export async function identify(call: Asking): Promise<Principal> {
+export async function identify(call: CallContext): Promise<Principal> {
   const { store, clock } = call.gateway;
   const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
   call.notes.principal = principal;

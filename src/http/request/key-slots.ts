@@ -17,20 +17,20 @@ interface Arrival {
 }
 
 /** One exchange that a key has open. */
-export interface Place {
+export interface KeySlot {
   /** What its body turned out to be, once it is here: until then it counts as what it may become. */
-  weighs(bytes: number): void;
+  setBytes(bytes: number): void;
   /** May be called again, to no effect. */
   release(): void;
 }
 
-interface Held {
+interface KeyUsage {
   exchanges: number;
   bytes: number;
 }
 
 export class KeySlots {
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, KeyUsage>();
 
   /** Keys that hold anything now. */
   get size(): number {
@@ -38,7 +38,7 @@ export class KeySlots {
   }
 
   /** Throws `rate_limited`. A single body is always taken: its own limit is another one. */
-  take(keyId: string, bytes: number, limits: KeyLimits): Place {
+  acquire(keyId: string, bytes: number, limits: KeyLimits): KeySlot {
     const held = this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
     if (held.exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
     if (held.bytes > 0 && held.bytes + bytes > limits.bodyBytes) throw tooMany('This API key sends too many bytes at once.');
@@ -48,7 +48,7 @@ export class KeySlots {
     held.bytes += mine;
     this.#held.set(keyId, held);
     return {
-      weighs(now) {
+      setBytes(now) {
         if (!isOpen) return;
         held.bytes += now - mine;
         mine = now;
@@ -63,13 +63,13 @@ export class KeySlots {
     };
   }
 
-  /** {@link take} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
-  enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): Place {
+  /** {@link acquire} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
+  enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): KeySlot {
     // Its `close` will not come again.
     if (gone.aborted) throw goneBecause(gone);
-    const place = this.take(keyId, mostBytes(request, maxBytes), config.limits.key);
-    response.on('close', place.release);
-    return place;
+    const slot = this.acquire(keyId, mostBytes(request, maxBytes), config.limits.key);
+    response.on('close', slot.release);
+    return slot;
   }
 }
 

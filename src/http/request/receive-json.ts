@@ -4,15 +4,15 @@ import type { Principal } from '../../store/keys.ts';
 import { parseJsonBody, receiveWhole } from './body.ts';
 import type { Call } from '../gateway.ts';
 
-/** Takes the key's place until the response closes. Throws what {@link receiveWhole} and {@link parseJsonBody} throw, and `rate_limited`. */
+/** Takes the key's slot until the response closes. Throws what {@link receiveWhole} and {@link parseJsonBody} throw, and `rate_limited`. */
 export async function receiveJson(
   call: Call,
   { key }: Principal,
   maxBytes = call.config.limits.jsonBytes,
 ): Promise<{ readonly text: string; readonly json: JsonObject }> {
   const { gateway, config, request, response } = call;
-  const place = gateway.keySlots.enter(call, key.id, maxBytes);
+  const slot = gateway.keySlots.enter(call, key.id, maxBytes);
   const bytes = await receiveWhole(request, response, { maxBytes, timeoutMs: config.limits.bodyMs }, gateway.clock);
-  place.weighs(bytes.length);
+  slot.setBytes(bytes.length);
   return parseJsonBody(bytes);
 }

@@ -22,25 +22,25 @@ import { atClientPath } from '../history/client-path.ts';
 import { findPrevious, recall } from '../history/recall.ts';
 import { receiveJson } from '../request/receive-json.ts';
 import { facesIn, needOf } from '../text/need.ts';
-import type { Asked } from '../text/asked.ts';
+import type { PreparedRequest } from '../text/prepared-request.ts';
 
 export const compact: Handler = async (call) => {
-  const asked = await receive(call);
+  const prepared = await receive(call);
   try {
-    await compactAsked(call, asked);
+    await compactAsked(call, prepared);
   } catch (thrown) {
-    throw atClientPath(thrown, asked.own);
+    throw atClientPath(thrown, prepared.own);
   }
 };
 
-async function compactAsked(call: Call, asked: Asked): Promise<void> {
+async function compactAsked(call: Call, prepared: PreparedRequest): Promise<void> {
   const { gateway, config } = call;
   const { client, upstream } = codecsOf(call);
-  const { principal } = asked;
+  const { principal } = prepared;
   const accountId = principal.account.id;
-  const request = client.decodeRequest(asked.text, asked.json, {
+  const request = client.decodeRequest(prepared.text, prepared.json, {
     open: (sealed) => gateway.envelopes.open(sealed, accountId),
-    ...(asked.item === undefined ? {} : { item: asked.item }),
+    ...(prepared.item === undefined ? {} : { item: prepared.item }),
   });
   call.notes.model = request.model;
   call.notes.stream = false;
@@ -55,7 +55,7 @@ async function compactAsked(call: Call, asked: Asked): Promise<void> {
     circuit: request.model + COMPACT_SUFFIX,
     conversation: conversationOf(principal.key.id, request),
     carries: facesIn(request),
-    attempt: (target) => attempt(target, call, request, upstream, asked),
+    attempt: (target) => attempt(target, call, request, upstream, prepared),
     upstreamModelOf: (channel) => wireModel(channel, request.model),
     usageOf: ({ usage, output }) => completedUsage(usage, request, () => wholeOf(output)),
   });
@@ -68,7 +68,7 @@ function codecsOf({ gateway }: Call): { readonly client: ClientCodec; readonly u
   return { client, upstream };
 }
 
-async function receive(call: Call): Promise<Asked> {
+async function receive(call: Call): Promise<PreparedRequest> {
   const { gateway } = call;
   const principal = await identify(call);
   const { text, json } = await receiveJson(call, principal);
@@ -91,7 +91,7 @@ async function attempt(
   call: Call,
   request: CanonicalRequest,
   codec: UpstreamCodec,
-  asked: Asked,
+  prepared: PreparedRequest,
 ): Promise<Compaction> {
   const { channel, without } = target;
   const model = wireModel(channel, request.model);
@@ -100,7 +100,7 @@ async function attempt(
     options: channel.codec,
     facts: {},
     without,
-    ...(asked.stored === undefined ? {} : { stored: asked.stored(channel.id) }),
+    ...(prepared.stored === undefined ? {} : { stored: prepared.stored(channel.id) }),
   });
   const outgoing = { path: `${path}/compact`, headers, body };
   return await ask(call, { ...target, channel: atCompact(channel), upstreamModel: model }, outgoing, {

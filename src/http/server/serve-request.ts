@@ -52,7 +52,7 @@ export async function serveRequest(
   const route = match.kind === 'route' ? match.name : 'unknown';
   if (route === 'messages') response.setHeader('request-id', requestId);
   gateway.metrics.requestStarted(route);
-  gateway.underWay.begin();
+  gateway.inFlight.begin();
   let code = '';
   /** Of a refusal; a client that left before it had any answer reads none. */
   let refused: number | undefined;
@@ -78,7 +78,7 @@ export async function serveRequest(
     const status = refused ?? response.statusCode;
     call?.trace?.end({ method: request.method ?? '', route: path, status, code });
     gateway.metrics.requestEnded(route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
-    gateway.underWay.end();
+    gateway.inFlight.end();
   }
 }
 

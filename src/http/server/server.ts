@@ -101,14 +101,14 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
 
   /** Ends every open exchange in its client's own words. */
-  const tell = (error: GatewayError): void => {
+  const abortAll = (error: GatewayError): void => {
     for (const { gone } of responses.all()) gone.abort(error);
-    sockets.tell(error);
+    sockets.abortAll(error);
   };
 
   const cut = (): void => {
     // What is cut did not end because its client left: one turn of the event loop for the words that say so.
-    tell(shuttingDown());
+    abortAll(shuttingDown());
     setImmediate(() => {
       server.closeAllConnections();
       // Node does not count upgraded connections as its own.
@@ -128,7 +128,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
       const idle = gateway.clock.setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
       let timer = gateway.clock.setTimeout(() => {
         timer = gateway.clock.setTimeout(cut, LAST_WORDS_MS);
-        tell(shuttingDown());
+        abortAll(shuttingDown());
       }, drainMs);
       await closed;
       idle.cancel();

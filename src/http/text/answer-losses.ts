@@ -3,11 +3,11 @@ import { droppedOf } from '../../codecs/canonical/answer-features.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Channel } from '../config/config.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 
 /** Looks at the answer only where the log's level asks for it. */
-export function noteAnswerLosses(
-  { gateway, requestId }: Asking,
+export function logAnswerLosses(
+  { gateway, requestId }: CallContext,
   client: ClientCodec,
   { type }: Channel,
   answer: () => Whole,

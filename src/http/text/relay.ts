@@ -32,15 +32,15 @@ export function relay(
   committed: Committed,
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
-  const telling = new Telling(held, watch);
-  const voice = sealed(encoder, (reason) => telling.tell(reason));
-  const said = pump(source, voice, new FramedWriter(committed), telling);
+  const observer = new RelayObserver(held, watch);
+  const stage = sealed(encoder, (reason) => observer.tell(reason));
+  const pumped = pump(source, stage, new FramedWriter(committed), observer);
   // The head goes out with the first words, in one write; without words it goes alone.
-  if (telling.silent) committed.flushHead();
-  return said.then(() => telling.told);
+  if (observer.silent) committed.flushHead();
+  return pumped.then(() => observer.told);
 }
 
-class Telling implements PumpOptions<Step, Frame> {
+class RelayObserver implements PumpOptions<Step, Frame> {
   readonly held: Step[];
   readonly isGone = isGone;
   /** The failure that the client was told. */

@@ -13,46 +13,51 @@ import { eligibleChannels } from '../dispatch/candidates.ts';
 import type { Plan } from '../dispatch/dispatch.ts';
 import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
-import type { Asking, Call } from '../gateway.ts';
+import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import { receiveJson } from '../request/receive-json.ts';
-import type { Asked } from './asked.ts';
+import type { PreparedRequest } from './prepared-request.ts';
 import { facesIn, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextExchange } from './text-exchange.ts';
 
 /** What an endpoint does with a body that was read, before anything else looks at it. */
-export type Prepare = (call: Asking, principal: Principal, text: string, json: JsonObject) => Asked | Promise<Asked>;
+export type Prepare = (
+  call: CallContext,
+  principal: Principal,
+  text: string,
+  json: JsonObject,
+) => PreparedRequest | Promise<PreparedRequest>;
 
 /** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const principal = await identify(call);
   const { text, json } = await receiveJson(call, principal);
-  const asked = await prepare(call, principal, text, json);
+  const prepared = await prepare(call, principal, text, json);
   // Not awaited: what was read here must not stay in memory for as long as the answer lasts.
-  return answerText(call, codec, asked, new Waiting(call));
+  return answerText(call, codec, prepared, new Waiting(call));
 }
 
 const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });
 
 /** From the decoded request to the settled end, whatever carries the words. Throws as {@link serveText} does. */
-export function answerText(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
-  const answered = answer(call, codec, asked, reply);
-  return asked.own === undefined ? answered : answered.catch((thrown) => Promise.reject(atClientPath(thrown, asked.own)));
+export function answerText(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
+  const answered = answer(call, codec, prepared, reply);
+  return prepared.own === undefined ? answered : answered.catch((thrown) => Promise.reject(atClientPath(thrown, prepared.own)));
 }
 
 /** Without a frame that waits: it would keep the body in memory for as long as the answer lasts. */
-function answer(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<void> {
-  return admit(call, codec, asked, reply).then((exchange) => exchange.run());
+function answer(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
+  return admit(call, codec, prepared, reply).then((exchange) => exchange.run());
 }
 
-async function admit(call: Asking, codec: ClientCodec, asked: Asked, reply: Reply): Promise<TextExchange> {
+async function admit(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<TextExchange> {
   const { gateway, config } = call;
-  const { principal, text, json } = asked;
+  const { principal, text, json } = prepared;
   const accountId = principal.account.id;
   const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
-  const decoded = codec.decodeRequest(text, json, asked.item === undefined ? { open } : { open, item: asked.item });
-  const request = asCarried(decoded, asked);
+  const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
+  const request = asCarried(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
@@ -70,10 +75,10 @@ async function admit(call: Asking, codec: ClientCodec, asked: Asked, reply: Repl
     signal: call.gone,
   };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
-  return new TextExchange(call, codec, request, admitted, plan, asked, reply);
+  return new TextExchange(call, codec, request, admitted, plan, prepared, reply);
 }
 
-function asCarried(decoded: CanonicalRequest, { previousResponseId, stream }: Asked): CanonicalRequest {
+function asCarried(decoded: CanonicalRequest, { previousResponseId, stream }: PreparedRequest): CanonicalRequest {
   if (previousResponseId === undefined && stream === undefined) return decoded;
   return {
     ...decoded,

@@ -18,11 +18,11 @@ import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { type Ending, Meter } from '../exchange/meter.ts';
-import type { Asked } from './asked.ts';
-import { noteAnswerLosses } from './answer-losses.ts';
+import type { PreparedRequest } from './prepared-request.ts';
+import { logAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
 import { failureFrames, relay } from './relay.ts';
 
@@ -33,7 +33,7 @@ interface Search {
 }
 
 export class TextExchange {
-  readonly #call: Asking;
+  readonly #call: CallContext;
   readonly #codec: ClientCodec;
   readonly #request: SentRequest;
   readonly #admitted: Admitted;
@@ -45,12 +45,12 @@ export class TextExchange {
   #search: Search | undefined;
 
   constructor(
-    call: Asking,
+    call: CallContext,
     codec: ClientCodec,
     request: CanonicalRequest,
     admitted: Admitted,
     plan: Plan,
-    asked: Asked,
+    prepared: PreparedRequest,
     reply: Reply,
   ) {
     const { gateway, config } = call;
@@ -62,8 +62,8 @@ export class TextExchange {
       stream: request.stream,
       ...(request.reasoning?.effort === undefined ? {} : { effort: request.reasoning.effort }),
     });
-    this.#responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
-    this.#remember = asked.remember;
+    this.#responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
+    this.#remember = prepared.remember;
     this.#reply = reply;
     const options: TextAttemptOptions = {
       request,
@@ -74,7 +74,7 @@ export class TextExchange {
       clientHeaders: call.request.headers,
       clock: gateway.clock,
       mint: gateway.mint,
-      ...(asked.stored === undefined ? {} : { stored: asked.stored }),
+      ...(prepared.stored === undefined ? {} : { stored: prepared.stored }),
       ...(call.trace === undefined ? {} : { trace: call.trace }),
     };
     this.#search = { plan, options };
@@ -109,8 +109,8 @@ export class TextExchange {
       if (remember !== undefined) await rememberBody(body, outcome.status, remember);
       await this.#meter.settleFirst(() => ending);
       this.#reply.answer({ status: 200, body, headers });
-      this.#meter.words();
-      noteAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
+      this.#meter.outputWritten();
+      logAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
       await this.#meter.settle(ending);
     } catch (thrown) {
       const error = toGatewayError(thrown);
@@ -139,7 +139,7 @@ export class TextExchange {
     try {
       failure = failureOf(
         await relay(held, source, heard ?? encoder, committed, {
-          onWords: () => this.#meter.words(),
+          onWords: () => this.#meter.outputWritten(),
           beforeWords: () => heard?.takePending(),
           beforeEnd: (told) =>
             this.#meter.settleFirst(async () =>
@@ -152,7 +152,7 @@ export class TextExchange {
     }
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
-    noteAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
+    logAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
     const usage = this.#streamUsage(taken.answer, failure);
     const settled = this.#meter.settle(endingOf(failure, usage instanceof Promise ? await usage : usage));
     if (settled !== undefined) await settled;
@@ -204,7 +204,7 @@ export class TextExchange {
     const ask = (target: Target): Promise<Answer> => attempt(target, search.options);
     const taken = await dispatch(search.plan, ask, this.#call.gateway.dispatcher, this.#meter.attempts);
     this.#search = undefined;
-    this.#meter.took(taken.channel, taken.upstreamModel, taken.affinityHit);
+    this.#meter.answeredBy(taken.channel, taken.upstreamModel, taken.affinityHit);
     const { losses } = taken.answer;
     if (losses.length > 0) this.#call.gateway.log.debug({ request_id: this.#call.requestId, losses }, 'conversion losses');
     return taken;

@@ -2,7 +2,7 @@
 import type { Account, AccountChanges } from '../../store/accounts.ts';
 import { formatUsd } from '../../store/money.ts';
 import { accountNamed, CAUSE, causeOf, reasonOf, usd } from './operator-input.ts';
-import { argument, RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const ACCOUNTS_USAGE =
   'accounts create NAME [--class C] [--credit USD] [--unlimited] | list | credit NAME USD | change NAME [--class C] [--unlimited | --limited] | disable NAME | enable NAME';
@@ -11,20 +11,20 @@ export const accounts: Verb = async (context) => {
   const [action] = context.args;
   switch (action) {
     case 'create':
-      takes(context, 'accounts create', 1, 'class', 'credit', 'unlimited', ...CAUSE);
+      allowOnly(context, 'accounts create', 1, 'class', 'credit', 'unlimited', ...CAUSE);
       return await create(context);
     case 'list':
-      takes(context, 'accounts list', 0);
+      allowOnly(context, 'accounts list', 0);
       return await list(context);
     case 'credit':
-      takes(context, 'accounts credit', 2, ...CAUSE);
+      allowOnly(context, 'accounts credit', 2, ...CAUSE);
       return await credit(context);
     case 'change':
-      takes(context, 'accounts change', 1, 'class', 'unlimited', 'limited', ...CAUSE);
-      return await change(context, wanted(context));
+      allowOnly(context, 'accounts change', 1, 'class', 'unlimited', 'limited', ...CAUSE);
+      return await change(context, requestedChanges(context));
     case 'disable':
     case 'enable':
-      takes(context, `accounts ${action}`, 1, ...CAUSE);
+      allowOnly(context, `accounts ${action}`, 1, ...CAUSE);
       return await change(context, { disabled: action === 'disable' });
     default:
       throw new UsageError(ACCOUNTS_USAGE);
@@ -48,7 +48,7 @@ async function create(context: VerbContext): Promise<number> {
   if (!made.ok) throw new RefusedError(reasonOf(made.refusal, { name: 'NAME' }));
   report(
     context,
-    shown(made.value),
+    accountJson(made.value),
     `account ${made.value.name} (${made.value.id}), balance $${formatUsd(made.value.walletNanos)}`,
   );
   return 0;
@@ -63,7 +63,7 @@ async function list(context: VerbContext): Promise<number> {
     formatUsd(account.walletNanos),
     stateOf(account),
   ]);
-  report(context, found.map(shown), table([['ID', 'NAME', 'CLASS', 'BALANCE USD', 'STATE'], ...rows]));
+  report(context, found.map(accountJson), table([['ID', 'NAME', 'CLASS', 'BALANCE USD', 'STATE'], ...rows]));
   return 0;
 }
 
@@ -73,11 +73,15 @@ async function credit(context: VerbContext): Promise<number> {
   const account = await accountNamed(context, name);
   const credited = await (await context.store()).accounts.credit(account.id, nanos, causeOf(context));
   if (!credited.ok) throw new RefusedError(reasonOf(credited.refusal));
-  report(context, shown(credited.value), `account ${credited.value.name}, balance $${formatUsd(credited.value.walletNanos)}`);
+  report(
+    context,
+    accountJson(credited.value),
+    `account ${credited.value.name}, balance $${formatUsd(credited.value.walletNanos)}`,
+  );
   return 0;
 }
 
-function wanted(context: VerbContext): AccountChanges {
+function requestedChanges(context: VerbContext): AccountChanges {
   const { unlimited, limited } = context.options;
   const accountClass = textOption(context, 'class');
   if (unlimited === true && limited === true) throw new UsageError('--unlimited and --limited exclude each other');
@@ -93,11 +97,11 @@ async function change(context: VerbContext, changes: AccountChanges): Promise<nu
   const changed = await (await context.store()).accounts.change(account.id, changes, causeOf(context));
   if (!changed.ok) throw new RefusedError(reasonOf(changed.refusal));
   const { value } = changed;
-  report(context, shown(value), `account ${value.name}, class ${value.class}, ${stateOf(value)}`);
+  report(context, accountJson(value), `account ${value.name}, class ${value.class}, ${stateOf(value)}`);
   return 0;
 }
 
-function shown(account: Account): object {
+function accountJson(account: Account): object {
   const { id, name, class: accountClass, unlimited, disabled, walletNanos } = account;
   return { id, name, class: accountClass, unlimited, disabled, balance: formatUsd(walletNanos) };
 }

@@ -6,7 +6,7 @@ import { readErrorText, readWhole } from '../dispatch/upstream-body.ts';
 import { Upstreams } from '../dispatch/upstream.ts';
 import type { Channel, Config } from '../config/config.ts';
 import { errorCode } from '../errors.ts';
-import { RefusedError, report, table, takes, UsageError, type Verb } from './verb.ts';
+import { RefusedError, report, table, allowOnly, UsageError, type Verb } from './verb.ts';
 
 interface Probe {
   readonly id: string;
@@ -19,7 +19,7 @@ interface Probe {
 export const channels: Verb = async (context) => {
   const [action, only] = context.args;
   if (action !== 'test') throw new UsageError('channels test [ID]');
-  takes(context, 'channels test', 1);
+  allowOnly(context, 'channels test', 1);
   const config = context.config();
   const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
   if (wanted.length === 0) throw new RefusedError(whyNone(config, only));

@@ -8,13 +8,13 @@ import { IMAGE_UPSTREAMS } from '../../codecs/images/index.ts';
 import { PIECE_CLASSES, type Rates, type RateTable, type TierRates, TOKEN_CLASSES } from '../../store/prices.ts';
 import type { Channel, Config, Model } from '../config/config.ts';
 import { ConfigError, joinPath } from '../config/config-error.ts';
-import { nearest } from '../config/meant-key.ts';
+import { closestMatch } from '../config/suggest-key.ts';
 import { routeOf } from '../videos/video-channel.ts';
-import { report, takes, type Verb, type VerbContext } from './verb.ts';
+import { report, allowOnly, type Verb, type VerbContext } from './verb.ts';
 
 export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
   return async (context) => {
-    takes(context, 'check', 0);
+    allowOnly(context, 'check', 0);
     const config = readConfig(context);
     if (config === undefined) return 1;
     const models = [...config.models.values()];
@@ -76,7 +76,7 @@ const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES
 function doubtful(rates: Rates, at: string): string[] {
   const inTable = ({ meters }: RateTable, place: string): string[] =>
     [...meters.keys()].flatMap((meter) => {
-      const meant = nearest(meter, CLASSES);
+      const meant = closestMatch(meter, CLASSES);
       return meant === undefined ? [] : [`${place}.${meter} is the price of a tool; did you mean ${meant}?`];
     });
   const inTier = (tier: TierRates, place: string): string[] => [

@@ -2,7 +2,7 @@
 import type { KeyChanges, KeyRecord, NewKey, SpendLimits } from '../../store/keys.ts';
 import { formatUsd } from '../../store/money.ts';
 import { accountNamed, CAUSE, causeOf, expiry, listOption, reasonOf, usd } from './operator-input.ts';
-import { argument, RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const OPTIONS =
   '[--name N] [--expires TIME] [--models A,B] [--ips CIDR,…] [--limit-total USD] [--limit-hourly USD] [--limit-daily USD]';
@@ -13,20 +13,20 @@ export const keys: Verb = async (context) => {
   const [action] = context.args;
   switch (action) {
     case 'create':
-      takes(context, 'keys create', 0, 'account', 'sub-account', ...RESTRICTIONS, ...CAUSE);
+      allowOnly(context, 'keys create', 0, 'account', 'sub-account', ...RESTRICTIONS, ...CAUSE);
       return await create(context);
     case 'list':
-      takes(context, 'keys list', 0, 'account');
+      allowOnly(context, 'keys list', 0, 'account');
       return await list(context);
     case 'change':
-      takes(context, 'keys change', 1, ...RESTRICTIONS, ...CAUSE);
-      return await change(context, wanted(context));
+      allowOnly(context, 'keys change', 1, ...RESTRICTIONS, ...CAUSE);
+      return await change(context, requestedChanges(context));
     case 'disable':
     case 'enable':
-      takes(context, `keys ${action}`, 1, ...CAUSE);
+      allowOnly(context, `keys ${action}`, 1, ...CAUSE);
       return await change(context, { disabled: action === 'disable' });
     case 'transfer':
-      takes(context, 'keys transfer', 2, ...CAUSE);
+      allowOnly(context, 'keys transfer', 2, ...CAUSE);
       return await transfer(context);
     default:
       throw new UsageError(KEYS_USAGE);
@@ -40,7 +40,7 @@ async function create(context: VerbContext): Promise<number> {
   const made = await (await context.store()).keys.create(newKey(context, account.id), causeOf(context));
   if (!made.ok) throw new RefusedError(reasonOf(made.refusal));
   const { key, secret } = made.value;
-  report(context, { ...shown(key), key: secret }, secret);
+  report(context, { ...keyJson(key), key: secret }, secret);
   return 0;
 }
 
@@ -74,7 +74,7 @@ const WINDOWS = ['total', 'hourly', 'daily'] as const;
 /** What takes a restriction away. */
 const NONE = 'none';
 
-function wanted(context: VerbContext): KeyChanges {
+function requestedChanges(context: VerbContext): KeyChanges {
   const { options } = context;
   const name = textOption(context, 'name');
   const expires = textOption(context, 'expires');
@@ -113,7 +113,7 @@ async function list(context: VerbContext): Promise<number> {
     key.expiresAtMs === undefined ? '' : new Date(key.expiresAtMs).toISOString(),
     restrictions(key),
   ]);
-  report(context, found.map(shown), table([['ID', 'NAME', 'KEY', 'ACCOUNT', 'STATE', 'EXPIRES', 'RESTRICTIONS'], ...rows]));
+  report(context, found.map(keyJson), table([['ID', 'NAME', 'KEY', 'ACCOUNT', 'STATE', 'EXPIRES', 'RESTRICTIONS'], ...rows]));
   return 0;
 }
 
@@ -139,7 +139,7 @@ async function change(context: VerbContext, changes: KeyChanges): Promise<number
   if (!changed.ok) throw new RefusedError(reasonOf(changed.refusal));
   const { value } = changed;
   const text = [`key ${value.id} is ${value.disabled ? 'disabled' : 'enabled'}`, restrictions(value)];
-  report(context, shown(value), text.filter((part) => part !== '').join('; '));
+  report(context, keyJson(value), text.filter((part) => part !== '').join('; '));
   return 0;
 }
 
@@ -154,7 +154,7 @@ async function transfer(context: VerbContext): Promise<number> {
 }
 
 /** Everything but the digest. */
-function shown(key: KeyRecord): object {
+function keyJson(key: KeyRecord): object {
   const { digest: _digest, limits, ...rest } = key;
   return { ...rest, limits: Object.fromEntries(Object.entries(limits).map(([window, nanos]) => [window, formatUsd(nanos)])) };
 }

@@ -3,13 +3,13 @@ import { defined } from '../../codecs/defined.ts';
 import { formatUsd } from '../../store/money.ts';
 import type { JournalRow } from '../../store/ledger.ts';
 import { accountNamed, countOption } from './operator-input.ts';
-import { report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const LEDGER_USAGE = 'ledger verify | journal [--account NAME] [--ref ID] [--after SEQ] [--limit N]';
 
 /** Wallets and sub-accounts, of all accounts or of the one that is named. */
 export const balance: Verb = async (context) => {
-  takes(context, 'balance', 1);
+  allowOnly(context, 'balance', 1);
   const store = await context.store();
   const [only] = context.args;
   const accounts = only === undefined ? await store.accounts.list() : [await accountNamed(context, only)];
@@ -41,7 +41,7 @@ export const ledger: Verb = async (context) => {
 
 /** Exit code 1 when anything differs from what the journal says. */
 async function verify(context: VerbContext): Promise<number> {
-  takes(context, 'ledger verify', 0);
+  allowOnly(context, 'ledger verify', 0);
   const { rows, differences } = await (await context.store()).ledger.verify();
   const text =
     differences.length === 0
@@ -55,7 +55,7 @@ async function verify(context: VerbContext): Promise<number> {
 
 /** Rows oldest first; `--ref` takes an exchange, a task or an operator's cause. */
 async function journal(context: VerbContext): Promise<number> {
-  takes(context, 'ledger journal', 0, 'account', 'ref', 'after', 'limit');
+  allowOnly(context, 'ledger journal', 0, 'account', 'ref', 'after', 'limit');
   const owner = textOption(context, 'account');
   const ref = textOption(context, 'ref');
   const after = countOption(context, 'after', 0, Number.MAX_SAFE_INTEGER - 1);

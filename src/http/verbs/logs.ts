@@ -4,14 +4,14 @@ import type { RequestLogRow } from '../../store/request-log.ts';
 import type { Store } from '../../store/store.ts';
 import { pause } from '../../streams/clock.ts';
 import { countOption } from './operator-input.ts';
-import { oneLine, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { oneLine, RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 const FOLLOW_MS = 500;
 const PAGE = 1000;
 const MAX_LIMIT = 1_000_000;
 
 export const logs: Verb = async (context) => {
-  takes(context, 'logs', 0, 'follow', 'request', 'limit');
+  allowOnly(context, 'logs', 0, 'follow', 'request', 'limit');
   const given = ['request', 'follow', 'limit'].filter((name) => context.options[name] !== undefined);
   // One request has its rows, and who follows reads until it is enough.
   if (given.length > 1) throw new UsageError(`logs: --${given[0]} and --${given[1]} do not go together`);

@@ -9,7 +9,7 @@ import type { PriceBook } from '../../store/price-book.ts';
 import type { Rates, RateTable } from '../../store/prices.ts';
 import type { Config } from '../config/config.ts';
 import { listOption } from './operator-input.ts';
-import { argument, RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { argument, RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 export const PRICES_USAGE = 'prices import | check --from litellm|models.dev FILE [--models A,B]';
 
@@ -21,7 +21,7 @@ const FORMATS: ReadonlyMap<string, (text: string) => PriceBook> = new Map([
 export const prices: Verb = async (context) => {
   const [action] = context.args;
   if (action !== 'import' && action !== 'check') throw new UsageError(PRICES_USAGE);
-  takes(context, `prices ${action}`, 1, 'from', 'models');
+  allowOnly(context, `prices ${action}`, 1, 'from', 'models');
   const book = readBook(context);
   return action === 'import' ? importBook(context, book) : checkBook(context, book);
 };

@@ -21,7 +21,7 @@ import { createLogger } from '../operations/logger.ts';
 import { channelReport, healthReport } from '../operations/operations.ts';
 import { type RunningGateway, startGateway } from '../start.ts';
 import { answerPrimary } from '../workers/worker-reports.ts';
-import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerPost } from '../workers/workers.ts';
+import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../workers/workers.ts';
 import { UsageError } from './verb.ts';
 
 export interface ServeOptions {
@@ -146,7 +146,7 @@ function problemsTo(log: Logger): StoreProblem {
 
 async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
   const { codecs, clock, mint, random, chargeFor } = options;
-  const worker = workerPost();
+  const worker = workerLink();
   return await startGateway({
     config,
     store,

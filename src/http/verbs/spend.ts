@@ -2,13 +2,13 @@
 import { formatUsd } from '../../store/money.ts';
 import { usageDay } from '../routes/usage-day.ts';
 import { accountNamed, dayOption } from './operator-input.ts';
-import { RefusedError, report, table, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { RefusedError, report, table, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 import type { KeyRecord } from '../../store/keys.ts';
 
 export const SPEND_USAGE = 'spend [--account NAME] [--key ID] [--from DAY] [--to DAY]';
 
 export const spend: Verb = async (context) => {
-  takes(context, 'spend', 0, 'account', 'key', 'from', 'to');
+  allowOnly(context, 'spend', 0, 'account', 'key', 'from', 'to');
   const from = dayOption(context, 'from');
   const to = dayOption(context, 'to');
   if (from !== undefined && to !== undefined && from > to) throw new UsageError('--from is after --to');

@@ -2,7 +2,7 @@
 import type { Archive } from '../../store/archive.ts';
 import { copyStore, type NotCopied } from '../../store/copy.ts';
 import type { Store } from '../../store/store.ts';
-import { RefusedError, report, takes, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
+import { RefusedError, report, allowOnly, textOption, UsageError, type Verb, type VerbContext } from './verb.ts';
 
 /** What the verb needs of the store room; the entry knows the engines. */
 export interface StorePlaces {
@@ -24,7 +24,7 @@ export function storeVerb(places: StorePlaces): Verb {
 }
 
 async function migrate(context: VerbContext, places: StorePlaces): Promise<number> {
-  takes(context, 'store migrate', 0);
+  allowOnly(context, 'store migrate', 0);
   const { storeUrl } = context.config();
   if (storeUrl === undefined) throw new RefusedError('the store is a folder: it needs no migration');
   const done = await places.migrate(storeUrl);
@@ -37,7 +37,7 @@ async function migrate(context: VerbContext, places: StorePlaces): Promise<numbe
 }
 
 async function copy(context: VerbContext, places: StorePlaces): Promise<number> {
-  takes(context, 'store copy', 0, 'from', 'to');
+  allowOnly(context, 'store copy', 0, 'from', 'to');
   const [from, to] = [textOption(context, 'from'), textOption(context, 'to')];
   if (from === undefined || to === undefined) throw new UsageError(USAGE);
   if (from === to) throw new UsageError('--from and --to are the same place');

@@ -41,7 +41,7 @@ const COMMON: ReadonlySet<string> = new Set(['config', 'json', 'help']);
  * Throws UsageError for an option that `action` (`keys create`) does not have, and for more words after its own than `most`: whoever gives
  * one believes that it does something.
  */
-export function takes(
+export function allowOnly(
   { args, options }: Pick<VerbContext, 'args' | 'options'>,
   action: string,
   most: number,

@@ -12,7 +12,7 @@ import {
   RefusedError,
   report,
   table,
-  takes,
+  allowOnly,
   textOption,
   UsageError,
   type Verb,
@@ -34,7 +34,7 @@ export const videos: Verb = async (context) => {
 };
 
 async function list(context: VerbContext): Promise<number> {
-  takes(context, 'videos list', 0, 'state', 'limit');
+  allowOnly(context, 'videos list', 0, 'state', 'limit');
   const state = textOption(context, 'state');
   if (state !== undefined && !isState(state)) throw new UsageError(`--state must be one of ${Object.keys(VIDEO).join(', ')}`);
   const limit = countOption(context, 'limit', 1, 1000) ?? 50;
@@ -47,21 +47,21 @@ async function list(context: VerbContext): Promise<number> {
     `$${formatUsd(task.frozenNanos)}`,
     task.keyId,
   ]);
-  report(context, tasks.map(shown), table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
+  report(context, tasks.map(taskJson), table([['ID', 'STATE', 'MODEL', 'CREATED', 'PRICE', 'KEY'], ...rows]));
   return 0;
 }
 
 async function show(context: VerbContext): Promise<number> {
-  takes(context, 'videos show', 1);
+  allowOnly(context, 'videos show', 1);
   const id = argument(context, 1, 'ID');
   const task = await (await context.store()).videos.inspect(id);
   if (task === undefined) throw new RefusedError(`there is no video task ${id}`);
-  report(context, shown(task), describe(task));
+  report(context, taskJson(task), describe(task));
   return 0;
 }
 
 async function resolve(context: VerbContext): Promise<number> {
-  takes(context, 'videos resolve', 1, 'succeeded', 'failed', ...CAUSE);
+  allowOnly(context, 'videos resolve', 1, 'succeeded', 'failed', ...CAUSE);
   const id = argument(context, 1, 'ID');
   const url = textOption(context, 'succeeded');
   const failed = textOption(context, 'failed');
@@ -86,19 +86,19 @@ async function resolve(context: VerbContext): Promise<number> {
       refusal.reason === 'illegal' ? `the task is ${refusal.task.state}, not unknown` : `there is no video task ${id}`,
     );
   }
-  report(context, shown(changed.value), describe(changed.value));
+  report(context, taskJson(changed.value), describe(changed.value));
   return 0;
 }
 
 /** The record in words that scripts may rely on: money in USD, the request and the upstream's report as the objects that they are. */
-function shown(task: VideoTask): object {
+function taskJson(task: VideoTask): object {
   const { frozenNanos, requestJson, number: _number, ...facts } = task;
-  const said = new Map<string, unknown>(Object.entries(facts));
-  said.delete('leaseToken');
-  said.set('price', formatUsd(frozenNanos)).set('request', parseJson(requestJson));
-  if (task.state === 'succeeded' && task.detailsJson !== undefined) said.set('details', parseJson(task.detailsJson));
-  said.delete('detailsJson');
-  return Object.fromEntries(said);
+  const json = new Map<string, unknown>(Object.entries(facts));
+  json.delete('leaseToken');
+  json.set('price', formatUsd(frozenNanos)).set('request', parseJson(requestJson));
+  if (task.state === 'succeeded' && task.detailsJson !== undefined) json.set('details', parseJson(task.detailsJson));
+  json.delete('detailsJson');
+  return Object.fromEntries(json);
 }
 
 function isState(word: string): word is VideoState {

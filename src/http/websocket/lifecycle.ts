@@ -2,20 +2,20 @@
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
 /**
- * `busy`: a turn is being answered. `settling`: its ending was said, so a client may send the next one, but its books are not closed
- * yet. `queued`: that next one waits for it. `leaving`: no turn is begun any more.
+ * `busy`: a turn is being answered. `settling`: its last event was sent, so the client may send the next turn, but it is not settled yet.
+ * `queued`: the next turn waits for that. `draining`: no further turn is begun.
  */
-export type SessionState = 'idle' | 'busy' | 'settling' | 'queued' | 'leaving' | 'closed';
+export type SessionState = 'idle' | 'busy' | 'settling' | 'queued' | 'draining' | 'closed';
 
-/** `turn`: a create or append was accepted. `said`: the ending went out. `over`: nothing is left to do for the running turn. */
-export type SessionEvent = 'turn' | 'said' | 'over' | 'leave' | 'close';
+/** `turn`: a create or append was accepted. `ending`: the last event of the turn goes out. `settled`: nothing is left to do for the turn. */
+export type SessionEvent = 'turn' | 'ending' | 'settled' | 'drain' | 'close';
 
 export const SESSION = {
-  //          turn            said              over            leave             close
-  idle: { turn: 'busy', said: no, over: no, leave: 'leaving', close: 'closed' },
-  busy: { turn: no, said: 'settling', over: 'idle', leave: 'leaving', close: 'closed' },
-  settling: { turn: 'queued', said: no, over: 'idle', leave: 'leaving', close: 'closed' },
-  queued: { turn: no, said: no, over: 'busy', leave: 'leaving', close: 'closed' },
-  leaving: { turn: no, said: 'leaving', over: 'leaving', leave: 'leaving', close: 'closed' },
-  closed: { turn: no, said: 'closed', over: 'closed', leave: 'closed', close: 'closed' },
+  //          turn            ending              settled            drain              close
+  idle: { turn: 'busy', ending: no, settled: no, drain: 'draining', close: 'closed' },
+  busy: { turn: no, ending: 'settling', settled: 'idle', drain: 'draining', close: 'closed' },
+  settling: { turn: 'queued', ending: no, settled: 'idle', drain: 'draining', close: 'closed' },
+  queued: { turn: no, ending: no, settled: 'busy', drain: 'draining', close: 'closed' },
+  draining: { turn: no, ending: 'draining', settled: 'draining', drain: 'draining', close: 'closed' },
+  closed: { turn: no, ending: 'closed', settled: 'closed', drain: 'closed', close: 'closed' },
 } as const satisfies Transitions<SessionState, SessionEvent>;

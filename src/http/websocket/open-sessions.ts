@@ -22,7 +22,7 @@ export class OpenSessions {
   add(session: Session, keyId: string): void {
     this.#sessions.add(session);
     this.#perKey.set(keyId, this.ofKey(keyId) + 1);
-    this.#timer ??= this.#clock.setTimeout(() => this.#beat(), PING_INTERVAL_MS);
+    this.#timer ??= this.#clock.setTimeout(() => this.#heartbeat(), PING_INTERVAL_MS);
   }
 
   /** Once for each session that was added. */
@@ -36,22 +36,22 @@ export class OpenSessions {
     this.#timer = undefined;
   }
 
-  leave(): void {
-    for (const session of this.#sessions) session.leave();
+  drain(): void {
+    for (const session of this.#sessions) session.drain();
   }
 
-  tell(error: GatewayError): void {
-    for (const session of this.#sessions) session.tell(error);
+  abortAll(error: GatewayError): void {
+    for (const session of this.#sessions) session.abortTurn(error);
   }
 
   cut(): void {
     for (const session of this.#sessions) session.cut();
   }
 
-  #beat(): void {
+  #heartbeat(): void {
     this.#timer = undefined;
     const now = this.#clock.monotonic();
-    for (const session of this.#sessions) session.beat(now);
-    if (this.#sessions.size > 0) this.#timer = this.#clock.setTimeout(() => this.#beat(), PING_INTERVAL_MS);
+    for (const session of this.#sessions) session.heartbeat(now);
+    if (this.#sessions.size > 0) this.#timer = this.#clock.setTimeout(() => this.#heartbeat(), PING_INTERVAL_MS);
   }
 }

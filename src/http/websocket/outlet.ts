@@ -31,7 +31,7 @@ export class Outlet {
   }
 
   /** One message that no turn paces. */
-  say(text: string): void {
+  send(text: string): void {
     if (this.#gone === undefined && this.#isBearable()) this.#ws.send(text);
   }
 

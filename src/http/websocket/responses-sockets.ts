@@ -26,7 +26,7 @@ export interface ResponsesSockets {
   /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
   drain(): void;
   /** Ends every running turn in words. */
-  tell(error: GatewayError): void;
+  abortAll(error: GatewayError): void;
   /** Ends every connection at once. */
   cut(): void;
 }
@@ -120,9 +120,9 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     },
     drain() {
       draining = true;
-      sessions.leave();
+      sessions.drain();
     },
-    tell: (error) => sessions.tell(error),
+    abortAll: (error) => sessions.abortAll(error),
     cut() {
       draining = true;
       sessions.cut();

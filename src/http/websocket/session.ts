@@ -10,7 +10,7 @@ import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
-import type { Asking, Gateway } from '../gateway.ts';
+import type { CallContext, Gateway } from '../gateway.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
@@ -69,14 +69,14 @@ export class Session {
     const { messageBytes } = gateway.config.current().websocket;
     ws.onTooLarge = () => {
       const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
-      this.#outlet.say(errorText(error));
+      this.#outlet.send(errorText(error));
     };
     ws.on('error', (error) => gateway.log.debug({ err: error }, 'websocket error'));
     ws.on('close', (code) => this.#onClose(code));
   }
 
   /** Once every ping interval: a dead peer is dropped, an idle one is let go. */
-  beat(now: number): void {
+  heartbeat(now: number): void {
     const { gateway, ws } = this.#options;
     if (this.#missedPings >= MISSED_PINGS) {
       ws.terminate();
@@ -89,13 +89,13 @@ export class Session {
   }
 
   /** No further turn; the running one goes on to its end. */
-  leave(): void {
+  drain(): void {
     if (this.#state === 'idle') this.#end(CLOSE.goingAway, 'shutting down');
-    else this.#move('leave');
+    else this.#move('drain');
   }
 
   /** The running turn ends with this. */
-  tell(error: GatewayError): void {
+  abortTurn(error: GatewayError): void {
     this.#turn?.abort(error);
   }
 
@@ -105,7 +105,7 @@ export class Session {
 
   /** What the client sent before it reads this is not begun. */
   #end(code: number, reason: string): void {
-    this.#move('leave');
+    this.#move('drain');
     this.#options.ws.close(code, reason);
   }
 
@@ -136,7 +136,7 @@ export class Session {
       streamId = streamIdOf(event.envelope);
       this.#begin(event, streamId);
     } catch (thrown) {
-      this.#outlet.say(errorText(toGatewayError(thrown), streamId));
+      this.#outlet.send(errorText(toGatewayError(thrown), streamId));
     }
   }
 
@@ -146,12 +146,12 @@ export class Session {
     if (this.#state === 'busy' || this.#state === 'queued') {
       throw new GatewayError('websocket_busy', 'A response is being generated on this connection: wait for its end.');
     }
-    if (this.#state === 'leaving' || this.#state === 'closed') throw shuttingDown();
+    if (this.#state === 'draining' || this.#state === 'closed') throw shuttingDown();
     const { turns, lifetimeMs } = gateway.config.current().websocket;
     const now = gateway.clock.monotonic();
     if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
       // Nothing was done for this turn, so that the client can repeat it on a new connection (known failure W11).
-      this.#outlet.say(errorText(limitReached(), streamId));
+      this.#outlet.send(errorText(limitReached(), streamId));
       // Not 1000, which official clients that reconnect take for the end of all.
       this.#end(CLOSE.goingAway, 'connection limit reached');
       return;
@@ -165,7 +165,7 @@ export class Session {
   }
 
   #cancel(): void {
-    this.tell(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
+    this.abortTurn(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
   }
 
   /** One turn from its authentication to its settled end. Never rejects. */
@@ -173,10 +173,10 @@ export class Session {
     const { gateway, codec, ws } = this.#options;
     const turn = new AbortController();
     this.#turn = turn;
-    const call = this.#asking(turn.signal);
+    const call = this.#callContext(turn.signal);
     const startedAt = gateway.clock.monotonic();
     gateway.metrics.requestStarted(call.route);
-    gateway.underWay.begin();
+    gateway.inFlight.begin();
     let failure: GatewayError | undefined;
     try {
       await answerTurn({
@@ -187,7 +187,7 @@ export class Session {
         streamId,
         outlet: this.#outlet,
         continuation: this.#continuation,
-        onEnding: () => this.#move('said'),
+        onEnding: () => this.#move('ending'),
       });
     } catch (thrown) {
       failure = toGatewayError(thrown);
@@ -195,26 +195,26 @@ export class Session {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
       logRefusal(call, failure);
-      this.#outlet.say(errorText(failure, streamId));
+      this.#outlet.send(errorText(failure, streamId));
     } finally {
       const status = failure?.status ?? 200;
       const code = failure?.code ?? call.notes.failure ?? '';
       call.trace?.end({ method: call.method, route: call.path, status, code });
       gateway.metrics.requestEnded(call.route, status, code, (gateway.clock.monotonic() - startedAt) / 1000);
-      gateway.underWay.end();
+      gateway.inFlight.end();
       this.#turn = undefined;
       this.#lastTurnAt = gateway.clock.monotonic();
-      this.#move('over');
+      this.#move('settled');
       const next = this.#queued;
       this.#queued = undefined;
       if (next !== undefined && this.#state === 'busy') void this.#run(next.event, next.streamId);
       // A key that is not valid any more has no business with what this connection retains.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
-      else if (this.#state === 'leaving') ws.close(CLOSE.goingAway, 'shutting down');
+      else if (this.#state === 'draining') ws.close(CLOSE.goingAway, 'shutting down');
     }
   }
 
-  #asking(gone: AbortSignal): Asking {
+  #callContext(gone: AbortSignal): CallContext {
     const { gateway, request, path, ip, clientRequestId } = this.#options;
     const trace = gateway.tracer.start(request.headers);
     return {

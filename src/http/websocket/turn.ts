@@ -1,17 +1,17 @@
 /**
- * One turn of a WebSocket: who asks is asked anew, what it continues is found, and from there on it is a request like any other, told in
- * messages. Knows no order of turns; that is the session's.
+ * One turn of a WebSocket: it is authenticated anew, the response that it continues is found, and from there on it is a request like any
+ * other, answered in messages. Knows no order of turns; that is the session's.
  */
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { identify } from '../request/authenticate.ts';
 import { Committed, type Reply } from '../exchange/reply.ts';
-import type { Asking } from '../gateway.ts';
+import type { CallContext } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
 import type { PastTurn } from '../history/past-turn.ts';
 import { recall } from '../history/recall.ts';
 import type { Answered } from '../history/remembering.ts';
-import type { Asked } from '../text/asked.ts';
+import type { PreparedRequest } from '../text/prepared-request.ts';
 import { answerText } from '../text/serve-text.ts';
 import type { ClientEvent } from './client-event.ts';
 import type { Continuation } from './continuation.ts';
@@ -24,7 +24,7 @@ import { warmUp } from './warm-up.ts';
 export type TurnEvent = ClientEvent & { readonly kind: 'create' | 'append' };
 
 export interface TurnOptions {
-  readonly call: Asking;
+  readonly call: CallContext;
   readonly codec: ClientCodec;
   readonly event: TurnEvent;
   readonly version: Version;
@@ -43,11 +43,11 @@ export async function answerTurn(options: TurnOptions): Promise<void> {
   const { call, event } = options;
   const principal = await identify(call);
   const size = event.kind === 'create' ? event.text.length : event.input.length;
-  const place = call.gateway.keySlots.take(principal.key.id, size, call.config.limits.key);
+  const slot = call.gateway.keySlots.acquire(principal.key.id, size, call.config.limits.key);
   try {
     await answerFor(principal, options);
   } finally {
-    place.release();
+    slot.release();
   }
 }
 
@@ -59,10 +59,10 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
   const past = await continuation.find(principal, request);
   const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
   const { text, json } = request;
-  const asked: Asked = { ...(await recall({ gateway, principal, text, json, past, onTurn })), stream: true };
+  const prepared: PreparedRequest = { ...(await recall({ gateway, principal, text, json, past, onTurn })), stream: true };
   if (event.envelope['generate'] === false) {
-    const frames = await warmUp(call, codec, asked).catch((thrown: unknown) => {
-      throw atClientPath(thrown, asked.own);
+    const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
+      throw atClientPath(thrown, prepared.own);
     });
     await outlet.writer().write(frames.map((frame) => eventText(frame, spelling)));
     return;
@@ -72,8 +72,8 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
     return eventText(frame, spelling);
   };
   const reply: Reply = {
-    answer: ({ body }) => outlet.say(typeof body === 'string' ? body : Buffer.from(body).toString()),
+    answer: ({ body }) => outlet.send(typeof body === 'string' ? body : Buffer.from(body).toString()),
     commit: () => new Committed(outlet.writer(), spell),
   };
-  await answerText(call, codec, asked, reply);
+  await answerText(call, codec, prepared, reply);
 }

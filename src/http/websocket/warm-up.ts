@@ -6,8 +6,8 @@ import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
 import { editJson } from '../../codecs/json/text.ts';
 import { checkModel } from '../exchange/admit.ts';
-import type { Asking } from '../gateway.ts';
-import type { Asked } from '../text/asked.ts';
+import type { CallContext } from '../gateway.ts';
+import type { PreparedRequest } from '../text/prepared-request.ts';
 
 const EMPTY_ANSWER: Step = {
   events: [
@@ -18,15 +18,15 @@ const EMPTY_ANSWER: Step = {
 };
 
 /** Throws what any request of this text would be refused with, short of money; its input may come with the question alone. */
-export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Promise<readonly Frame[]> {
+export async function warmUp(call: CallContext, codec: ClientCodec, prepared: PreparedRequest): Promise<readonly Frame[]> {
   const { gateway, config, startedAtMs } = call;
-  const accountId = asked.principal.account.id;
-  const { text, json } = withInput(asked);
+  const accountId = prepared.principal.account.id;
+  const { text, json } = withInput(prepared);
   const decoded = codec.decodeRequest(text, json, { open: (sealed) => gateway.envelopes.open(sealed, accountId) });
-  checkModel(config, asked.principal, decoded.model);
-  const previous = asked.previousResponseId;
+  checkModel(config, prepared.principal, decoded.model);
+  const previous = prepared.previousResponseId;
   const request = { ...decoded, stream: true, ...(previous === undefined ? {} : { previousResponseId: previous }) };
-  const responseId = asked.responseId ?? gateway.mint(codec.idPrefix);
+  const responseId = prepared.responseId ?? gateway.mint(codec.idPrefix);
   const frames: Frame[] = [];
   codec
     .encodeEvents({
@@ -40,11 +40,11 @@ export async function warmUp(call: Asking, codec: ClientCodec, asked: Asked): Pr
       mint: gateway.mint,
     })
     .push(EMPTY_ANSWER, frames);
-  await asked.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
+  await prepared.remember?.({ responseId, status: 'completed', output: [], itemIds: [], storedItems: new Map() });
   return frames;
 }
 
-function withInput({ text, json }: Asked): Pick<Asked, 'text' | 'json'> {
+function withInput({ text, json }: PreparedRequest): Pick<PreparedRequest, 'text' | 'json'> {
   const { input } = json;
   if (input !== undefined && input !== null) return { text, json };
   return { text: editJson(text, [{ path: ['input'], value: '[]' }]), json: { ...json, input: [] } };

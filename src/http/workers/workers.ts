@@ -8,19 +8,19 @@ import type { Logger } from 'pino';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
-import { passOn, type Post } from '../history/workers-memory.ts';
+import { routeMessage, type WorkerLink } from '../history/workers-memory.ts';
 import { createOperationsServer, openOperations } from '../operations/operations.ts';
 import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
 
 /** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
-export function workerPost(): { readonly worker: number; readonly post: Post } | undefined {
+export function workerLink(): { readonly worker: number; readonly link: WorkerLink } | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
   return {
     worker: worker.id % 65_536,
-    post: {
+    link: {
       send(message) {
         if (worker.isConnected()) worker.send(message);
       },
@@ -106,7 +106,7 @@ class WorkerGroup {
       if (this.#phase === 'starting') this.#phase = 'serving';
     });
     cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
-    cluster.on('message', (worker, message: unknown) => passOn(message, worker.id, { workers: workerIds, sendTo }));
+    cluster.on('message', (worker, message: unknown) => routeMessage(message, worker.id, { workers: workerIds, sendTo }));
     // The channel of a worker that has just died breaks under the next word to it, before its end is noticed.
     cluster.on('fork', (worker) =>
       worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
@@ -133,7 +133,7 @@ class WorkerGroup {
   }
 
   /** A second stop reaches the workers as their second one, and they cut. */
-  #tell(signal: NodeJS.Signals): void {
+  #signalAll(signal: NodeJS.Signals): void {
     for (const worker of this.#alive()) worker.process.kill(signal);
   }
 
@@ -144,8 +144,8 @@ class WorkerGroup {
       return;
     }
     if (signal === 'stop') this.#phase = 'stopping';
-    this.#tell(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
-    this.#endWithLast();
+    this.#signalAll(signal === 'reload' ? 'SIGHUP' : 'SIGTERM');
+    this.#resolveWhenAllEnded();
   }
 
   #exited(worker: Worker, code: number, signal: string): void {
@@ -155,8 +155,8 @@ class WorkerGroup {
       if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker ended; its successor starts already');
       else this.#replace(facts);
     }
-    if (!isExpected && this.#phase === 'starting') this.#giveUp(facts);
-    this.#endWithLast();
+    if (!isExpected && this.#phase === 'starting') this.#failToStart(facts);
+    this.#resolveWhenAllEnded();
   }
 
   #replace(ended: object): void {
@@ -167,14 +167,14 @@ class WorkerGroup {
     }, RESTART_PAUSE_MS);
   }
 
-  #giveUp({ code, ...ended }: { readonly code: number }): void {
+  #failToStart({ code, ...ended }: { readonly code: number }): void {
     this.#options.log.error({ ...ended, code }, 'no worker could start');
     this.#exitCode = code || 1;
     this.#phase = 'stopping';
-    this.#tell('SIGTERM');
+    this.#signalAll('SIGTERM');
   }
 
-  #endWithLast(): void {
+  #resolveWhenAllEnded(): void {
     if (this.#phase === 'stopping' && this.#alive().length === 0) this.#ended.resolve(this.#exitCode);
   }
 
@@ -186,10 +186,10 @@ class WorkerGroup {
       for (const worker of this.#alive()) {
         // It may have died while those before it were renewed.
         if (worker.isDead()) continue;
-        const succeeded = await this.#succeed(worker);
+        const replaced = await this.#handOver(worker);
         // A stop ends successors, too.
         if (this.#phase === 'stopping') return;
-        if (succeeded) continue;
+        if (replaced) continue;
         // The code or the configuration on disk does not start: those that serve go on serving.
         this.#options.log.error('a new worker did not start; the old ones stay');
         return;
@@ -201,12 +201,12 @@ class WorkerGroup {
   }
 
   /** Resolves when the successor listens and the worker has ended; with false, and the worker stays, where the successor ended first. */
-  async #succeed(worker: Worker): Promise<boolean> {
+  async #handOver(worker: Worker): Promise<boolean> {
     const successor = cluster.fork();
     this.#succession = { from: worker, to: successor };
     const listens = await Promise.race([
-      heard(successor, 'listening').then(() => true),
-      heard(successor, 'exit').then(() => false),
+      nextEvent(successor, 'listening').then(() => true),
+      nextEvent(successor, 'exit').then(() => false),
     ]);
     this.#succession = undefined;
     if (worker.isDead()) {
@@ -216,13 +216,13 @@ class WorkerGroup {
     if (!listens) return false;
     this.#retired.add(worker);
     worker.process.kill('SIGTERM');
-    await heard(worker, 'exit');
+    await nextEvent(worker, 'exit');
     return true;
   }
 }
 
 /** Not the `once` of Node's events, which a broken channel would end. */
-function heard(worker: Worker, event: 'listening' | 'exit'): Promise<void> {
+function nextEvent(worker: Worker, event: 'listening' | 'exit'): Promise<void> {
   return new Promise((resolve) => worker.once(event, () => resolve()));
 }
 

@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { GatewayError, upstreamFault } from '../../../src/codecs/canonical/error.ts';
 import type { Usage } from '../../../src/codecs/canonical/usage.ts';
 import type { Admitted } from '../../../src/http/exchange/admit.ts';
-import type { Asking } from '../../../src/http/gateway.ts';
+import type { CallContext } from '../../../src/http/gateway.ts';
 import { Meter } from '../../../src/http/exchange/meter.ts';
 import { chargeFor } from '../../../src/store/charge.ts';
 import type { AttemptEntry } from '../../../src/store/request-log.ts';
@@ -28,7 +28,7 @@ assert.ok(model?.rates !== undefined && theirs !== undefined);
 const rates = model.rates;
 
 /** A call with everything that a meter tells somebody written down. */
-function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' = 'batched', effort = 'high') {
+function setUp(changes: Partial<CallContext> = {}, durability: 'batched' | 'strict' = 'batched', effort = 'high') {
   const clock = createFakeClock(0);
   clock.advance(1000);
   const told: string[] = [];
@@ -40,7 +40,7 @@ function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' =
     exchanged: () => told.push('trace'),
     end: () => undefined,
   };
-  const asking: Asking = {
+  const call: CallContext = {
     gateway: {
       ...gateway,
       clock,
@@ -85,22 +85,22 @@ function setUp(changes: Partial<Asking> = {}, durability: 'batched' | 'strict' =
     rates,
     reservation: new Reservations().reserve('wallet:a', 'key', 1000n),
   };
-  const meter = new Meter(asking, admitted, { stream: true, effort });
+  const meter = new Meter(call, admitted, { stream: true, effort });
   const row = () => settlements[0]?.entry ?? assert.fail('no row');
-  return { clock, told, lines, settlements, asking, admitted, meter, row };
+  return { clock, told, lines, settlements, call, admitted, meter, row };
 }
 
 test('an answer that ended well: everything that is known of it, in the row and in the line', () => {
-  const { clock, meter, row, lines, told, settlements, admitted, asking } = setUp({ clientRequestId: 'mine' });
+  const { clock, meter, row, lines, told, settlements, admitted, call } = setUp({ clientRequestId: 'mine' });
   assert.ok(theirs);
-  meter.took(theirs, 'their-m', true);
+  meter.answeredBy(theirs, 'their-m', true);
   meter.attempts.push({ channelId: 'one', channelType: 'messages', upstreamModel: 'their-m', startedAtMs: 5, durationMs: 1 });
   clock.advance(250);
-  meter.words();
+  meter.outputWritten();
   clock.advance(40);
-  meter.words();
+  meter.outputWritten();
   clock.advance(60);
-  meter.words();
+  meter.outputWritten();
   clock.advance(50);
   const usage: Usage = { input: 7, cacheRead: 2, cacheWrite5m: 4, output: 5, reasoning: 3, native: { more: 1 } };
   assert.equal(meter.settle({ status: 200, usage }), undefined, 'nobody waits');
@@ -169,7 +169,7 @@ test('an answer that ended well: everything that is known of it, in the row and 
       charge_nanos: charge.total.toString(),
     },
   ]);
-  assert.equal(asking.notes.failure, undefined);
+  assert.equal(call.notes.failure, undefined);
 });
 
 test('an answer that broke after its first words is a failed attempt, where the upstream broke it', () => {
@@ -181,7 +181,7 @@ test('an answer that broke after its first words is a failed attempt, where the 
     [new GatewayError('response_not_representable', 'Ours.'), undefined],
   ] as const) {
     const { meter, row } = setUp();
-    meter.took(theirs, 'their-m', false);
+    meter.answeredBy(theirs, 'their-m', false);
     meter.attempts.push({ ...attempt, channelId: 'before', errorCode: 'network' }, attempt);
     meter.settle({ status: 200, error });
     assert.deepEqual(
@@ -196,7 +196,7 @@ test('an exchange is settled once, and what comes after that is not counted', ()
   const { meter, settlements, told, lines, row } = setUp();
   meter.settle({ status: 200 });
   meter.settle({ status: 500, error: new GatewayError('internal_error', 'Oh.') });
-  meter.words();
+  meter.outputWritten();
   assert.equal(settlements.length, 1);
   assert.equal(row().httpStatus, 200);
   assert.deepEqual(told, ['trace']);
@@ -227,7 +227,7 @@ test('a failure says its code to the call and its full words to the log; a clien
   failed.meter.settle({ status: 502, error: upstreamFault('truncated', 'Cut.', { text: 'their words' }) });
   const { status, errorCode, errorText } = failed.row();
   assert.deepEqual([status, errorCode, errorText], ['error', 'upstream_error', 'Cut. [their words]']);
-  assert.equal(failed.asking.notes.failure, 'upstream_error');
+  assert.equal(failed.call.notes.failure, 'upstream_error');
 
   const texts = [
     [new GatewayError('internal_error', 'Oh.', { cause: new Error('why') }), 'Oh. [why]'],
@@ -291,10 +291,10 @@ test('why an attempt failed, in words of our own', () => {
 });
 
 test('an exchange is named after the request id where the gateway made that; a second one of the call gets a name of its own', () => {
-  const { meter, asking, admitted } = setUp();
+  const { meter, call, admitted } = setUp();
   assert.equal(meter.exchangeId, 'ex_1');
-  assert.equal(asking.notes.metered, true);
-  assert.equal(new Meter(asking, admitted, { stream: false }).exchangeId, 'ex_minted');
+  assert.equal(call.notes.metered, true);
+  assert.equal(new Meter(call, admitted, { stream: false }).exchangeId, 'ex_minted');
   assert.equal(setUp({ clientRequestId: 'req_1' }).meter.exchangeId, 'ex_minted');
   assert.equal(setUp({ requestId: 'other' }).meter.exchangeId, 'ex_minted');
 });

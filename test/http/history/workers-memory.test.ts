@@ -6,7 +6,7 @@ import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { Memory } from '../../../src/http/history/memory.ts';
 import { allItems, itemTexts, type PastTurn, pastTurn, storingChannel } from '../../../src/http/history/past-turn.ts';
 import { ResponseHistory } from '../../../src/http/history/response-history.ts';
-import { passOn, workersMemory } from '../../../src/http/history/workers-memory.ts';
+import { routeMessage, workersMemory } from '../../../src/http/history/workers-memory.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 
 const LIMITS = { entryBytes: 1e9, keyBytes: 1e9, totalBytes: 1e9 };
@@ -29,10 +29,10 @@ function workers(count: number) {
       clock,
       worker,
       mint: (prefix) => prefix + randomBytes(16).toString('hex'),
-      post: {
+      link: {
         send: (message) =>
           setImmediate(() =>
-            passOn(JSON.parse(JSON.stringify(message)), worker, { workers: () => [...listeners.keys()], sendTo }),
+            routeMessage(JSON.parse(JSON.stringify(message)), worker, { workers: () => [...listeners.keys()], sendTo }),
           ),
         onMessage: (listener) => void listeners.set(worker, listener),
       },

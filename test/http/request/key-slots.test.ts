@@ -1,4 +1,4 @@
-/** What one key may hold at once: every endpoint takes its place, and gives it back whatever happens. */
+/** What one key may hold at once: every endpoint takes its slot, and gives it back whatever happens. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectSocket } from 'node:net';
@@ -42,7 +42,7 @@ test('a body without a length, and a compressed one, counts as what it may becom
   await eventually(() => slots(gateway).size === 0);
 });
 
-test('F38: every endpoint that takes a body takes a place', async () => {
+test('F38: every endpoint that takes a body takes a slot', async () => {
   await using gateway = await gatewayWith({ key_exchanges: 1 });
   const port = Number(new URL(gateway.url).port);
   const holder = connectSocket(port, '127.0.0.1');
@@ -63,7 +63,7 @@ test('F38: every endpoint that takes a body takes a place', async () => {
   await eventually(() => slots(gateway).size === 0);
   simulator.enqueue(slow);
   const turn = client.turn({ type: 'response.create', model: 'm', input: 'hi' });
-  await eventually(() => slots(gateway).size === 1, 'a turn holds its place');
+  await eventually(() => slots(gateway).size === 1, 'a turn holds its slot');
   assert.equal((await turn).at(-1)?.type, 'response.completed');
   await eventually(() => slots(gateway).size === 0, 'and gives it back');
   client.ws.close();

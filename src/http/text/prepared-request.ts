@@ -1,12 +1,11 @@
-/** What a text endpoint is asked, once its body was read and its history found: the same whatever carries it. */
+/** A request of a text endpoint whose body was read and whose history was found. The same for HTTP and for a WebSocket turn. */
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { RequestContext } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { OwnInput } from '../history/client-path.ts';
 import type { Remember } from '../history/remembering.ts';
 
-/** A request in hand: who asks, and what exactly. */
-export interface Asked {
+export interface PreparedRequest {
   readonly principal: Principal;
   /** The body, with the history that it named in it. */
   readonly text: string;

@@ -6,9 +6,9 @@ import { isObject } from '../../codecs/canonical/json.ts';
 import { joinPath } from './config-error.ts';
 
 /** The path of the key that was meant, beginning at the schema's own root; undefined where nothing is near. */
-export function meantKey(schema: unknown, place: readonly string[], key: string): string | undefined {
+export function suggestKey(schema: unknown, place: readonly string[], key: string): string | undefined {
   const here = place.reduce((schemas, part) => schemas.flatMap((each) => inside(each, part)), alternatives(schema));
-  const near = nearest(key, new Set(here.flatMap((each) => Object.keys(propertiesOf(each)))));
+  const near = closestMatch(key, new Set(here.flatMap((each) => Object.keys(propertiesOf(each)))));
   if (near !== undefined) return joinPath([...place, near]);
   const [elsewhere] = placesOf(schema, key, []);
   return elsewhere === undefined ? undefined : withIndices(elsewhere, place);
@@ -58,10 +58,10 @@ function withIndices(path: readonly string[], place: readonly string[]): string 
 }
 
 /** The one that needs the fewest letters changed: at most a third of them. */
-export function nearest(key: string, known: ReadonlySet<string>): string | undefined {
+export function closestMatch(key: string, known: ReadonlySet<string>): string | undefined {
   let found: { readonly name: string; readonly distance: number } | undefined;
   for (const name of known) {
-    const distance = lettersChanged(key.toLowerCase(), name);
+    const distance = editDistance(key.toLowerCase(), name);
     if (distance <= Math.max(1, Math.floor(Math.min(key.length, name.length) / 3)) && distance < (found?.distance ?? Infinity))
       found = { name, distance };
   }
@@ -69,7 +69,7 @@ export function nearest(key: string, known: ReadonlySet<string>): string | undef
 }
 
 /** Letters added, left out, replaced, or exchanged with their neighbour. */
-function lettersChanged(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   let [before, row]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let line = 1; line <= from.length; line += 1) {
     const next = [line];
