@@ -15,7 +15,7 @@ def call(path, body=None, headers={}):
         return json.load(answer)
 
 
-# Keep this key with the order: sent again, it finds the same task and costs nothing twice.
+# Keep this key with the order. Sent again, it finds the same task, and nothing is charged twice.
 task = call(
     "/v1/videos",
     {"model": "__MODEL__", "prompt": "Waves against a pier, slow motion", "duration": 6},

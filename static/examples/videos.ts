@@ -6,7 +6,7 @@ async function call(path: string, init: RequestInit = {}) {
   return answer.json();
 }
 
-// Keep this key with the order: sent again, it finds the same task and costs nothing twice.
+// Keep this key with the order. Sent again, it finds the same task, and nothing is charged twice.
 let task = await call('/v1/videos', {
   method: 'POST',
   headers: { 'idempotency-key': crypto.randomUUID() },

@@ -7,10 +7,13 @@ const TEXT = 'Vectors and plain text';
 const ACCOUNT = 'Account';
 const SERVICE = 'Service';
 const more = { additionalProperties: true } as const;
-const model = Type.String({ description: 'A name that `/v1/models` lists.' });
+const model = Type.String({ description: 'One of the names listed by `/v1/models`.' });
 const prices = (description: string) =>
   Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
-const longContext = Type.Object({ above: Type.Integer({ description: 'Input tokens.' }), prices: prices('Beyond that.') });
+const longContext = Type.Object({
+  above: Type.Integer({ description: 'A number of input tokens.' }),
+  prices: prices('The prices for more input than that.'),
+});
 
 export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
   {
@@ -20,7 +23,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/embeddings',
     aliasRule: 'synchronous',
     title: 'Create embeddings',
-    summary: 'Vectors of texts.',
+    summary: 'Turns texts into vectors.',
     auth: 'key',
     bodies: [
       {
@@ -32,7 +35,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
             encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
             dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
           },
-          { ...more, description: 'There is no stream.' },
+          { ...more, description: 'There is no streaming.' },
         ),
       },
     ],
@@ -48,7 +51,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
               object: Type.Literal('embedding'),
               index: Type.Integer(),
               embedding: Type.Union([Type.Array(Type.Number()), Type.String()], {
-                description: 'With `base64`, little-endian 32-bit floats.',
+                description: 'With `base64`: little-endian 32-bit floats.',
               }),
             }),
           ),
@@ -66,7 +69,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/completions',
     aliasRule: 'synchronous',
     title: 'Create a completion',
-    summary: 'Legacy text completion, made into one chat-completions request.',
+    summary: 'Legacy text completion. It is turned into one chat-completions request.',
     auth: 'key',
     rules: ['`suffix`, `echo`, `best_of` and `logprobs` are refused with 400.'],
     bodies: [
@@ -96,11 +99,11 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
           more,
         ),
       },
-      { status: 200, text: 'With `stream: true`, chunks of the same shape.', contentType: 'text/event-stream' },
+      { status: 200, text: 'With `stream: true`: chunks of the same shape.', contentType: 'text/event-stream' },
     ],
     events: [
       { name: 'data: {"object":"text_completion"}', text: 'A piece of text.' },
-      { name: 'data: [DONE]', text: 'A good ending.' },
+      { name: 'data: [DONE]', text: 'The good ending.' },
       { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
     ],
     errors: [...INFERENCE_ERRORS, 'response_not_representable', 'cancelled'],
@@ -115,7 +118,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/models',
     aliasRule: 'synchronous',
     title: 'List models',
-    summary: 'The models that this key may call.',
+    summary: 'The models that this key may use.',
     auth: 'key',
     responses: [
       {
@@ -183,7 +186,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
         text: 'The balance in `credits.balance`.',
         contentType: 'application/json',
         schema: Type.Object(
-          { credits: Type.Object({ balance: Type.String({ description: 'US dollars, a decimal string.' }) }, more) },
+          { credits: Type.Object({ balance: Type.String({ description: 'US dollars as a decimal string.' }) }, more) },
           more,
         ),
       },
@@ -200,8 +203,10 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
     auth: 'key',
     query: Type.Object({
-      from: Type.Optional(Type.String({ description: 'First day, such as 2026-03-01. Default: the oldest that is kept.' })),
-      to: Type.Optional(Type.String({ description: 'Last day, itself included. Default: today.' })),
+      from: Type.Optional(
+        Type.String({ description: 'The first day, for example 2026-03-01. Default: the oldest that is kept.' }),
+      ),
+      to: Type.Optional(Type.String({ description: 'The last day, inclusive. Default: today.' })),
     }),
     responses: [
       {
@@ -216,7 +221,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
               day: Type.String(),
               requests: Type.Integer(),
               input_tokens: Type.Integer({
-                description: 'Neither read from nor written to a cache; those are counted beside it.',
+                description: 'Tokens neither read from nor written to a cache; those have counters of their own.',
               }),
               cached_input_tokens: Type.Integer(),
               cache_write_tokens: Type.Integer(),
@@ -224,7 +229,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
               reasoning_tokens: Type.Integer({ description: 'The part of `output_tokens` that was reasoning.' }),
               images: Type.Integer(),
               videos: Type.Integer(),
-              charged: Type.String({ description: 'US dollars, a decimal string.' }),
+              charged: Type.String({ description: 'US dollars as a decimal string.' }),
             }),
           ),
         }),
@@ -264,9 +269,9 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
     path: '/prices.json',
     aliasRule: 'none',
     title: 'Prices',
-    summary: 'Every price of the home page, exact, as decimal strings.',
+    summary: 'Every price of the home page, exact, as a decimal string.',
     auth: 'none',
-    rules: ['Tagged: send `If-None-Match` and an unchanged list costs 304 and no body.'],
+    rules: ['The answer has an `ETag`. Send it back as `If-None-Match`, and an unchanged list is a 304 without a body.'],
     responses: [
       {
         status: 200,
@@ -275,15 +280,15 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
         schema: Type.Object({
           object: Type.Literal('price_list'),
           currency: Type.Literal('USD'),
-          unit: Type.Literal('per_million_tokens', { description: 'Of every price that `units` does not name otherwise.' }),
-          units: prices('Of each key: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
+          unit: Type.Literal('per_million_tokens', { description: 'The unit of every price that `units` does not list.' }),
+          units: prices('The unit of each price: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
           updated_at: Type.String({ format: 'date-time' }),
           version: Type.String({ description: 'A digest: equal versions are equal lists.' }),
           models: Type.Array(
             Type.Object({
               id: Type.String(),
               kind: Type.Enum(['text', 'embedding', 'image', 'video']),
-              prices: prices('`input`, `cached_input`, `output` … to a decimal string.'),
+              prices: prices('`input`, `cached_input`, `output` …, each as a decimal string.'),
               long_context: Type.Optional(longContext),
               service_tiers: Type.Optional(
                 Type.Unsafe<object>({
@@ -295,7 +300,7 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
                 Type.Unsafe<object>({
                   type: 'object',
                   additionalProperties: longContext,
-                  description: 'As `long_context`, of the tiers that have one.',
+                  description: 'Like `long_context`, for the tiers that have one.',
                 }),
               ),
             }),

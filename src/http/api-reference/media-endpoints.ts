@@ -7,19 +7,25 @@ import { ref } from './shared-schemas.ts';
 const IMAGES = 'Images';
 const VIDEOS = 'Videos';
 const more = { additionalProperties: true } as const;
-const model = Type.String({ description: 'A name that `/v1/models` lists.' });
+const model = Type.String({ description: 'One of the names listed by `/v1/models`.' });
 
 const imageFields = {
   model,
   prompt: Type.String({ minLength: 1 }),
   n: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10, description: 'Each image is a request of its own. With `stream` only 1.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: 10,
+      description: 'Each image is an upstream request of its own. With `stream` only 1 is possible.',
+    }),
   ),
   size: Type.Optional(Type.String({ description: 'e.g. `1024x1024`.' })),
   quality: Type.Optional(Type.String()),
   background: Type.Optional(Type.String()),
   output_format: Type.Optional(Type.String({ description: 'e.g. `png`.' })),
-  stream: Type.Optional(Type.Boolean({ description: 'true: completion events, no previews. Omit it for one JSON answer.' })),
+  stream: Type.Optional(
+    Type.Boolean({ description: 'If true, finished images come as events, without previews. Omit it for one JSON answer.' }),
+  ),
   style: Type.Optional(Type.String({ description: 'Refused on routes through a responses upstream.' })),
   response_format: Type.Optional(
     Type.String({ description: '`b64_json` or `url`; `url` is refused on routes through a responses upstream.' }),
@@ -29,7 +35,9 @@ const imageFields = {
 const imageReference = Type.Object(
   {
     image_url: Type.Optional(Type.String({ description: 'HTTP(S) URL or Base64 data URL.' })),
-    file_id: Type.Optional(Type.String({ description: 'Must be reachable with the credential of the upstream that is chosen.' })),
+    file_id: Type.Optional(
+      Type.String({ description: 'The upstream that is chosen must be able to read it with its credential.' }),
+    ),
   },
   { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two.' },
 );
@@ -47,7 +55,7 @@ const imageAnswer = Type.Object(
     quality: Type.Optional(
       Type.String({
         description:
-          'Like `size`, `background`, `output_format` and `model`: as the upstream reported it, where all images agree.',
+          'Like `size`, `background`, `output_format` and `model`, this is what the upstream reported, if all images agree.',
       }),
     ),
     usage: Type.Optional(Type.Object({}, more)),
@@ -59,21 +67,21 @@ const imageResponses = [
   { status: 200, text: 'The images.', contentType: 'application/json', schema: imageAnswer },
   {
     status: 200,
-    text: 'With `stream: true`, events. A comment comes at once and after every 15 seconds of silence.',
+    text: 'With `stream: true`: events. A comment comes at once, and by default after every 15 seconds of silence.',
     contentType: 'text/event-stream',
   },
 ] as const;
 
 const imageEvents = (name: string) => [
-  { name, text: 'The image in `b64_json` or `url`, with the metadata that the upstream reported.' },
+  { name, text: 'The image as `b64_json` or `url`, with the metadata that the upstream reported.' },
   { name: 'error', text: 'A failure.' },
-  { name: 'data: [DONE]', text: 'The end, after an image as after an error.' },
+  { name: 'data: [DONE]', text: 'The end, after an image and after an error alike.' },
 ];
 
 const IMAGE_ERRORS = [...INFERENCE_ERRORS, 'unsupported_media_type', 'unsupported_parameter', 'unsupported_conversion'] as const;
 const VIDEO_ERRORS = [...KEY_ERRORS, 'video_primary_required'] as const;
 
-const taskId = Type.Object({ id: Type.String({ description: 'Of the task, `video_…`.' }) });
+const taskId = Type.Object({ id: Type.String({ description: 'The id of the task, `video_…`.' }) });
 
 export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
   {
@@ -100,8 +108,8 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'Images from a prompt and 1 to 16 source images, as a form or as JSON.',
     auth: 'key',
     rules: [
-      'A mask goes with its source image and keeps its size and transparency.',
-      'Files are not moved between upstreams: a `file_id` works only where the chosen upstream knows it.',
+      'A mask is passed on together with its source image; its size and transparency are kept.',
+      'Files are not copied between upstreams. A `file_id` works only if the chosen upstream knows it.',
       '`POST /v1/images/variations` does not exist.',
     ],
     bodies: [
@@ -113,7 +121,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
             'image[]': Type.Array(Type.Unsafe<string>({ type: 'string', format: 'binary' }), {
               minItems: 1,
               maxItems: 16,
-              description: 'Source images; a single one may be called `image`.',
+              description: 'The source images. A single one may be called `image`.',
             }),
             mask: Type.Optional(Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'PNG, at most one.' })),
           },
@@ -143,14 +151,14 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/videos',
     aliasRule: 'none',
     title: 'Create a video task',
-    summary: 'Orders a video. The fixed price is held now, settled once on success, given back once on failure.',
+    summary: 'Orders a video. Its fixed price is held now, and either charged on success or given back on failure.',
     auth: 'key',
     rules: [
-      'Repeat a request that may have been lost with the same `Idempotency-Key`: it finds the same task, and nothing is held twice.',
-      'There are no callbacks: poll the task every 5 seconds. What a model can do is for its upstream to judge.',
+      'If a request may have been lost, repeat it with the same `Idempotency-Key`. It finds the same task, and nothing is held twice.',
+      'There are no callbacks: poll the task every 5 seconds. Whether a model can do what you ask is decided by its upstream.',
       'Only the primary node takes video requests. Video paths keep their `/v1` and have no aliases.',
     ],
-    headers: [{ name: 'Idempotency-Key', required: true, text: 'One for each video; the same again when you retry.' }],
+    headers: [{ name: 'Idempotency-Key', required: true, text: 'A new one for each video; the same one when you retry.' }],
     bodies: [
       {
         contentType: 'application/json',
@@ -182,19 +190,19 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
                 {
                   ...more,
                   description:
-                    'By upstream: `seed`, `generate_audio`, `watermark`, `camera_fixed`, `return_last_frame`, `service_tier`, `execution_expires_after`, `output_format`; or `prompt_optimizer`, `fast_pretreatment`; or `extra`.',
+                    'Depending on the upstream: `seed`, `generate_audio`, `watermark`, `camera_fixed`, `return_last_frame`, `service_tier`, `execution_expires_after`, `output_format`; or `prompt_optimizer`, `fast_pretreatment`; or `extra`.',
                 },
               ),
             ),
           },
-          { additionalProperties: false, description: 'At most 1 MiB; an unknown field is refused.' },
+          { additionalProperties: false, description: 'At most 1 MiB. Unknown fields are refused.' },
         ),
       },
     ],
     responses: [
       {
         status: 202,
-        text: 'The task; the header `Location` holds its path.',
+        text: 'The task. The header `Location` has its path.',
         contentType: 'application/json',
         schema: ref('VideoTask'),
       },
@@ -215,7 +223,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/videos/{id}',
     aliasRule: 'none',
     title: 'Read a video task',
-    summary: 'The task as it stands. Poll every 5 seconds with the key that created it.',
+    summary: 'The current state of the task. Poll every 5 seconds, with the key that created it.',
     auth: 'key',
     pathParameters: taskId,
     responses: [{ status: 200, text: 'The task.', contentType: 'application/json', schema: ref('VideoTask') }],
@@ -231,8 +239,10 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'The tasks of this key, newest first.',
     auth: 'key',
     query: Type.Object({
-      limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Tasks in this page.' })),
-      after: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+      limit: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'The number of tasks on a page.' }),
+      ),
+      after: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page.' })),
     }),
     responses: [
       {
@@ -256,7 +266,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/videos/{id}/cancel',
     aliasRule: 'none',
     title: 'Cancel a video task',
-    summary: 'Cancels a task whose submission has not begun; what was held is given back.',
+    summary: 'Cancels a task whose submission has not begun, and gives back what was held.',
     auth: 'key',
     pathParameters: taskId,
     responses: [{ status: 200, text: 'The cancelled task.', contentType: 'application/json', schema: ref('VideoTask') }],

@@ -7,10 +7,10 @@ export const SHARED_SCHEMAS = {
   Error: Type.Object(
     {
       error: Type.Object({
-        message: Type.String({ description: 'For people. Never holds upstream addresses, keys or account names.' }),
-        type: Type.String({ description: 'A class of errors, e.g. `invalid_request_error`.' }),
-        param: nullableText('Path of the field that is at fault, e.g. `messages[0].content`.'),
-        code: nullableText('For programs: a code of the table of errors.'),
+        message: Type.String({ description: 'For people. It never contains upstream addresses, keys or account names.' }),
+        type: Type.String({ description: 'The class of the error, for example `invalid_request_error`.' }),
+        param: nullableText('The path of the wrong field, for example `messages[0].content`.'),
+        code: nullableText('For programs: a code from the table of errors.'),
       }),
     },
     { description: 'The error body of every protocol but messages.' },
@@ -19,9 +19,9 @@ export const SHARED_SCHEMAS = {
     {
       type: Type.Literal('error'),
       error: Type.Object({
-        type: Type.String({ description: 'e.g. `invalid_request_error`, `authentication_error`, `overloaded_error`.' }),
+        type: Type.String({ description: 'For example `invalid_request_error`, `authentication_error` or `overloaded_error`.' }),
         message: Type.String(),
-        code: Type.Optional(Type.String({ description: 'A code of the table of errors.' })),
+        code: Type.Optional(Type.String({ description: 'A code from the table of errors.' })),
       }),
       request_id: Type.String({ description: 'The same as the header `request-id`.' }),
     },
@@ -40,19 +40,24 @@ export const SHARED_SCHEMAS = {
     status: Type.Enum(['completed', 'incomplete', 'failed']),
     incomplete_details: Type.Optional(
       Type.Union(
-        [Type.Object({ reason: Type.String({ description: 'e.g. `max_output_tokens`, `content_filter`.' }) }), Type.Null()],
+        [
+          Type.Object({ reason: Type.String({ description: 'For example `max_output_tokens` or `content_filter`.' }) }),
+          Type.Null(),
+        ],
         {
-          description: 'Why, when `status` is `incomplete`.',
+          description: 'The reason, if `status` is `incomplete`.',
         },
       ),
     ),
     error: Type.Optional(
       Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()], {
-        description: 'Why, when `status` is `failed`.',
+        description: 'The reason, if `status` is `failed`.',
       }),
     ),
     model: Type.String({ description: 'The name that you asked for.' }),
-    output: Type.Array(Type.Ref('#/components/schemas/OutputItem'), { description: 'In the order in which the model said it.' }),
+    output: Type.Array(Type.Ref('#/components/schemas/OutputItem'), {
+      description: 'The items in the order in which the model produced them.',
+    }),
     usage: Type.Optional(Type.Union([Type.Ref('#/components/schemas/ResponseUsage'), Type.Null()])),
   }),
   OutputItem: Type.Union([
@@ -72,7 +77,7 @@ export const SHARED_SCHEMAS = {
       content: Type.Optional(Type.Array(Type.Object({}), { description: 'Raw reasoning text.' })),
       encrypted_content: Type.Optional(
         Type.String({
-          description: 'Begins with `mz2.`. Send it back unchanged: only the kind of upstream that made it receives it.',
+          description: 'Begins with `mz2.`. Send it back unchanged. Only the kind of upstream that made it will receive it.',
         }),
       ),
     }),
@@ -89,15 +94,17 @@ export const SHARED_SCHEMAS = {
     object: Type.Literal('video'),
     model: Type.String(),
     status: Type.Enum(['queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'unknown'], {
-      description: '`unknown`: the upstream may still hold the task; ask the operator before you order it again.',
+      description: '`unknown` means that the upstream may still have the task. Ask the operator before you order it again.',
     }),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     updated_at: Type.Integer({ description: 'Unix seconds.' }),
     output: Type.Union([
       Type.Object({
-        url: Type.String({ description: 'The upstream’s link. It expires: fetch it promptly.' }),
+        url: Type.String({ description: 'The upstream’s link. It expires, so fetch it promptly.' }),
         last_frame_url: Type.Optional(
-          Type.String({ description: 'Where `return_last_frame` was asked for and the upstream gave one. It expires, too.' }),
+          Type.String({
+            description: 'Present if `return_last_frame` was asked for and the upstream gave one. It expires, too.',
+          }),
         ),
       }),
       Type.Null(),
@@ -106,8 +113,8 @@ export const SHARED_SCHEMAS = {
     billing: Type.Object({
       status: Type.Enum(['held', 'settled', 'refunded']),
       currency: Type.Literal('USD'),
-      frozen: Type.String({ description: 'The price at creation, a decimal string.' }),
-      charged: Type.String({ description: 'What was charged so far, a decimal string.' }),
+      frozen: Type.String({ description: 'The price at creation, as a decimal string.' }),
+      charged: Type.String({ description: 'What has been charged so far, as a decimal string.' }),
     }),
   }),
 } as const;
