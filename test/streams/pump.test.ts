@@ -124,8 +124,11 @@ test('a failure that has no words: what was said before it and the last words go
     abort: () => assert.fail(),
   });
   const end = ['cancel Error: broken', 'destroy Error: broken', 'rejected Error: broken'];
-  const lastWords = ['bye'];
-  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), ['write a,bye', ...end]);
+  const lastWords = ({ message }: Error) => [`bye: ${message}`];
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), [
+    'write a,bye: broken',
+    ...end,
+  ]);
   assert.deepEqual(await pumped({ reads: [['a']], step: broken(false) }), end);
   const gone = (): unknown => left;
   assert.deepEqual(await pumped({ reads: [['a']], step: broken(true), options: { lastWords }, gone }), end);

@@ -5,9 +5,8 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
-import type { Frame } from '../../codecs/codec.ts';
+import type { ClientEncoder, Frame } from '../../codecs/codec.ts';
 import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
-import type { SealingStage } from '../../streams/stage.ts';
 import type { Channel } from '../config/config.ts';
 
 /** A finished answer, as the client reads it. */
@@ -33,21 +32,21 @@ export interface RememberOptions {
   readonly remember: Remember;
 }
 
-export interface RememberingStage extends SealingStage<Step, Frame, GatewayError> {
+export interface RememberingStage extends ClientEncoder {
   /** Settled when the answer is remembered; undefined when nothing is waited for. Taken once. */
   takePending(): Promise<void> | undefined;
 }
 
-export function remembering(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions): RememberingStage {
+export function remembering(encoder: ClientEncoder, options: RememberOptions): RememberingStage {
   return new Remembering(encoder, options);
 }
 
 class Remembering implements RememberingStage {
-  readonly #encoder: SealingStage<Step, Frame, GatewayError>;
+  readonly #encoder: ClientEncoder;
   readonly #options: RememberOptions;
   #pending: Promise<void> | undefined;
 
-  constructor(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions) {
+  constructor(encoder: ClientEncoder, options: RememberOptions) {
     this.#encoder = encoder;
     this.#options = options;
   }
@@ -74,6 +73,10 @@ class Remembering implements RememberingStage {
 
   fail(failure: GatewayError, out: Frame[]): void {
     this.#encoder.fail(failure, out);
+  }
+
+  failInstead(failure: GatewayError, out: Frame[]): void {
+    this.#encoder.failInstead(failure, out);
   }
 
   takePending(): Promise<void> | undefined {

@@ -24,7 +24,7 @@ import { type Ending, Meter } from '../meter.ts';
 import type { Asked } from './asked.ts';
 import { noteAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
-import { failureFrames, relay } from './relay.ts';
+import { failureFrames, relay, type Voice } from './relay.ts';
 
 /** What it takes to find an upstream that answers. */
 interface Search {
@@ -131,6 +131,7 @@ export class TextExchange {
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
     const heard = remember === undefined ? undefined : remembering(encoder, remember);
+    const voice: Voice = { encoder: heard ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
     const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
       const { outcome } = source.fold;
       return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
@@ -138,7 +139,7 @@ export class TextExchange {
     let failure: GatewayError | undefined;
     try {
       failure = failureOf(
-        await relay(held, source, heard ?? encoder, committed, {
+        await relay(held, source, voice, committed, {
           onWords: () => this.#meter.words(),
           beforeWords: () => heard?.takePending(),
           beforeEnd: (told) =>
