@@ -33,9 +33,7 @@ export interface PumpWriter<Out> {
 export interface PumpOptions<In, Out> {
   /** What was taken from the source before. Emptied when it was said, so that nothing keeps it while the stream is open. */
   readonly held?: In[];
-  /** What must be done before the words in hand may go out. */
-  beforeWords?(): Promise<void> | undefined;
-  /** What must be done before the last words may go out, after that. May put others in their place. */
+  /** What must be done before the last words may go out. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;
   /** Words were written. */
   onWords?(): void;
@@ -100,7 +98,7 @@ class Pump<In, Out> {
           return;
         }
         if (this.#step.over) break;
-        const full = words.length === 0 ? undefined : this.#say(words);
+        const full = words.length === 0 ? undefined : this.#write(words);
         if (full !== undefined) {
           full.then(this.#goOn, this.#fail);
           return;
@@ -115,15 +113,8 @@ class Pump<In, Out> {
     }
   }
 
-  #say(words: readonly Out[]): Promise<void> | undefined {
-    const pending = this.#options.beforeWords?.();
-    return pending === undefined ? this.#write(words) : pending.then(() => this.#write(words));
-  }
-
   #end(words: Out[]): Promise<void> {
-    const options = this.#options;
-    const said = words.length === 0 ? undefined : options.beforeWords?.();
-    const settled = said === undefined ? options.beforeEnd?.(words) : said.then(() => options.beforeEnd?.(words));
+    const settled = this.#options.beforeEnd?.(words);
     return settled === undefined ? this.#writeEnd(words) : settled.then(() => this.#writeEnd(words));
   }
 

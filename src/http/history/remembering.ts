@@ -33,8 +33,11 @@ export interface RememberOptions {
 }
 
 export interface RememberingStage extends ClientEncoder {
-  /** Settled when the answer is remembered; undefined when nothing is waited for. Taken once. */
-  takePending(): Promise<void> | undefined;
+  /**
+   * Remembers the answer, if it has come to a good end; to be called before that end goes out, and not where it will not. Settled when the
+   * answer is remembered; undefined when nothing is waited for.
+   */
+  remember(): Promise<void> | undefined;
 }
 
 export function remembering(encoder: ClientEncoder, options: RememberOptions): RememberingStage {
@@ -44,7 +47,8 @@ export function remembering(encoder: ClientEncoder, options: RememberOptions): R
 class Remembering implements RememberingStage {
   readonly #encoder: ClientEncoder;
   readonly #options: RememberOptions;
-  #pending: Promise<void> | undefined;
+  /** The terminal event of a good end. */
+  #ending: { readonly text: string; readonly status: Answered['status'] } | undefined;
 
   constructor(encoder: ClientEncoder, options: RememberOptions) {
     this.#encoder = encoder;
@@ -79,18 +83,16 @@ class Remembering implements RememberingStage {
     this.#encoder.failInstead(failure, out);
   }
 
-  takePending(): Promise<void> | undefined {
-    const taken = this.#pending;
-    this.#pending = undefined;
-    return taken;
+  remember(): Promise<void> | undefined {
+    const ending = this.#ending;
+    return ending && rememberText(ending.text, ['response'], ending.status, this.#options);
   }
 
   #listen(out: readonly Frame[], from: number): void {
     for (let index = from; index < out.length; index++) {
       const frame = out[index];
       const status = statusOf(frame?.event);
-      if (frame !== undefined && status !== undefined)
-        this.#pending = rememberText(frame.data, ['response'], status, this.#options);
+      if (frame !== undefined && status !== undefined) this.#ending = { text: frame.data, status };
     }
   }
 }

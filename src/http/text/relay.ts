@@ -20,8 +20,6 @@ export interface Voice {
 export interface RelayWatch {
   /** Something of the answer was written. */
   onWords(): void;
-  /** What must be done before the words in hand may go out. */
-  beforeWords?(): Promise<void> | undefined;
   /** What must be done before the last words may go out. `told` is the failure that they say. Rejects with what they must say instead. */
   beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
 }
@@ -63,10 +61,6 @@ class Telling implements PumpOptions<Step, Frame> {
   tell(reason: unknown): GatewayError {
     this.told = toGatewayError(reason);
     return this.told;
-  }
-
-  beforeWords(): Promise<void> | undefined {
-    return this.#watch.beforeWords?.();
   }
 
   beforeEnd(words: Frame[]): Promise<void> | undefined {

@@ -106,8 +106,8 @@ export class TextExchange {
       const ending = endingOf(broken, usage);
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
-      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
       await this.#meter.settleFirst(() => ending);
+      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
       this.#reply.answer({ status: 200, body, headers });
       this.#meter.words();
       noteAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
@@ -141,11 +141,12 @@ export class TextExchange {
       failure = failureOf(
         await relay(held, source, voice, committed, {
           onWords: () => this.#meter.words(),
-          beforeWords: () => heard?.takePending(),
-          beforeEnd: (told) =>
-            this.#meter.settleFirst(async () =>
+          beforeEnd: (told) => {
+            const settled = this.#meter.settleFirst(async () =>
               endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
-            ),
+            );
+            return settled === undefined ? heard?.remember() : settled.then(() => heard?.remember());
+          },
         }),
       );
     } catch (thrown) {

@@ -198,6 +198,22 @@ test('strict: a turn of a WebSocket whose charge cannot be written ends in words
   }
 });
 
+test('strict: what the client read as a failure is not remembered as an answer', async (t) => {
+  await using gateway = await gatewayWith(t, 'strict');
+  const ask = (more: object) => gateway.post('/v1/responses', { model: 'responses', input: 'hi', stream: true, ...more });
+  const client = await connect(gateway, { headers: { 'openai-beta': 'responses_websockets=2026-02-04' } });
+  t.after(() => client.ws.terminate());
+  refuseCharges(t, gateway);
+  const { response } = JSON.parse(framesOf(await (await ask({})).text()).at(-1)?.data ?? '');
+  const failed = await client.turn({ type: 'response.create', model: 'responses', input: 'hi' });
+  assert.equal(failed.at(-1)?.type, 'response.failed');
+  t.mock.restoreAll();
+  const continued = await ask({ previous_response_id: response.id });
+  assert.match(await continued.text(), /previous_response_not_found/);
+  const appended = await client.turn({ type: 'response.append', input: [] });
+  assert.match(JSON.stringify(appended), /previous_response_not_found/);
+});
+
 test('strict: an answer that failed says why, also where its row cannot be written', async (t) => {
   await using gateway = await gatewayWith(t, 'strict');
   refuseCharges(t, gateway);
