@@ -48,6 +48,15 @@ export interface ResponseContext {
   readonly mint: Mint;
 }
 
+/** Steps as the stream that a client reads. */
+export interface ClientEncoder extends SealingStage<Step, Frame, GatewayError> {
+  /**
+   * The good ending, which the last call put at the end of `out`, must not go out: takes it back and says a failure in its place. Never
+   * throws.
+   */
+  failInstead(failure: GatewayError, out: Frame[]): void;
+}
+
 /** The side that clients speak. */
 export interface ClientCodec {
   readonly dialect: Dialect;
@@ -57,12 +66,14 @@ export interface ClientCodec {
   /** Throws GatewayError with the path of the wrong field. `text` is the exact body that parsed to `json`. */
   decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest;
   /** Events for a streaming client. Ends with the dialect's own ending, or with its error form through `fail`. */
-  encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError>;
+  encodeEvents(context: ResponseContext): ClientEncoder;
   /**
    * The body for a non-streaming client. `native` is the upstream's own body when it speaks the same dialect: it is spliced.
    * An outcome `failed` or `cancelled` arrives here only for responses; the others answer with `encodeError`.
    */
   encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string;
+  /** A failure as one frame that holds whatever its stream has said: for when the encoder itself can say nothing any more. */
+  errorFrame(error: GatewayError): Frame;
   /** The body of an error answer. */
   encodeError(error: GatewayError, requestId: string): string;
 }

@@ -33,16 +33,14 @@ export interface PumpWriter<Out> {
 export interface PumpOptions<In, Out> {
   /** What was taken from the source before. Emptied when it was said, so that nothing keeps it while the stream is open. */
   readonly held?: In[];
-  /** What must be done before the words in hand may go out. */
-  beforeWords?(): Promise<void> | undefined;
-  /** What must be done before the last words may go out, after that. */
-  beforeEnd?(): Promise<void> | undefined;
+  /** What must be done before the last words may go out. May put others in their place. */
+  beforeEnd?(words: Out[]): Promise<void> | undefined;
   /** Words were written. */
   onWords?(): void;
   /** A failure of the source that only says that nobody is there to hear of it. */
   isGone?(reason: unknown): boolean;
-  /** The dialect's constant error frame, said before the connection is cut should `fail` itself throw. */
-  readonly lastWords?: readonly Out[];
+  /** What is said before the connection is cut, should the step break its contract and throw `reason`. */
+  lastWords?(reason: unknown): readonly Out[];
 }
 
 /**
@@ -100,7 +98,7 @@ class Pump<In, Out> {
           return;
         }
         if (this.#step.over) break;
-        const full = words.length === 0 ? undefined : this.#say(words);
+        const full = words.length === 0 ? undefined : this.#write(words);
         if (full !== undefined) {
           full.then(this.#goOn, this.#fail);
           return;
@@ -115,15 +113,8 @@ class Pump<In, Out> {
     }
   }
 
-  #say(words: readonly Out[]): Promise<void> | undefined {
-    const pending = this.#options.beforeWords?.();
-    return pending === undefined ? this.#write(words) : pending.then(() => this.#write(words));
-  }
-
-  #end(words: readonly Out[]): Promise<void> {
-    const options = this.#options;
-    const said = words.length === 0 ? undefined : options.beforeWords?.();
-    const settled = said === undefined ? options.beforeEnd?.() : said.then(() => options.beforeEnd?.());
+  #end(words: Out[]): Promise<void> {
+    const settled = this.#options.beforeEnd?.(words);
     return settled === undefined ? this.#writeEnd(words) : settled.then(() => this.#writeEnd(words));
   }
 
@@ -142,7 +133,7 @@ class Pump<In, Out> {
   }
 
   /** The words of what is there; undefined when nothing is. Throws when nobody is there to read them. */
-  #read(): readonly Out[] | undefined {
+  #read(): Out[] | undefined {
     // Nobody is left to hear the words of a failure that is only our own cancel.
     this.#checkReader();
     const taken: In[] = [];
@@ -156,14 +147,14 @@ class Pump<In, Out> {
   }
 
   /** Throws what a broken `fail` threw. */
-  #words(taken: readonly In[], failure: { readonly reason: unknown } | undefined): readonly Out[] {
+  #words(taken: readonly In[], failure: { readonly reason: unknown } | undefined): Out[] {
     const words: Out[] = [];
     try {
       this.#step.push(taken, words);
       if (failure !== undefined) this.#step.abort(failure.reason, words);
       else if (this.#source.ended) this.#step.end(words);
     } catch (broken) {
-      const { lastWords } = this.#options;
+      const lastWords = this.#options.lastWords?.(broken);
       if (lastWords !== undefined && this.#writer.gone() === undefined) {
         // The connection is cut next: a reader that went before it had these words is told nothing more.
         this.#writer.write([...words, ...lastWords])?.catch(() => undefined);

@@ -6,6 +6,7 @@ import { DIALECTS, UPSTREAMS } from '../support/dialects.ts';
 import {
   lawAlwaysSealed,
   lawCutsDoNotMatter,
+  lawEndingsCanBeTakenBack,
   lawInterleavingDoesNotMatter,
   lawNoSuccessFromFailure,
   lawOpaqueMeansOpaque,
@@ -20,6 +21,7 @@ for (const upstream of UPSTREAMS) {
   for (const client of DIALECTS) {
     lawAlwaysSealed(upstream, client);
     lawNoSuccessFromFailure(upstream, client);
+    lawEndingsCanBeTakenBack(upstream, client);
     lawWholeIsFold(upstream, client);
     lawOpaqueMeansOpaque(upstream, client);
     lawInterleavingDoesNotMatter(upstream, client);

@@ -67,37 +67,41 @@ test('F41: code that throws before an answer costs that request a 500, and no ot
   await r.quiet(5);
 });
 
-/** The messages encoder throws at the third step of every second stream. */
-function breaking(): CodecSet {
-  const real = codecs.client('messages');
-  assert.ok(real !== undefined);
+/** Every encoder throws at the fourth step of every second stream; `speechless`: and at the words of that, too. */
+function breaking(how: 'speaking' | 'speechless' = 'speaking'): CodecSet {
   let streams = 0;
   return {
     ...codecs,
-    client: (dialect) =>
-      dialect !== 'messages'
-        ? codecs.client(dialect)
-        : {
-            ...real,
-            encodeEvents(context) {
-              const stage = real.encodeEvents(context);
-              streams += 1;
-              const breaks = streams % 2 === 0;
-              let steps = 0;
-              return {
-                get ended() {
-                  return stage.ended;
-                },
-                push(step, out) {
-                  steps += 1;
-                  if (breaks && steps === 4) throw new RangeError('planted');
-                  stage.push(step, out);
-                },
-                end: (out) => stage.end(out),
-                fail: (failure, out) => stage.fail(failure, out),
-              };
-            },
+    client(dialect) {
+      const real = codecs.client(dialect);
+      return (
+        real && {
+          ...real,
+          encodeEvents(context) {
+            const stage = real.encodeEvents(context);
+            streams += 1;
+            const breaks = streams % 2 === 0;
+            let steps = 0;
+            return {
+              get ended() {
+                return stage.ended;
+              },
+              push(step, out) {
+                steps += 1;
+                if (breaks && steps === 4) throw new RangeError('planted');
+                stage.push(step, out);
+              },
+              end: (out) => stage.end(out),
+              fail(failure, out) {
+                if (how === 'speechless') throw new RangeError('planted');
+                stage.fail(failure, out);
+              },
+              failInstead: (failure, out) => stage.failInstead(failure, out),
+            };
           },
+        }
+      );
+    },
   };
 }
 
@@ -117,6 +121,47 @@ test('F41: code that throws in mid-stream ends that stream with its error, settl
   assert.equal(gateway.store.settled.filter(({ errorCode }) => errorCode === 'internal_error').length, 4);
   assert.equal(gateway.store.held.size, 0);
   await eventually(() => upstream.sockets.size <= 8);
+});
+
+test('an encoder that cannot even say that it failed: its dialect does, the connection is cut, and what it asked for is settled', async (t) => {
+  const upstream = await fakeUpstream(({ socket }) => {
+    socket.write(STREAM_HEAD + frames.slice(0, 3).join(''));
+    setTimeout(() => socket.end(frames.slice(3).join('')), 30);
+  });
+  t.after(() => upstream.close());
+  const file = { channels: [channel(upstream.url)], models: { m: { price: { input: '1', output: '2' } } } };
+  const bodies: Readonly<Record<string, readonly [path: string, body: object, words: RegExp]>> = {
+    chat: ['/v1/chat/completions', { messages: [] }, /\n\ndata: \{"error":\{[^\n]*"code":"internal_error"\}\}\n\n$/],
+    responses: ['/v1/responses', { input: 'hi' }, /\n\nevent: error\ndata: \{"type":"error","code":"internal_error"[^\n]*\n\n$/],
+    messages: ['/v1/messages', { max_tokens: 9, messages: [] }, /\n\nevent: error\ndata: [^\n]*"code":"internal_error"\}\}\n\n$/],
+    completions: ['/v1/completions', { prompt: 'hi' }, /\n\ndata: \{"error":\{[^\n]*"code":"internal_error"\}\}\n\n$/],
+  };
+  for (const [dialect, [path, body, words]] of Object.entries(bodies)) {
+    await using gateway = await testGateway(file, { codecs: breaking('speechless') });
+    const ask = async (): Promise<{ text: string; isCut: boolean }> => {
+      const messages = [{ role: 'user', content: 'hi' }];
+      const response = await gateway.post(path, {
+        model: 'm',
+        stream: true,
+        ...body,
+        ...('messages' in body ? { messages } : {}),
+      });
+      let text = '';
+      try {
+        for await (const bytes of response.body ?? []) text += Buffer.from(bytes).toString();
+        return { text, isCut: false };
+      } catch {
+        return { text, isCut: true };
+      }
+    };
+    assert.equal((await ask()).isCut, false);
+    const { text, isCut } = await ask();
+    assert.match(text, words, dialect);
+    assert.equal(isCut, true, dialect);
+    await eventually(() => gateway.store.settled.length === 2);
+    assert.equal(gateway.store.settled[1]?.errorCode, 'internal_error');
+    assert.equal(gateway.store.held.size, 0);
+  }
 });
 
 test('F31, F39: a store that is away when the gateway stops: what is open ends well, and nothing is left that keeps the process', async (t) => {

@@ -67,16 +67,8 @@ test('words that were held are said first, and are kept by nobody', async () => 
   assert.deepEqual(held, []);
 });
 
-test('a read that says nothing asks nobody; an end without words tells of none', async () => {
-  let asked = 0;
-  const options = {
-    beforeWords: () => {
-      asked += 1;
-      return undefined;
-    },
-  };
-  assert.deepEqual(await pumped({ reads: [['a'], ['b']], script: [say(0), say(0), say(0)], options }), ['end ']);
-  assert.equal(asked, 0);
+test('a read that says nothing writes nothing; an end without words tells of none', async () => {
+  assert.deepEqual(await pumped({ reads: [['a'], ['b']], script: [say(0), say(0), say(0)] }), ['end ']);
 });
 
 test('a source that has not ended is let go once everything was said; one that has is not', async () => {
@@ -85,17 +77,15 @@ test('a source that has not ended is let go once everything was said; one that h
   assert.deepEqual(await pumped({ reads: [['a']], script }), ['end s(a)#0,s.END', 'words']);
 });
 
-test('what must be done before words, and then before the last, is waited for in this order', async () => {
+test('what must be done before the last words is waited for, and may put others in their place', async () => {
   const calls: string[] = [];
-  const slowly = (name: string) => async () => {
-    calls.push(`${name}?`);
+  const beforeEnd = async (words: string[]) => {
+    calls.push(`end of ${words.join()}?`);
     await new Promise((resolve) => setImmediate(resolve));
-    calls.push(`${name}.`);
+    words[0] = 'other';
   };
-  const options = { beforeWords: slowly('words'), beforeEnd: slowly('end') };
-  await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], options }, calls);
-  const first = ['words?', 'words.', 'write s(a)#0', 'words'];
-  assert.deepEqual(calls, [...first, 'words?', 'words.', 'end?', 'end.', 'end s(b)#0', 'words']);
+  await pumped({ reads: [['a'], ['b']], script: [say(1), say(1), say(0)], options: { beforeEnd } }, calls);
+  assert.deepEqual(calls, ['write s(a)#0', 'words', 'end of s(b)#0?', 'end other', 'words']);
 });
 
 test('while the reader is behind the source is paused', async () => {
@@ -124,8 +114,11 @@ test('a failure that has no words: what was said before it and the last words go
     abort: () => assert.fail(),
   });
   const end = ['cancel Error: broken', 'destroy Error: broken', 'rejected Error: broken'];
-  const lastWords = ['bye'];
-  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), ['write a,bye', ...end]);
+  const lastWords = ({ message }: Error) => [`bye: ${message}`];
+  assert.deepEqual(await pumped({ reads: [['a']], step: broken(false), options: { lastWords } }), [
+    'write a,bye: broken',
+    ...end,
+  ]);
   assert.deepEqual(await pumped({ reads: [['a']], step: broken(false) }), end);
   const gone = (): unknown => left;
   assert.deepEqual(await pumped({ reads: [['a']], step: broken(true), options: { lastWords }, gone }), end);

@@ -144,6 +144,36 @@ export function lawNoSuccessFromFailure(upstream: UpstreamSide, client: TwoSided
   });
 }
 
+export function lawEndingsCanBeTakenBack(upstream: UpstreamSide, client: TwoSided): void {
+  const images = upstream.features.images === true && client.features.images === true;
+  const spokenByBoth = answer({ ...upstream.features, images }, ownerOf(upstream.upstream));
+  test(`laws 2 and 3: a good ending for a ${client.client.dialect} client, made of a ${upstream.upstream.dialect} stream, can be taken back`, () => {
+    fc.assert(
+      fc.property(spokenByBoth, fractions, fc.boolean(), (said, cuts, isWhole) => {
+        const { steps, events } = decodeFrom(upstream, [upstream.write(said, cuts, false)]);
+        const encoder = client.client.encodeEvents(responseContext(client.client, ownerOf(upstream.upstream)));
+        const sent: Frame[] = [];
+        // What stands before the ending may be in hand with it, or long gone.
+        let batch: Frame[] = [];
+        for (const step of isWhole ? [{ events }] : steps) {
+          sent.push(...batch);
+          batch = [];
+          encoder.push(step, batch);
+        }
+        const isNative = !isWhole && upstream.upstream.dialect === client.client.dialect;
+        assert.equal(client.check([...sent, ...batch], isNative), 'success');
+        const failure = new GatewayError('store_unavailable', 'not written');
+        encoder.failInstead(failure, batch);
+        assert.ok(encoder.ended);
+        const told = [...sent, ...batch];
+        assert.equal(client.check(told, isNative), 'failure');
+        assert.match(told.at(-1)?.data ?? '', /store_unavailable/);
+      }),
+      { numRuns: RUNS },
+    );
+  });
+}
+
 function terminalStart(bytes: Uint8Array, terminal: RegExp): number {
   const text = Buffer.from(bytes).toString('latin1');
   return [...text.matchAll(terminal)].at(-1)?.index ?? bytes.length;

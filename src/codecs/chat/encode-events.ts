@@ -4,7 +4,6 @@
  * and nothing after it.
  */
 import { grown } from '../canonical/grown.ts';
-import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead, Step } from '../canonical/event.ts';
 import type { Logprobs, MediaItem, OutputItem, ReasoningItem, TextItem } from '../canonical/item.ts';
@@ -12,10 +11,10 @@ import type { JsonObject } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
-import type { Frame, ResponseContext } from '../codec.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { GrowingLength } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
-import { openAiStreamError } from '../errors/openai.ts';
+import { openAiErrorFrame } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../answers/turns.ts';
 import { annotation } from './annotations.ts';
@@ -52,7 +51,7 @@ interface Open {
   base: number;
 }
 
-export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
+export class ChatEncoder implements ClientEncoder {
   ended = false;
   readonly #context: ResponseContext;
   readonly #native: NativeStream;
@@ -78,6 +77,8 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   #images = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
+  /** Where a good ending begins in the words of its batch. */
+  #endsAt = 0;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -111,7 +112,13 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
   fail(error: GatewayError, out: Frame[]): void {
     if (this.ended) return;
     this.ended = true;
-    out.push({ event: undefined, data: JSON.stringify(openAiStreamError(error)) });
+    out.push(openAiErrorFrame(error));
+  }
+
+  failInstead(error: GatewayError, out: Frame[]): void {
+    out.length = this.#endsAt;
+    this.ended = false;
+    this.fail(error, out);
   }
 
   /** `events`: those that came with the end. */
@@ -121,6 +128,7 @@ export class ChatEncoder implements SealingStage<Step, Frame, GatewayError> {
       return;
     }
     this.ended = true;
+    this.#endsAt = out.length;
     if (this.#native.hasFinish) {
       this.#native.close(events, out);
       return;

@@ -1,6 +1,6 @@
 /** Chat completions as a client's protocol and as an upstream's. */
 import type { ClientCodec, UpstreamCodec } from '../codec.ts';
-import { openAiErrorBody } from '../errors/openai.ts';
+import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
 import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { ChatDecoder } from './decode-events.ts';
 import { ChatEncoder } from './encode-events.ts';
@@ -19,6 +19,7 @@ export const chatClient: ClientCodec = {
   decodeRequest,
   encodeEvents: (context) => new ChatEncoder(context),
   encodeResponse,
+  errorFrame: openAiErrorFrame,
   encodeError: (error) => JSON.stringify(openAiErrorBody(error)),
 };
 

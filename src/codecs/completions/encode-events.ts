@@ -1,21 +1,22 @@
 /** Canonical steps into `text_completion` chunks: text only, one finish chunk, usage where asked, `[DONE]`. */
-import type { SealingStage } from '../../streams/stage.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
-import type { Frame, ResponseContext } from '../codec.ts';
-import { openAiStreamError } from '../errors/openai.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
+import { openAiErrorFrame } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { finishReason, TextJoin } from './text.ts';
 
-export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayError> {
+export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #join = new TextJoin();
   /** How many characters of each open text were said; items of other kinds are not here. */
   readonly #said = new Map<number, number>();
   #usage: Usage | undefined;
   #ended = false;
+  /** Where a good ending begins in the words of its batch. */
+  #endsAt = 0;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -39,7 +40,13 @@ export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayErro
   fail(error: GatewayError, out: Frame[]): void {
     if (this.#ended) return;
     this.#ended = true;
-    out.push({ event: undefined, data: JSON.stringify(openAiStreamError(error)) });
+    out.push(openAiErrorFrame(error));
+  }
+
+  failInstead(error: GatewayError, out: Frame[]): void {
+    out.length = this.#endsAt;
+    this.#ended = false;
+    this.fail(error, out);
   }
 
   #encode(event: CanonicalEvent, out: Frame[]): void {
@@ -79,6 +86,7 @@ export class CompletionsEncoder implements SealingStage<Step, Frame, GatewayErro
       this.fail(outcome.error, out);
       return;
     }
+    this.#endsAt = out.length;
     this.#chunk([{ text: '', index: 0, logprobs: null, finish_reason: finishReason(outcome) }], null, out);
     if (this.#usage !== undefined && this.#context.request.includeUsage) this.#chunk([], writeTokenUsage(this.#usage), out);
     out.push({ event: undefined, data: '[DONE]' });

@@ -1,6 +1,6 @@
 /** Legacy completions: a client's protocol only; every upstream sees an ordinary conversation. */
 import type { ClientCodec } from '../codec.ts';
-import { openAiErrorBody } from '../errors/openai.ts';
+import { openAiErrorBody, openAiErrorFrame } from '../errors/openai.ts';
 import { CompletionsEncoder } from './encode-events.ts';
 import { responseLosses } from './losses.ts';
 import { decodeRequest } from './request.ts';
@@ -13,5 +13,6 @@ export const completionsClient: ClientCodec = {
   decodeRequest,
   encodeEvents: (context) => new CompletionsEncoder(context),
   encodeResponse,
+  errorFrame: openAiErrorFrame,
   encodeError: (error) => JSON.stringify(openAiErrorBody(error)),
 };

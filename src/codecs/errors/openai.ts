@@ -1,6 +1,7 @@
 /** The error body that chat, responses, completions, embeddings, images and models answer with (design: "error body"). */
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
+import type { Frame } from '../codec.ts';
 import { statusInStream } from './upstream.ts';
 
 /** `{error: {message, type, param, code}}`. */
@@ -9,8 +10,8 @@ export function openAiErrorBody(error: GatewayError): JsonObject {
 }
 
 /** The same in a stream, where no status says what kind of error it is. */
-export function openAiStreamError(error: GatewayError): JsonObject {
-  return bodyFor(error, statusInStream(error));
+export function openAiErrorFrame(error: GatewayError): Frame {
+  return { event: undefined, data: JSON.stringify(bodyFor(error, statusInStream(error))) };
 }
 
 function bodyFor({ message, param, shownCode }: GatewayError, status: number): JsonObject {

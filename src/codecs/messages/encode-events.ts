@@ -7,8 +7,7 @@ import { type GatewayError, notRepresentable } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
-import type { Frame, ResponseContext } from '../codec.ts';
-import type { SealingStage } from '../../streams/stage.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { type Holds, OWN_KIND, Turns } from '../answers/turns.ts';
 import { BlockWriter, frame } from './block-writer.ts';
 import { errorFrame } from './errors.ts';
@@ -25,11 +24,11 @@ import { CUTTING_STOPS } from './wire.ts';
 const HOLDS: Holds = { toolCall: ['text', 'refusal', 'reasoning', 'toolCall', 'media', 'native'] };
 const AND_OWN_KIND: Holds = { ...HOLDS, ...OWN_KIND };
 
-export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
+export function encodeEvents(context: ResponseContext): ClientEncoder {
   return new EventEncoder(context);
 }
 
-class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
+class EventEncoder implements ClientEncoder {
   ended = false;
   readonly #context: ResponseContext;
   readonly #writer: BlockWriter;
@@ -38,6 +37,8 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that usage which comes early can be in it. */
   #startWaits = false;
+  /** Where a good ending begins in the words of its batch. */
+  #endsAt = 0;
 
   constructor(context: ResponseContext) {
     this.#context = context;
@@ -51,6 +52,7 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
     const native = step.native;
     if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
       this.#splicer ??= new NativeSplicer(this.#context);
+      this.#endsAt = out.length;
       this.#splicer.push(native, step, out);
       if (native.name === 'message_stop' || native.name === 'error') this.ended = true;
       return;
@@ -70,6 +72,12 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
     if (this.ended) return;
     this.ended = true;
     out.push(errorFrame(failure));
+  }
+
+  failInstead(failure: GatewayError, out: Frame[]): void {
+    out.length = this.#endsAt;
+    this.ended = false;
+    this.fail(failure, out);
   }
 
   #encode(event: CanonicalEvent, out: Frame[]): void {
@@ -123,6 +131,7 @@ class EventEncoder implements SealingStage<Step, Frame, GatewayError> {
     const stop = encodeStop(outcome, { toolUse: this.#writer.calledTool, refusal: this.#writer.refused });
     // Spec rule 11: only a limit may leave arguments unfinished.
     if (this.#writer.leftUnfinished && !CUTTING_STOPS.has(stop.reason)) throw unfinishedCall();
+    this.#endsAt = out.length;
     out.push(frame({ type: 'message_delta', delta: stopMembers(stop), usage: encodeUsage(this.#usage) }));
     out.push(frame({ type: 'message_stop' }));
     this.ended = true;

@@ -3,7 +3,7 @@ import type { ClientCodec, UpstreamCodec } from '../codec.ts';
 import { decodeEvents } from './decode-events.ts';
 import { encodeEvents } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';
-import { decodeError, encodeError } from './errors.ts';
+import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
 import { decodeRequest } from './request.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
@@ -17,6 +17,7 @@ export const messagesClient: ClientCodec = {
   decodeRequest,
   encodeEvents,
   encodeResponse,
+  errorFrame,
   encodeError,
 };
 

@@ -6,13 +6,12 @@
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
-import type { SealingStage } from '../../streams/stage.ts';
 import type { GatewayError } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import { escapeJson, isObject, type JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
-import type { Frame, ResponseContext } from '../codec.ts';
+import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { holeAt, holeValue } from '../json/shape.ts';
 import { RepeatedEdits } from '../json/repeated-native.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
@@ -37,7 +36,7 @@ import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
 
-export function encodeEvents(context: ResponseContext): SealingStage<Step, Frame, GatewayError> {
+export function encodeEvents(context: ResponseContext): ClientEncoder {
   return new ResponsesEncoder(context);
 }
 
@@ -48,7 +47,7 @@ interface Running {
   readonly number: number;
 }
 
-class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
+class ResponsesEncoder implements ClientEncoder {
   ended = false;
   readonly #context: ResponseContext;
   readonly #writer: ItemWriter;
@@ -99,6 +98,14 @@ class ResponsesEncoder implements SealingStage<Step, Frame, GatewayError> {
     if (this.ended) return;
     this.#out = out;
     this.#terminate({ status: 'failed', error });
+  }
+
+  /** The terminal event alone is the ending: what stands before it is said. */
+  failInstead(error: GatewayError, out: Frame[]): void {
+    out.pop();
+    this.#sequence -= 1;
+    this.ended = false;
+    this.fail(error, out);
   }
 
   #write(events: readonly CanonicalEvent[]): void {

@@ -4,7 +4,7 @@ import { expandedStep, expandingDecoder } from '../tools/parallel-wrapper.ts';
 import { decodeEvents } from './decode-events.ts';
 import { encodeEvents } from './encode-events.ts';
 import { encodeRequest } from './encode-request.ts';
-import { decodeError, encodeError } from './errors.ts';
+import { decodeError, encodeError, errorFrame } from './errors.ts';
 import { requestLosses, responseLosses } from './losses.ts';
 import { decodeRequest } from './request.ts';
 import { decodeResponse, encodeResponse } from './response.ts';
@@ -16,6 +16,7 @@ export const responsesClient: ClientCodec = {
   decodeRequest,
   encodeEvents,
   encodeResponse,
+  errorFrame,
   encodeError,
 };
 

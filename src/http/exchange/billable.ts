@@ -40,6 +40,5 @@ export function billableUsage(usage: Usage): BillableUsage {
 }
 
 function boundedMeters(meters: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
-  if (meters.size <= MAX_METERS && [...meters.keys()].every(({ length }) => length <= MAX_NAME)) return meters;
   return new Map([...meters].filter(([{ length }]) => length <= MAX_NAME).slice(0, MAX_METERS));
 }

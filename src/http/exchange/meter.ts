@@ -102,7 +102,7 @@ export class Meter {
     this.#lastOutputAt = now;
   }
 
-  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`. */
+  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`; else as {@link settle}. */
   settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
     if (this.#call.config.durability !== 'strict') return undefined;
     return Promise.resolve(ending()).then(async (known) => {
@@ -111,7 +111,10 @@ export class Meter {
     });
   }
 
-  /** Once: later calls do nothing. Settles when the charge is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  /**
+   * Once: later calls do nothing. Settles when the charge is on disk, and rejects when a success cannot be written; undefined, and nobody
+   * waits, unless durability is `strict`.
+   */
   settle(ending: Ending): PromiseLike<unknown> | undefined {
     if (this.#settled) return undefined;
     this.#settled = true;
@@ -119,7 +122,9 @@ export class Meter {
     const entry = boundedEntry(this.#entry(ending));
     const written = gateway.store.settlements.settle({ entry, reservation: this.#admitted.reservation });
     this.#report(entry, ending);
-    return config.durability === 'strict' ? written : undefined;
+    if (config.durability !== 'strict') return undefined;
+    // A failure is told as it is, whatever becomes of its row.
+    return ending.error === undefined ? written : written.then(undefined, () => undefined);
   }
 
   /** What the last attempt that told said that it used: it costs that where no other answered. */

@@ -5,9 +5,8 @@
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
 import { type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
-import type { Frame } from '../../codecs/codec.ts';
+import type { ClientEncoder, Frame } from '../../codecs/codec.ts';
 import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
-import type { SealingStage } from '../../streams/stage.ts';
 import type { Channel } from '../config/config.ts';
 
 /** A finished answer, as the client reads it. */
@@ -33,21 +32,25 @@ export interface RememberOptions {
   readonly remember: Remember;
 }
 
-export interface RememberingStage extends SealingStage<Step, Frame, GatewayError> {
-  /** Settled when the answer is remembered; undefined when nothing is waited for. Taken once. */
-  takePending(): Promise<void> | undefined;
+export interface RememberingStage extends ClientEncoder {
+  /**
+   * Remembers the answer, if it has come to a good end; to be called before that end goes out, and not where it will not. Settled when the
+   * answer is remembered; undefined when nothing is waited for.
+   */
+  remember(): Promise<void> | undefined;
 }
 
-export function remembering(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions): RememberingStage {
+export function remembering(encoder: ClientEncoder, options: RememberOptions): RememberingStage {
   return new Remembering(encoder, options);
 }
 
 class Remembering implements RememberingStage {
-  readonly #encoder: SealingStage<Step, Frame, GatewayError>;
+  readonly #encoder: ClientEncoder;
   readonly #options: RememberOptions;
-  #pending: Promise<void> | undefined;
+  /** The terminal event of a good end. */
+  #ending: { readonly text: string; readonly status: Answered['status'] } | undefined;
 
-  constructor(encoder: SealingStage<Step, Frame, GatewayError>, options: RememberOptions) {
+  constructor(encoder: ClientEncoder, options: RememberOptions) {
     this.#encoder = encoder;
     this.#options = options;
   }
@@ -76,18 +79,20 @@ class Remembering implements RememberingStage {
     this.#encoder.fail(failure, out);
   }
 
-  takePending(): Promise<void> | undefined {
-    const taken = this.#pending;
-    this.#pending = undefined;
-    return taken;
+  failInstead(failure: GatewayError, out: Frame[]): void {
+    this.#encoder.failInstead(failure, out);
+  }
+
+  remember(): Promise<void> | undefined {
+    const ending = this.#ending;
+    return ending && rememberText(ending.text, ['response'], ending.status, this.#options);
   }
 
   #listen(out: readonly Frame[], from: number): void {
     for (let index = from; index < out.length; index++) {
       const frame = out[index];
       const status = statusOf(frame?.event);
-      if (frame !== undefined && status !== undefined)
-        this.#pending = rememberText(frame.data, ['response'], status, this.#options);
+      if (frame !== undefined && status !== undefined) this.#ending = { text: frame.data, status };
     }
   }
 }

@@ -4,20 +4,23 @@
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
-import type { Frame } from '../../codecs/codec.ts';
+import type { ClientCodec, ClientEncoder, Frame } from '../../codecs/codec.ts';
 import { type PumpOptions, type PumpWriter, pump } from '../../streams/pump.ts';
 import { sealed } from '../../streams/seal.ts';
-import type { SealingStage } from '../../streams/stage.ts';
 import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
 
+/** What the client is told in. */
+export interface Voice {
+  readonly encoder: ClientEncoder;
+  readonly errorFrame: ClientCodec['errorFrame'];
+}
+
 export interface RelayWatch {
   /** Something of the answer was written. */
   onWords(): void;
-  /** What must be done before the words in hand may go out. */
-  beforeWords?(): Promise<void> | undefined;
-  /** What must be done before the last words may go out. `told` is the failure that they say. */
+  /** What must be done before the last words may go out. `told` is the failure that they say. Rejects with what they must say instead. */
   beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
 }
 
@@ -28,12 +31,12 @@ export interface RelayWatch {
 export function relay(
   held: Step[],
   source: AnswerSource,
-  encoder: SealingStage<Step, Frame, GatewayError>,
+  voice: Voice,
   committed: Committed,
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
-  const observer = new RelayObserver(held, watch);
-  const stage = sealed(encoder, (reason) => observer.tell(reason));
+  const observer = new RelayObserver(held, voice, watch);
+  const stage = sealed(voice.encoder, (reason) => observer.tell(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
   // The head goes out with the first words, in one write; without words it goes alone.
   if (observer.silent) committed.flushHead();
@@ -46,10 +49,12 @@ class RelayObserver implements PumpOptions<Step, Frame> {
   /** The failure that the client was told. */
   told: GatewayError | undefined;
   silent = true;
+  readonly #voice: Voice;
   readonly #watch: RelayWatch;
 
-  constructor(held: Step[], watch: RelayWatch) {
+  constructor(held: Step[], voice: Voice, watch: RelayWatch) {
     this.held = held;
+    this.#voice = voice;
     this.#watch = watch;
   }
 
@@ -58,12 +63,14 @@ class RelayObserver implements PumpOptions<Step, Frame> {
     return this.told;
   }
 
-  beforeWords(): Promise<void> | undefined {
-    return this.#watch.beforeWords?.();
+  beforeEnd(words: Frame[]): Promise<void> | undefined {
+    return this.#watch.beforeEnd?.(this.told)?.catch((reason: unknown) => {
+      this.#voice.encoder.failInstead(this.tell(reason), words);
+    });
   }
 
-  beforeEnd(): Promise<void> | undefined {
-    return this.#watch.beforeEnd?.(this.told);
+  lastWords(reason: unknown): readonly Frame[] {
+    return [this.#voice.errorFrame(toGatewayError(reason))];
   }
 
   onWords(): void {
@@ -103,7 +110,7 @@ class FramedWriter implements PumpWriter<Frame> {
 }
 
 /** The words of a failure on a stream that never got an answer. */
-export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): Frame[] {
+export function failureFrames(encoder: ClientEncoder, error: GatewayError): Frame[] {
   const words: Frame[] = [];
   encoder.fail(error, words);
   return words;

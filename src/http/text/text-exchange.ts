@@ -24,7 +24,7 @@ import { type Ending, Meter } from '../exchange/meter.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { logAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
-import { failureFrames, relay } from './relay.ts';
+import { failureFrames, relay, type Voice } from './relay.ts';
 
 /** What it takes to find an upstream that answers. */
 interface Search {
@@ -106,8 +106,8 @@ export class TextExchange {
       const ending = endingOf(broken, usage);
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
-      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
       await this.#meter.settleFirst(() => ending);
+      if (remember !== undefined) await rememberBody(body, outcome.status, remember);
       this.#reply.answer({ status: 200, body, headers });
       this.#meter.outputWritten();
       logAnswerLosses(this.#call, this.#codec, taken.channel, () => whole);
@@ -131,6 +131,7 @@ export class TextExchange {
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
     const heard = remember === undefined ? undefined : remembering(encoder, remember);
+    const voice: Voice = { encoder: heard ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
     const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
       const { outcome } = source.fold;
       return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
@@ -138,13 +139,14 @@ export class TextExchange {
     let failure: GatewayError | undefined;
     try {
       failure = failureOf(
-        await relay(held, source, heard ?? encoder, committed, {
+        await relay(held, source, voice, committed, {
           onWords: () => this.#meter.outputWritten(),
-          beforeWords: () => heard?.takePending(),
-          beforeEnd: (told) =>
-            this.#meter.settleFirst(async () =>
+          beforeEnd: (told) => {
+            const settled = this.#meter.settleFirst(async () =>
               endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
-            ),
+            );
+            return settled === undefined ? heard?.remember() : settled.then(() => heard?.remember());
+          },
         }),
       );
     } catch (thrown) {

@@ -92,4 +92,9 @@ test('what an upstream made up to name a meter or a tier is bounded: it stands i
   assert.equal(billed.meters.get('web_search'), 2);
   assert.equal(billed.serviceTier?.length, 64);
   assert.ok([...billed.meters.keys()].every((name) => name.length <= 64));
+  const few = new Map([
+    ['x'.repeat(64), 1],
+    ['x'.repeat(65), 1],
+  ]);
+  assert.deepEqual([...(billableUsage({ meters: few }).meters ?? [])], [['x'.repeat(64), 1]]);
 });

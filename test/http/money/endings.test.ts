@@ -303,6 +303,48 @@ for (const stream of [true, false]) {
   });
 }
 
+/** Words, and then the end that `status` is. */
+function brokenAnswer(stream: boolean, status: 'failed' | 'cancelled'): Script {
+  const part = { type: 'output_text', text: 'half an', annotations: [] };
+  const item = { id: 'msg_1', type: 'message', role: 'assistant', status: 'incomplete', content: [part] };
+  const error = status === 'failed' ? failedResponse.error : null;
+  const response = { ...failedResponse, status, error, output: [item] };
+  if (!stream) return { raw: { headers: { 'content-type': 'application/json' }, body: JSON.stringify(response) } };
+  const place = { item_id: 'msg_1', output_index: 0, content_index: 0 };
+  const events = [
+    { type: 'response.created', response: { ...response, status: 'in_progress', error: null, output: [], usage: null } },
+    { type: 'response.output_item.added', output_index: 0, item: { ...item, status: 'in_progress', content: [] } },
+    { type: 'response.content_part.added', ...place, part: { ...part, text: '' } },
+    { type: 'response.output_text.delta', ...place, delta: 'half an' },
+    { type: `response.${status}`, response },
+  ];
+  const body = sse(...events.map((event, index) => ({ ...event, sequence_number: index })));
+  return { raw: { headers: { 'content-type': 'text/event-stream' }, body } };
+}
+
+for (const stream of [true, false]) {
+  for (const status of ['failed', 'cancelled'] as const) {
+    test(`an answer that ends as ${status} after words: an error in every dialect, paid by its report, and a fault of its Channel (${stream ? 'stream' : 'whole'})`, async (t) => {
+      for (const client of Object.keys(CLIENTS) as (keyof typeof CLIENTS)[]) {
+        const gateway = await moneyGateway(t, { health: { failures: 1 } });
+        const said = await ended(gateway, client, 'responses', stream, brokenAnswer(stream, status));
+        assert.deepEqual([said.row.status, said.row.charge?.total, said.row.charge?.flags], ['error', REPORTED, []], client);
+        const [attempt] = said.row.attempts;
+        assert.notEqual(attempt?.errorCode, undefined, 'an attempt that failed');
+        assert.doesNotMatch(said.text, /finish_reason":"|response\.completed|message_stop|"stop_reason":"/, client);
+        // Responses clients are shown what there is of it (spec, conversion rule 8).
+        const isShown = client === 'responses';
+        assert.equal(said.status, stream || isShown ? 200 : 502, client);
+        if (isShown) assert.match(said.text, /"status":"failed".*half an/s);
+        if (stream) assert.match(said.text, /half an/, client);
+        const { path, ask } = CLIENTS[client];
+        const next = await gateway.post(await gateway.owner(FUNDS), path, ask('responses', stream, 'again'));
+        assert.match(await next.text(), /no_healthy_upstream/, client);
+      }
+    });
+  }
+}
+
 const wrapperChunks = [
   { delta: { role: 'assistant', content: null } },
   {
