@@ -30,6 +30,8 @@ export class Environment {
   readonly #seams: Seams;
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
+  /** What was told last, so that a change is told once whoever sees it. */
+  #toldHealthy = true;
   #rowsWait = false;
   #closed = false;
   #batchExpected = false;
@@ -50,6 +52,7 @@ export class Environment {
     const environment = new Environment(engine, options, seams, new FreeSpace(options));
     await environment.#checkSchema();
     await environment.#space.look();
+    environment.#tellHealth();
     environment.#watch();
     return environment;
   }
@@ -132,9 +135,8 @@ export class Environment {
   rowsWritten(): void {
     if (!this.#rowsWait) return;
     this.#rowsWait = false;
-    const before = this.health().healthy;
     this.#writeFailure = undefined;
-    this.#reportSince(before);
+    this.#tellHealth();
   }
 
   async close(): Promise<void> {
@@ -210,6 +212,7 @@ export class Environment {
     const message = cause instanceof Error ? cause.message : String(cause);
     const isNew = this.#writeFailure !== message;
     this.#writeFailure = message;
+    this.#toldHealthy = false;
     if (isNew) this.options.onProblem?.({ what: 'store_write_failed', error: cause });
     return message;
   }
@@ -223,11 +226,10 @@ export class Environment {
   /** Free space may have gone or come back; a store that failed is tried with a write that changes nothing of meaning. */
   async #lookAgain(): Promise<void> {
     try {
-      const before = this.health().healthy;
       await this.#space.look();
       if (this.#engine === undefined && this.#commit === undefined) this.#reopen();
       if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
-      this.#reportSince(before);
+      this.#tellHealth();
     } finally {
       if (!this.#closed) this.#watch();
     }
@@ -243,10 +245,11 @@ export class Environment {
     }
   }
 
-  #reportSince(wasHealthy: boolean): void {
-    const now = this.health();
-    if (wasHealthy !== now.healthy)
-      this.options.onProblem?.({ what: now.healthy ? 'store_healthy' : `store_unhealthy: ${now.message}` });
+  #tellHealth(): void {
+    const health = this.health();
+    if (health.healthy === this.#toldHealthy) return;
+    this.#toldHealthy = health.healthy;
+    this.options.onProblem?.({ what: health.healthy ? 'store_healthy' : `store_unhealthy: ${health.message}` });
   }
 }
 
