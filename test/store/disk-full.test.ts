@@ -121,7 +121,7 @@ test('F31: that a store is well again is told once, whoever saw it first: the qu
   const problems: string[] = [];
   let refusing = false;
   const afterWrite = (): void => {
-    if (refusing) throw Object.assign(new Error('Disk quota exceeded'), { code: 122 });
+    if (refusing) throw Object.assign(new Error('Input/output error'), { code: 5 });
   };
   const store = await openStore(t, { clock, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
   const owner = await funded(store, 100n);
