@@ -78,6 +78,17 @@ test('F31: below the floor of free space no new work is taken, and what is in fl
   const health = store.health();
   assert.equal(!health.healthy && health.reason, 'free_space');
   await assert.rejects(store.admission.admit(owner, 1n, 0), { name: 'StoreError', code: 'unhealthy' });
+  const video = {
+    id: 'v',
+    principal: owner,
+    model: 'v',
+    requestJson: '{}',
+    priceNanos: 1n,
+    idempotencyKey: 'k',
+    bodyHash: 'h',
+    nowMs: 0,
+  };
+  await assert.rejects(store.videos.create(video), { name: 'StoreError', code: 'unhealthy' });
   assert.equal((await store.settlements.settle({ entry: entry(owner, 'f1', 1n) })).settled, true);
 });
 
