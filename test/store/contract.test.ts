@@ -307,6 +307,44 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
+  test('words that no engine keeps as they are make the same cause, the same id and a journal that adds up', async (t) => {
+    const store = await openStore(t);
+    const { account } = await funded(store, 10n);
+    const odd = { id: 'a\u0000b\ud800', by: 'c\u0000\udc00', note: '\ud800\u0000d' };
+    for (let n = 0; n < 2; n += 1) assert.equal(ok(await store.accounts.credit(account.id, 5n, odd)).walletNanos, 15n);
+    const [row, ...more] = await store.ledger.journal({ ref: odd.id });
+    assert.deepEqual([row?.ref, row?.by, row?.note], ['a\ufffdb\ufffd', 'c\ufffd\ufffd', '\ufffd\ufffdd']);
+    assert.deepEqual(more, []);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
+  test('times never go back along the log, whatever the clock does', async (t) => {
+    const clock = new FakeClock();
+    const store = await openStore(t, { clock });
+    const owner = await funded(store, 1000n);
+    for (const [id, ms] of [
+      ['first', 5_000],
+      ['back', -4_000],
+      ['later', 8_000],
+    ] as const) {
+      clock.advance(ms);
+      void store.settlements.settle({ entry: entry(owner, id, 1n) });
+      await store.settlements.flush();
+    }
+    const rows = await store.requestLog.list({ after: 0 });
+    assert.deepEqual(
+      rows.map(({ exchangeId, loggedAtMs }) => [exchangeId, loggedAtMs - T0]),
+      [
+        ['first', 5_000],
+        ['back', 5_000],
+        ['later', 9_000],
+      ],
+    );
+    assert.equal((await store.requestLog.list({ sinceMs: T0 + 5_000 })).length, 3);
+    assert.equal(await store.requestLog.prune(T0 + 5_000), 0, 'what is as old as that stays');
+    assert.equal(await store.requestLog.prune(T0 + 5_001), 2);
+  });
+
   test('F28: 64 at once on a balance for a few: what is in flight bounds the overshoot', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 1000n);
@@ -400,7 +438,12 @@ eachStore(({ openStore, place }) => {
     const first = ok(await store.leases.acquire('job', 'a', 100, 0));
     assert.equal(ok(await store.leases.acquire('job', 'a', 100, 50)).token, first.token);
     assert.equal(refusal(await store.leases.acquire('job', 'b', 100, 149)).reason, 'held');
+    // Expired, it is another lease, also for who had it: what was begun under the old one is fenced off.
+    const renewed = ok(await store.leases.acquire('other', 'a', 100, 0));
+    assert.ok(ok(await store.leases.acquire('other', 'a', 100, 100)).token > renewed.token);
     const second = ok(await store.leases.acquire('job', 'b', 100, 151));
+    await store.leases.release('job', first.token);
+    assert.equal(refusal(await store.leases.acquire('job', 'c', 100, 152)).reason, 'held', 'released by who has it not');
     assert.ok(second.token > first.token);
     assert.equal(refusal(await store.leases.renew('job', first.token, 100, 152)).reason, 'lost');
     await store.leases.release('job', second.token);

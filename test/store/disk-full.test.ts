@@ -78,6 +78,17 @@ test('F31: below the floor of free space no new work is taken, and what is in fl
   const health = store.health();
   assert.equal(!health.healthy && health.reason, 'free_space');
   await assert.rejects(store.admission.admit(owner, 1n, 0), { name: 'StoreError', code: 'unhealthy' });
+  const video = {
+    id: 'v',
+    principal: owner,
+    model: 'v',
+    requestJson: '{}',
+    priceNanos: 1n,
+    idempotencyKey: 'k',
+    bodyHash: 'h',
+    nowMs: 0,
+  };
+  await assert.rejects(store.videos.create(video), { name: 'StoreError', code: 'unhealthy' });
   assert.equal((await store.settlements.settle({ entry: entry(owner, 'f1', 1n) })).settled, true);
 });
 
@@ -114,6 +125,33 @@ test('F31: while settlements are refused, a smaller write that goes through make
   await heals(store, clock);
   assert.equal((await settled).settled, true);
   assert.deepEqual(problems, ['store_write_failed', 'store_healthy']);
+});
+
+test('F31: that a store is well again is told once, whoever saw it first: the queue, or who looks at the disk', async (t) => {
+  const clock = new FakeClock();
+  const problems: string[] = [];
+  let refusing = false;
+  const afterWrite = (): void => {
+    if (refusing) throw Object.assign(new Error('Input/output error'), { code: 5 });
+  };
+  const store = await openStore(t, { clock, onProblem: ({ what }) => problems.push(what) }, { afterWrite });
+  const owner = await funded(store, 100n);
+  refusing = true;
+  // A second passes just when the row is on disk: the look that begins then ends after the queue has told.
+  const reservation = { release: () => undefined, handOver: () => () => clock.advance(1_000) };
+  void store.settlements.settle({ entry: entry(owner, 'waits', 1n), reservation });
+  await assert.rejects(store.settlements.flush(), StoreError);
+  refusing = false;
+  await store.settlements.flush();
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  assert.deepEqual(problems, ['store_write_failed', 'store_healthy']);
+});
+
+test('F31: a disk that is too full at the start is told', async (t) => {
+  const problems: string[] = [];
+  await openStore(t, { freeSpaceFloor: Number.MAX_SAFE_INTEGER, onProblem: ({ what }) => problems.push(what) });
+  assert.equal(problems.length, 1);
+  assert.match(problems.join(), /^store_unhealthy: \d+ bytes are free, the floor is \d+$/);
 });
 
 test('F31: heartbeats that fail are told once, until one goes through', async (t) => {

@@ -62,4 +62,10 @@ test('an exchange is found by its own id, by the request id that it is named aft
   assert.deepEqual(await found('mine_abc'), ['ex_def'], 'another name with the same digits is another request');
   assert.deepEqual(await found('ex_def'), ['ex_def']);
   assert.deepEqual(await found('abc'), []);
+  await store.settlements.settle({ entry: entry(owner, 'ex_own', 1n, { clientRequestId: 'ex_own' }) });
+  assert.deepEqual(await found('ex_own'), ['ex_own'], 'once, whoever calls it so');
+  const long = '語'.repeat(5_000);
+  await store.settlements.settle({ entry: entry(owner, 'ex_long', 1n, { clientRequestId: long }) });
+  assert.deepEqual(await found(long.slice(0, 256)), ['ex_long']);
+  assert.deepEqual(await found(long), []);
 });

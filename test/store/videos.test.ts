@@ -94,6 +94,10 @@ eachStore(({ openStore, place }) => {
     ok(await store.videos.change('c', CHANGES.fail, token, T0));
     ok(await store.videos.change('d', CHANGES.lose, token, T0));
     assert.equal(await wallet(), 800n);
+    assert.deepEqual(
+      (await store.spend.usageByDay(owner.key.id)).map(({ requests, videos, chargedNanos }) => [requests, videos, chargedNanos]),
+      [[0, 1, 100n]],
+    );
     assert.deepEqual(await store.spend.spend(owner.key.id, T0), { total: 100n, hourly: 100n, daily: 100n, held: 100n });
     ok(
       await store.videos.resolve(
@@ -160,6 +164,14 @@ eachStore(({ openStore, place }) => {
     const off = await funded(store, 1000n);
     ok(await store.keys.change(off.key.id, { disabled: true }, cause()));
     assert.equal(refusal(await store.videos.create(newVideo(off, 'o'))).reason, 'key_not_active');
+    const closed = await funded(store, 1000n);
+    ok(await store.accounts.change(closed.account.id, { disabled: true }, cause()));
+    assert.equal(refusal(await store.videos.create(newVideo(closed, 'c'))).reason, 'key_not_active');
+    const rich = await funded(store, 1000n);
+    assert.equal(refusal(await store.videos.create(newVideo(rich, 'debt', { priceNanos: -1n }))).reason, 'invalid');
+    const gift = ok(await store.videos.create(newVideo(rich, 'gift', { priceNanos: 0n }))).task;
+    assert.deepEqual(gift.state === 'queued' && gift.dueAtMs, T0, 'what says nothing else is due at once');
+    assert.equal(refusal(await store.videos.create(newVideo(rich, 'gift', { idempotencyKey: 'another' }))).reason, 'invalid');
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
@@ -203,6 +215,17 @@ eachStore(({ openStore, place }) => {
     const third = ok(await store.videos.list(owned(owner), { limit: 3, after: 'n2' }));
     assert.deepEqual([ids(third.tasks), third.hasMore, third.nextCursor], ['n1', false, undefined]);
     assert.equal(refusal(await store.videos.list(owned(owner), { limit: 3, after: 'gone' })).reason, 'unknown_cursor');
+    const whole = ok(await store.videos.list(owned(owner), { limit: 8 }));
+    assert.deepEqual([whole.tasks.length, whole.hasMore, whole.nextCursor], [8, false, undefined], 'a last page may be full');
+    for (const [limit, size] of [
+      [0, 1],
+      [-5, 1],
+      [2.9, 2],
+      [10 ** 9, 8],
+    ] as const)
+      assert.equal(ok(await store.videos.list(owned(owner), { limit })).tasks.length, size, `limit ${limit}`);
+    assert.equal(ids(await store.videos.all({ limit: 2 })), 'n8 n7');
+    assert.deepEqual(await store.videos.all({ state: 'running' }), []);
   });
 
   test('F32: a worker that lost its lease can change nothing; what it left in submission becomes unknown', async (t) => {
@@ -214,14 +237,24 @@ eachStore(({ openStore, place }) => {
       ok(await store.videos.change(id, CHANGES.submit, old, T0));
     }
     ok(await store.videos.change('f2', CHANGES.accept, old, T0));
+    assert.deepEqual(await store.videos.loseAbandoned(old, T0), [], 'what it submits itself is not abandoned');
     const next = ok(await store.leases.acquire(VIDEO_WORKER, 'two', 1000, T0 + 5000)).token;
+    assert.deepEqual(await store.videos.loseAbandoned(old, T0), [], 'it may not say so any more');
     assert.equal(refusal(await store.videos.change('f1', CHANGES.accept, old, T0)).reason, 'lease_lost');
     assert.deepEqual(
       (await store.videos.loseAbandoned(next, T0)).map(({ id, state }) => [id, state]),
       [['f1', 'unknown']],
     );
     assert.deepEqual(await store.videos.loseAbandoned(old, T0), []);
-    ok(await store.videos.change('f2', CHANGES.succeed, next, T0));
+    assert.equal(
+      refusal(await store.videos.resolve('f2', { event: 'succeed', outputUrl: 'x' }, cause(), T0)).reason,
+      'illegal',
+      'only what is unclear is decided by hand',
+    );
+    await store.leases.release(VIDEO_WORKER, next);
+    assert.equal(refusal(await store.videos.change('f2', CHANGES.succeed, next, T0)).reason, 'lease_lost');
+    const again = await lease(store, 'two');
+    ok(await store.videos.change('f2', CHANGES.succeed, again, T0));
   });
 
   test('due gives what is to be looked at, the most overdue first; a retry gets an attempt of its own', async (t) => {
@@ -242,6 +275,15 @@ eachStore(({ openStore, place }) => {
     assert.equal(await due(T0 + 10), 'q');
     assert.equal(await due(T0 + 60_000), 'q r k');
     assert.equal(await due(T0 + 60_000, 1), 'q');
+    const inHand = await store.videos.due(T0 + 60_000, 1, { inHand: ['q'] });
+    assert.deepEqual(
+      inHand.map(({ id }) => id),
+      ['r'],
+      'what is in hand takes no place from the others',
+    );
+    await make('late', T0 + 20_000, []);
+    assert.equal(await due(T0 + 60_000), 'q r late k', 'whatever its state');
+    ok(await store.videos.cancel('late', owned(owner), T0));
     const only = await store.videos.due(T0 + 60_000, 10, { states: ['running', 'unknown'] });
     assert.deepEqual(
       only.map(({ id }) => id),

@@ -1,4 +1,8 @@
-/** Why a commit failed, as lmdb-js tells it: its general error has a second promise, which rejects with the cause and must be handled too. */
+/**
+ * Why a commit failed, as lmdb-js tells it: its general error has a second promise, which rejects with the cause and must be handled too.
+ * And what the numbers mean that such errors carry.
+ */
+import { StoreError } from '../store-error.ts';
 import type { Clock } from '../store.ts';
 
 /**
@@ -20,4 +24,29 @@ export async function commitErrorOf(error: unknown, clock: Pick<Clock, 'after'>)
   } finally {
     stop();
   }
+}
+
+const ENOSPC = 28;
+/** What LMDB makes of a write that was cut short. */
+export const EIO = 5;
+const EDQUOT = 122;
+const MAP_FULL = -30792;
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+export function isDiskFull(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === ENOSPC || code === EDQUOT || code === MAP_FULL || code === 'ENOSPC';
+}
+
+/** Errors of LMDB itself carry a numeric code; a `StoreError` or a bug of ours does not. */
+export function isEngineError(error: unknown): boolean {
+  return !(error instanceof StoreError) && typeof codeOf(error) === 'number';
+}
+
+/** What LMDB says of an environment that it has given up. A read says so under the number of its own mistake: only the words are the same. */
+export function isGivenUp(error: unknown): boolean {
+  return error instanceof Error && error.message.includes('MDB_PANIC');
 }

@@ -1,19 +1,16 @@
 /**
  * The LMDB environment: opening it, the one way to write (`transact`), the one way to read (`read`), and what happens when the
  * disk fails. Facts of lmdb-js that this file exists to respect: only `childTransaction` undoes what a throwing callback has
- * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too; closing needs a
- * turn of the event loop after the last flush.
+ * written; inside it only the synchronous puts; a failed commit carries a second promise that must be handled too, and may be the end
+ * of the environment (`engine.ts`), after which a write that has begun meanwhile never ends.
  */
-import { join } from 'node:path';
-import { open, type RootDatabase } from 'lmdb';
 import type { StoreHealth, StoreOptions } from '../store.ts';
 import { newerSchemaMessage } from '../archive.ts';
 import { StoreError } from '../store-error.ts';
-import { checkFile } from './check-file.ts';
-import { commitErrorOf } from './commit-error.ts';
-import { prepareFolder } from './folder.ts';
+import { codeOf, commitErrorOf, EIO, isDiskFull, isEngineError, isGivenUp } from './commit-error.ts';
+import { closeEngine, type Engine, isLost, openEngine } from './engine.ts';
 import { FreeSpace } from './free-space.ts';
-import { metaOf, openTables, SCHEMA, type Tables } from './tables.ts';
+import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { Work } from './work.ts';
 
 /** For tests: called after every single write inside a transaction; what it throws undoes the transaction. */
@@ -21,26 +18,29 @@ export interface Seams {
   readonly afterWrite?: () => void;
 }
 
-/** Address space, not disk: the file grows as it is needed, and nothing has to be mapped anew while serving. */
-const MAP_BYTES = 16 * 1024 ** 3;
 /** How often free space is looked at, and a failed store is tried again. */
 const WATCH_MS = 1_000;
+/** What is said of a store that LMDB has given up, until it is usable again. */
+const GIVEN_UP = 'a write failed, and the store must be opened anew';
 
 export class Environment {
-  readonly tables: Tables;
   readonly options: StoreOptions;
-  readonly #root: RootDatabase;
+  /** Undefined while LMDB is opened anew. */
+  #engine: Engine | undefined;
   readonly #seams: Seams;
   readonly #space: FreeSpace;
   #writeFailure: string | undefined;
+  /** What was told last, so that a change is told once whoever sees it. */
+  #toldHealthy = true;
   #rowsWait = false;
   #closed = false;
   #batchExpected = false;
+  /** Resolves when the commit that is under way has ended, and LMDB is usable again if that was the end of its environment. */
+  #commit: Promise<void> | undefined;
   #stopWatching: () => void = () => undefined;
 
-  private constructor(root: RootDatabase, options: StoreOptions, seams: Seams, space: FreeSpace) {
-    this.#root = root;
-    this.tables = openTables(root);
+  private constructor(engine: Engine, options: StoreOptions, seams: Seams, space: FreeSpace) {
+    this.#engine = engine;
     this.options = options;
     this.#seams = seams;
     this.#space = space;
@@ -48,22 +48,11 @@ export class Environment {
 
   /** Throws `StoreError` (`schema_newer`, `unavailable`). */
   static async open(options: StoreOptions, seams: Seams): Promise<Environment> {
-    const environment = await guard(async () => {
-      prepareFolder(options.path);
-      checkFile(join(options.path, 'data.mdb'));
-      // A commit is synced before its promise resolves: with overlapping sync it would only be visible by then.
-      const root = open({
-        path: options.path,
-        noSubdir: false,
-        maxDbs: 64,
-        mapSize: MAP_BYTES,
-        overlappingSync: false,
-        cache: false,
-      });
-      return new Environment(root, options, seams, new FreeSpace(options));
-    });
+    const engine = guard(() => openEngine(options.path));
+    const environment = new Environment(engine, options, seams, new FreeSpace(options));
     await environment.#checkSchema();
     await environment.#space.look();
+    environment.#tellHealth();
     environment.#watch();
     return environment;
   }
@@ -73,19 +62,21 @@ export class Environment {
    * `change` threw) and then nothing of it was kept.
    */
   async transact<T>(change: (work: Work) => T): Promise<T> {
-    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    // One commit at a time: it may be the end of the environment.
+    while (this.#commit !== undefined) await this.#commit;
+    const { root, tables } = this.#usable();
     const transaction = new Transaction(change);
     let thrown: { readonly error: unknown } | undefined;
     try {
-      const committed = this.#root.childTransaction(() => {
+      const committed = root.childTransaction(() => {
         try {
-          transaction.run(new Work(this.tables, this.#seams.afterWrite));
+          transaction.run(new Work(tables, this.#seams.afterWrite));
         } catch (error) {
           thrown = { error };
           throw error;
         }
       });
-      this.#expectBatch();
+      this.#expectBatch(root);
       await committed;
       return transaction.result();
     } catch (error) {
@@ -97,10 +88,12 @@ export class Environment {
 
   /** A look at one snapshot. Throws `StoreError`. */
   look<T>(look: (tables: Tables) => T): T {
-    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    const { tables } = this.#usable();
     try {
-      return look(this.tables);
+      return look(tables);
     } catch (error) {
+      // The commit that failed tells so itself, a moment later.
+      if (isGivenUp(error)) this.#writeFailure ??= GIVEN_UP;
       throw error instanceof StoreError ? error : new StoreError('unavailable', 'the store could not be read', error);
     }
   }
@@ -108,6 +101,17 @@ export class Environment {
   /** {@link look} for those who promise: rejects with `StoreError`. */
   async read<T>(look: (tables: Tables) => T): Promise<T> {
     return this.look(look);
+  }
+
+  /** The tables as they are open now: they are others when LMDB was opened anew. */
+  get tables(): Tables {
+    return this.#usable().tables;
+  }
+
+  #usable(): Engine {
+    if (this.#closed) throw new StoreError('closed', 'the store is closed');
+    if (this.#engine === undefined) throw new StoreError('unavailable', GIVEN_UP);
+    return this.#engine;
   }
 
   health(): StoreHealth {
@@ -131,36 +135,55 @@ export class Environment {
   rowsWritten(): void {
     if (!this.#rowsWait) return;
     this.#rowsWait = false;
-    const before = this.health().healthy;
     this.#writeFailure = undefined;
-    this.#reportSince(before);
+    this.#tellHealth();
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#stopWatching();
-    await this.#root.flushed;
-    // Without a turn of the event loop here lmdb-js can block the main thread for ever.
-    await new Promise((resolve) => setImmediate(resolve));
-    await this.#root.close();
+    await this.#commit;
+    if (this.#engine !== undefined) await closeEngine(this.#engine);
   }
 
   /**
    * The writes of one turn of the event loop share a commit, and lmdb-js makes a promise of its own for it that nobody holds. It
    * exists at the end of the turn, and is handled here so that a failed commit is told once, to those who wrote.
    */
-  #expectBatch(): void {
+  #expectBatch(root: Engine['root']): void {
     if (this.#batchExpected) return;
     this.#batchExpected = true;
     setImmediate(() => {
       this.#batchExpected = false;
-      if (!this.#closed)
-        this.#root.committed.then(
-          () => true,
-          () => false,
-        );
+      const ended = root.committed.then(
+        () => undefined,
+        () => this.#replaceIfLost(),
+      );
+      this.#commit = ended.finally(() => {
+        this.#commit = undefined;
+      });
     });
+  }
+
+  /** After a commit that failed: the environment may be of no use any more. */
+  async #replaceIfLost(): Promise<void> {
+    const engine = this.#engine;
+    if (engine === undefined || this.#closed || !isLost(engine)) return;
+    this.#writeFailure ??= GIVEN_UP;
+    this.#engine = undefined;
+    await closeEngine(engine);
+    this.#reopen();
+  }
+
+  /** Where that fails, the next look tries again. */
+  #reopen(): void {
+    if (this.#closed) return;
+    try {
+      this.#engine = guard(() => openEngine(this.options.path));
+    } catch (error) {
+      this.#tellFailure(error);
+    }
   }
 
   async #checkSchema(): Promise<void> {
@@ -179,13 +202,19 @@ export class Environment {
   async #failed(error: unknown): Promise<StoreError> {
     const cause = await commitErrorOf(error, this.options.clock);
     const full = isDiskFull(cause) || (codeOf(cause) === EIO && (await this.#space.isFull()));
+    const message = this.#tellFailure(cause);
+    if (full) this.#space.giveUpBallast();
+    return new StoreError(full ? 'disk_full' : 'unavailable', `nothing was written: ${message}`, cause);
+  }
+
+  /** Once, whoever runs into the same meanwhile. Gives its words. */
+  #tellFailure(cause: unknown): string {
     const message = cause instanceof Error ? cause.message : String(cause);
-    // Whoever writes meanwhile runs into the same.
     const isNew = this.#writeFailure !== message;
     this.#writeFailure = message;
-    if (full) this.#space.giveUpBallast();
+    this.#toldHealthy = false;
     if (isNew) this.options.onProblem?.({ what: 'store_write_failed', error: cause });
-    return new StoreError(full ? 'disk_full' : 'unavailable', `nothing was written: ${message}`, cause);
+    return message;
   }
 
   #watch(): void {
@@ -197,10 +226,10 @@ export class Environment {
   /** Free space may have gone or come back; a store that failed is tried with a write that changes nothing of meaning. */
   async #lookAgain(): Promise<void> {
     try {
-      const before = this.health().healthy;
       await this.#space.look();
+      if (this.#engine === undefined && this.#commit === undefined) this.#reopen();
       if (this.#writeFailure !== undefined && !this.#rowsWait && this.#space.low === undefined) await this.#probe();
-      this.#reportSince(before);
+      this.#tellHealth();
     } finally {
       if (!this.#closed) this.#watch();
     }
@@ -216,10 +245,11 @@ export class Environment {
     }
   }
 
-  #reportSince(wasHealthy: boolean): void {
-    const now = this.health();
-    if (wasHealthy !== now.healthy)
-      this.options.onProblem?.({ what: now.healthy ? 'store_healthy' : `store_unhealthy: ${now.message}` });
+  #tellHealth(): void {
+    const health = this.health();
+    if (health.healthy === this.#toldHealthy) return;
+    this.#toldHealthy = health.healthy;
+    this.options.onProblem?.({ what: health.healthy ? 'store_healthy' : `store_unhealthy: ${health.message}` });
   }
 }
 
@@ -253,9 +283,9 @@ class Transaction<T> {
   }
 }
 
-async function guard<T>(open: () => Promise<T>): Promise<T> {
+function guard<T>(open: () => T): T {
   try {
-    return await open();
+    return open();
   } catch (error) {
     if (error instanceof StoreError) throw error;
     throw new StoreError(
@@ -264,24 +294,4 @@ async function guard<T>(open: () => Promise<T>): Promise<T> {
       error,
     );
   }
-}
-
-const ENOSPC = 28;
-/** What LMDB makes of a write that was cut short. */
-const EIO = 5;
-const EDQUOT = 122;
-const MAP_FULL = -30792;
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
-}
-
-function isDiskFull(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === ENOSPC || code === EDQUOT || code === MAP_FULL || code === 'ENOSPC';
-}
-
-/** Errors of LMDB itself carry a numeric code; a `StoreError` or a bug of ours does not. */
-function isEngineError(error: unknown): boolean {
-  return !(error instanceof StoreError) && typeof codeOf(error) === 'number';
 }

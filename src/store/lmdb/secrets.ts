@@ -9,26 +9,25 @@ import type { Work } from './work.ts';
 /** Makes the first secret when the store has none; two processes that start at once get the same one. */
 export async function createSecrets(environment: Environment): Promise<EnvelopeSecrets> {
   const { clock, randomBytes } = environment.options;
-  const { tables } = environment;
 
   const add = (work: Work, by: string, ref: string): EnvelopeSecret => {
-    const known = metaOf(tables, 'secrets') ?? [];
+    const known = metaOf(work.tables, 'secrets') ?? [];
     const id = (known.at(-1)?.id ?? 0) + 1;
     if (id > 255) throw new StoreError('amount_out_of_range', 'there are 255 envelope secrets: no id is left');
     const secret = { id, bytes: Buffer.from(randomBytes(32)) };
-    work.put(tables.meta, 'secrets', [...known, secret]);
+    work.put(work.tables.meta, 'secrets', [...known, secret]);
     work.note({ kind: 'secret_rotated', ref, atMs: clock.now(), by, note: `secret ${id}` });
     return secret;
   };
 
-  if (metaOf(tables, 'secrets') === undefined) {
+  if (metaOf(environment.tables, 'secrets') === undefined) {
     await environment.transact((work) => {
-      if (metaOf(tables, 'secrets') === undefined) add(work, 'store', `first-secret-${randomHex(randomBytes)}`);
+      if (metaOf(work.tables, 'secrets') === undefined) add(work, 'store', `first-secret-${randomHex(randomBytes)}`);
     });
   }
 
   // One read of a small row (about a microsecond) sees a rotation by another process at once.
-  const all = (): readonly EnvelopeSecret[] => metaOf(tables, 'secrets') ?? [];
+  const all = (): readonly EnvelopeSecret[] => environment.look((tables) => metaOf(tables, 'secrets') ?? []);
   return {
     current() {
       const newest = all().at(-1);
