@@ -29,13 +29,22 @@ const MOST_KEYS = 100_000;
 const MOST_UNKNOWN = 10_000;
 
 export class Cache {
-  readonly #accounts = new LRUCache<string, Known<AccountRecord>>({ max: MOST_KEYS });
-  readonly #keys = new LRUCache<string, Known<KeyRecord>>({ max: MOST_KEYS });
+  readonly #accounts: LRUCache<string, Known<AccountRecord>>;
+  readonly #keys: LRUCache<string, Known<KeyRecord>>;
   /** Digests that belong to no key: a guessed token costs one look. */
-  readonly #unknown = new LRUCache<string, number>({ max: MOST_UNKNOWN });
-  readonly #balances = new LRUCache<string, Known<bigint>>({ max: MOST_KEYS });
-  readonly #spend = new LRUCache<string, Known<SpendRow>>({ max: MOST_KEYS });
+  readonly #unknown: LRUCache<string, true>;
+  readonly #balances: LRUCache<string, Known<bigint>>;
+  readonly #spend: LRUCache<string, Known<SpendRow>>;
   #seen = 0;
+
+  /** At most so many rows of each kind are remembered. */
+  constructor(max = MOST_KEYS) {
+    this.#accounts = new LRUCache({ max });
+    this.#keys = new LRUCache({ max });
+    this.#unknown = new LRUCache({ max: Math.min(max, MOST_UNKNOWN) });
+    this.#balances = new LRUCache({ max });
+    this.#spend = new LRUCache({ max });
+  }
 
   /** The journal row up to which the changes of every process are in here. */
   get seen(): number {
@@ -67,13 +76,17 @@ export class Cache {
     if (found.seq >= this.#seen) this.#take(found, () => true);
   }
 
+  /** Unless the key was made meanwhile. */
   rememberUnknown(digest: string, seq: number): void {
-    if (seq >= this.#seen) this.#unknown.set(digest, seq);
+    if (seq >= this.#seen && !this.#keys.has(digest)) this.#unknown.set(digest, true);
   }
 
-  /** What a transaction of this process has just committed: kept even when nobody asked, so that a look under way cannot undo it. */
+  /**
+   * What a transaction of this process has just committed: kept even when nobody asked, so that a look under way cannot undo it. The
+   * answer to the commit may come after a later change was seen, and then it is as old as any other.
+   */
   committed(changes: Changes): void {
-    this.#take(changes, () => true);
+    this.remember(changes);
     for (const { digest } of changes.keys) this.#unknown.delete(digest);
   }
 
