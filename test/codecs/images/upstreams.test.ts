@@ -501,6 +501,96 @@ function isUpstreamFault(error: unknown): boolean {
   return error instanceof GatewayError && error.blame === 'upstream';
 }
 
+test('no completion makes up for what was said before it', () => {
+  const failure = { message: 'no', code: 'moderation_blocked' };
+  const event = (json: object, name?: string) =>
+    `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(json)}\n\n`;
+  const done = sse({ type: 'response.output_item.done', item: item() } as { type: string }, ended());
+  const isBlocked = (error: unknown) => error instanceof GatewayError && error.shownCode === 'moderation_blocked';
+  for (const [from, good] of [
+    [native, COMPLETED],
+    [router, COMPLETED],
+    [tool, done],
+  ] as const) {
+    assert.equal(decode(from, good).images.length, 1);
+    for (const said of [event({ type: 'error', error: failure }), event({ error: failure }, 'error')])
+      assert.throws(() => decode(from, said + good), isBlocked, said);
+    for (const said of [event({ type: 'error' }), event({}, 'error'), 'data: [1]\n\n', 'data: {\n\n', 'data: [DONE]\n\n'])
+      assert.throws(() => decode(from, said + good), isUpstreamFault, said);
+  }
+  assert.throws(
+    () => decode(native, event({ ...JSON.parse(/data: (.*)/.exec(COMPLETED)?.[1] ?? ''), error: failure })),
+    isBlocked,
+  );
+  for (const status of ['failed', 'cancelled']) {
+    const { response } = ended({ status });
+    assert.throws(() => tool.decodeWhole(JSON.stringify(response)), isUpstreamFault, status);
+    assert.throws(() => decode(tool, sse({ ...ended({ status }), type: `response.${status}` })), isUpstreamFault, status);
+  }
+  const blocked = item({ result: null, error: failure });
+  assert.throws(() => tool.decodeWhole(JSON.stringify(ended({ output: [blocked] }).response)), isBlocked);
+});
+
+test('a completion without a picture, before which none came, is an upstream’s failure', () => {
+  for (const from of [native, router]) {
+    for (const b64_json of [undefined, null, ''])
+      assert.throws(
+        () => decode(from, sse({ type: 'image_generation.completed', b64_json } as { type: string })),
+        isUpstreamFault,
+      );
+  }
+  assert.throws(
+    () => tool.decodeWhole(JSON.stringify(ended({ output: [] }).response)),
+    (error) => error instanceof GatewayError && error.shownCode === 'upstream_error',
+  );
+});
+
+test('an event whose type stands beside its data, and a picture under its other names', () => {
+  const named = (event: string, json: object) => `event: ${event}\ndata: ${JSON.stringify(json)}\n\n`;
+  for (const from of [native, router]) {
+    for (const [event, picture] of [
+      ['image_generation.completed', { b64_json: PNG }],
+      ['image_edit.completed', { url: 'https://x.test/a.png' }],
+      ['response.image_generation.completed', { result: PNG }],
+    ] as const) {
+      const answer = decode(from, named(event, { ...picture, revised_prompt: 'a better x', created_at: 0, sequence_number: 4 }));
+      const [frame] = encodeImageEvents('generation', answer, 7);
+      const content = 'url' in picture ? picture : { b64_json: PNG };
+      const type = 'image_generation.completed';
+      assert.deepEqual(JSON.parse(frame?.data ?? ''), { type, created_at: 7, ...content, revised_prompt: 'a better x' });
+    }
+  }
+  const { response } = ended();
+  const answer = decode(tool, named('response.completed', { response }));
+  const shown = JSON.parse(encodeImageAnswer(answer, 7));
+  assert.deepEqual([shown.created, shown.data.length], [3, 1]);
+});
+
+test('what a decoder has answered stays answered', () => {
+  for (const [from, text] of [
+    [native, COMPLETED],
+    [router, COMPLETED],
+    [tool, sse(ended())],
+  ] as const) {
+    const decoder = from.decodeEvents();
+    const answers: ImageAnswer[] = [];
+    const frame = { event: undefined, data: /data: (.*)\n\n$/s.exec(text)?.[1] ?? '' };
+    decoder.push(frame, answers);
+    decoder.push(frame, answers);
+    decoder.push({ event: 'error', data: '{"type":"error"}' }, answers);
+    decoder.end(answers);
+    assert.equal(answers.length, 1);
+  }
+});
+
+test('nothing is said where nothing was: no revised prompt, no usage', () => {
+  const bare = ended({ output: [item({ revised_prompt: '', size: undefined, quality: 5 })], usage: null });
+  assert.deepEqual(JSON.parse(encodeImageAnswer(tool.decodeWhole(JSON.stringify(bare.response)), 7)), {
+    created: 3,
+    data: [{ b64_json: PNG }],
+  });
+});
+
 test('a picture that a filter of the tool refused is the asker’s error', () => {
   const response = { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [] };
   for (const read of [
@@ -532,6 +622,26 @@ test('several answers as one: index order, sums, agreement', () => {
       { b64_json: PNG, model: 'b', quality: 'low' },
     ],
     usage: { input_tokens: 11, input_tokens_details: { image_tokens: 2 }, total_tokens: 11 },
+  });
+});
+
+test('several answers as one: counters that only some report, and values that cannot be added', () => {
+  const shown = (usage: JsonObject): ImageAnswer => ({
+    images: [{ data: PNG, facts: {}, beside: {} }],
+    usage: { billed: {}, shown: usage },
+  });
+  const alone = shown({ input_tokens: 1 });
+  assert.equal(joinAnswers([alone]), alone);
+  const none: ImageAnswer = { images: alone.images };
+  assert.deepEqual(joinAnswers([none, alone, none]).usage?.shown, { input_tokens: 1 });
+  assert.equal('usage' in joinAnswers([none, none]), false);
+  const left = { input_tokens: 1, tier: 'a', details: { x: 1 }, list: [1], none: null, odd: 1 };
+  const right = { input_tokens: 2, tier: 'b', details: { x: 2, y: 3 }, list: [2], none: { x: 1 }, odd: '2', output_tokens: 4 };
+  assert.deepEqual(joinAnswers([shown(left), shown(right)]).usage?.shown, {
+    ...left,
+    input_tokens: 3,
+    details: { x: 3, y: 3 },
+    output_tokens: 4,
   });
 });
 
