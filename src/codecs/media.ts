@@ -131,7 +131,7 @@ export function pictureOrFile(source: MediaSource): 'image' | 'file' {
 
 /** Text content in UTF-8, for protocols that read no charset. */
 export function inUtf8(inline: InlineData): string {
-  const isOther = /;\s*charset="?(?!utf-?8|us-ascii)/i.test(inline.mime);
+  const isOther = /;\s*charset=(?!"?(?:utf-?8|us-ascii))/i.test(inline.mime);
   return isOther ? Buffer.from(textOfInline(inline)).toString('base64') : inline.data;
 }
 

@@ -5,10 +5,15 @@ import {
   audioFormatOf,
   dataUri,
   essenceOf,
+  filenameOf,
+  inUtf8,
   joinBase64,
   mimeOfAudioFormat,
   mimeOfFilename,
   parseDataUri,
+  pictureOrFile,
+  readBase64,
+  realMime,
   sniffMime,
   sourceOfUrl,
   textOfInline,
@@ -74,11 +79,66 @@ describe('types', () => {
     assert.equal(audioFormatOf('audio/webm'), undefined);
     assert.equal(essenceOf('Text/Plain; charset=utf-8'), 'text/plain');
   });
+  it('are names where no format has another', () => {
+    assert.equal(mimeOfAudioFormat('WAV'), 'audio/wav');
+    assert.equal(mimeOfAudioFormat('webm'), 'audio/webm');
+    assert.equal(essenceOf(' Text/Plain '), 'text/plain');
+    assert.equal(sniffMime(Buffer.from('RIFF0000AVI LIST').toString('base64')), undefined);
+    for (const [mime, name] of [
+      ['application/pdf', 'file.pdf'],
+      ['text/csv; charset=utf-8', 'file.txt'],
+      ['image/png', 'file'],
+    ] as const)
+      assert.equal(filenameOf(mime), name);
+  });
+  it('say what the content is, or nothing', () => {
+    for (const [mime, real] of [
+      ['image/png', 'image/png'],
+      ['Image/JPG', 'image/jpeg'],
+      ['text/plain; charset=x', 'text/plain; charset=x'],
+      ['application/octet-stream', undefined],
+      ['image/*', undefined],
+      ['png', undefined],
+      [undefined, undefined],
+    ] as const)
+      assert.equal(realMime(mime), real);
+    const inline = (mime: string, data: string) => ({ from: 'inline', mime, data }) as const;
+    assert.equal(pictureOrFile(inline('image/png', 'AAAA')), 'image');
+    assert.equal(pictureOrFile(inline('application/pdf', 'AAAA')), 'file');
+    assert.equal(pictureOrFile(inline('', 'JVBERi0x')), 'file');
+    assert.equal(pictureOrFile(inline('', 'AAAA')), 'image');
+    assert.equal(pictureOrFile({ from: 'url', url: 'https://x.test/a.pdf' }), 'image');
+  });
   it('are joined from pieces that are padded each for itself', () => {
     const pieces = ['a', 'bc', 'def'].map((text) => Buffer.from(text).toString('base64'));
     assert.equal(joinBase64(pieces), Buffer.from('abcdef').toString('base64'));
     assert.equal(joinBase64(['YWJj', 'ZGVm', 'Zw==']), 'YWJjZGVmZw==');
     assert.equal(joinBase64([]), '');
+    // A piece whose length is no multiple of four is padded for itself, too.
+    assert.equal(joinBase64(['YQ', 'YmM=']), 'YWJj');
+    assert.equal(joinBase64(['YQ']), 'YQ');
+  });
+  it('read Base64 as URIs carry it', () => {
+    for (const [said, data] of [
+      ['YWJj', 'YWJj'],
+      ['YW Jj\r\n', 'YWJj'],
+      ['_-8%3D', '/+8='],
+      ['__8=', '//8='],
+      ['--8=', '++8='],
+      ['%5', undefined],
+      ['%5g', undefined],
+      ['%g5', undefined],
+      ['%', undefined],
+      ['%2f%2F', '//'],
+      ['a,b', undefined],
+    ] as const)
+      assert.equal(readBase64(said), data, said);
+  });
+  it('are in UTF-8 for protocols that read no charset', () => {
+    const latin = Buffer.from([0xe9]).toString('base64');
+    assert.equal(inUtf8({ mime: 'text/plain; charset="ISO-8859-1"', data: latin }), Buffer.from('é').toString('base64'));
+    for (const mime of ['text/plain', 'text/plain;charset=utf-8', 'text/plain; charset="US-ASCII"'])
+      assert.equal(inUtf8({ mime, data: 'YQ' }), 'YQ', mime);
   });
   it('decide the charset of text', () => {
     assert.equal(textOfInline({ mime: 'text/plain;charset=iso-8859-1', data: Buffer.from([0xe9]).toString('base64') }), 'é');

@@ -4,6 +4,7 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf, isPrice, type Usage } from '../canonical/usage.ts';
+import { defined } from '../defined.ts';
 import { editJson, type JsonEdit } from '../json/text.ts';
 import { leaveOutPrices } from '../answers/router-prices.ts';
 import { pictureInput } from '../answers/token-usage.ts';
@@ -13,9 +14,9 @@ import type { ImageUsage } from './answer.ts';
 export function imagesApiUsage(value: JsonValue | undefined): ImageUsage | undefined {
   const read = readTokens(value, TOKEN_NAMES);
   if (read === undefined || !isObject(value)) return routerUsage(value);
-  if (!hasNumbers(value)) return { billed: { ...read, native: value }, shown: shownUsage(read) };
-  const shown = Object.fromEntries(Object.entries(value).filter(([name]) => !isPrice(name)));
-  return { billed: { ...read, native: value }, shown };
+  const billed = { ...read.billed, native: value };
+  if (!hasNumbers(value)) return { billed, shown: read.shown };
+  return { billed, shown: Object.fromEntries(Object.entries(value).filter(([name]) => !isPrice(name))) };
 }
 
 /** The text of an answer for a client as it is, but for prices. Undefined where its usage has names or counters that the client does not read. */
@@ -37,7 +38,7 @@ function hasNumbers(usage: JsonObject): boolean {
 export function routerUsage(value: JsonValue | undefined): ImageUsage | undefined {
   const read = readTokens(value, CHAT_NAMES) ?? readTokens(value, TOKEN_NAMES);
   if (read === undefined || !isObject(value)) return undefined;
-  return { billed: { ...read, native: value }, shown: shownUsage(read) };
+  return { billed: { ...read.billed, native: value }, shown: read.shown };
 }
 
 /**
@@ -48,13 +49,12 @@ export function responsesUsage(usage: JsonValue | undefined, toolUsage: JsonValu
   const model = readTokens(usage, MODEL_NAMES);
   const reported = isObject(toolUsage) ? toolUsage['image_gen'] : undefined;
   const picture = readTokens(reported, TOKEN_NAMES);
-  const isReal = picture !== undefined && (picture.input ?? 0) + (picture.cacheRead ?? 0) + (picture.output ?? 0) > 0;
   const native: JsonObject = { ...(isObject(usage) ? { usage } : {}), ...(isObject(toolUsage) ? { tool_usage: toolUsage } : {}) };
-  if (isReal && isObject(reported)) {
-    const shown = hasNumbers(reported) ? reported : shownUsage(picture);
-    return { billed: { ...add(picture, model ?? {}), native }, shown };
+  if (picture !== undefined && isObject(reported)) {
+    const shown = hasNumbers(reported) ? reported : picture.shown;
+    return { billed: { ...add(picture.billed, model?.billed ?? {}), native }, shown };
   }
-  return model === undefined ? undefined : { billed: { ...model, native }, shown: shownUsage(model) };
+  return model === undefined ? undefined : { billed: { ...model.billed, native }, shown: model.shown };
 }
 
 interface Names {
@@ -82,43 +82,45 @@ const CHAT_NAMES: Names = {
 };
 
 /** Undefined where no counter is said. A negative or unreadable one is not said, and zeros alone stand for a count that nobody made. */
-function readTokens(value: JsonValue | undefined, names: Names): Usage | undefined {
+function readTokens(value: JsonValue | undefined, names: Names): ImageUsage | undefined {
   if (!isObject(value)) return undefined;
   const total = countOf(value['total_tokens']);
   const said = { input: countOf(value[names.input]), output: countOf(value[names.output]) };
   const input = said.input ?? rest(total, said.output);
   const output = said.output ?? rest(total, said.input);
-  if ((input ?? 0) + (output ?? 0) === 0) return undefined;
+  const [asked, made] = [input ?? 0, output ?? 0];
+  if (asked + made === 0) return undefined;
   const inputDetails = objectOr(value[names.inputDetails]);
   const outputDetails = objectOr(value[names.outputDetails]);
-  const { cacheRead, imageInput } = pictureInput(value, inputDetails, input ?? 0);
-  const reasoning = countOf(outputDetails['reasoning_tokens']);
-  const imageOutput = countOf(outputDetails['image_tokens']) ?? (names.draws ? output : undefined);
+  const { cacheRead, imageInput } = pictureInput(value, inputDetails, asked);
+  const imageOutput = within(made, countOf(outputDetails['image_tokens']) ?? (names.draws ? output : undefined));
   return {
-    ...(input === undefined ? {} : { input: input - cacheRead }),
-    ...(cacheRead === 0 ? {} : { cacheRead }),
-    ...(imageInput === undefined ? {} : { imageInput }),
-    ...(output === undefined ? {} : { output }),
-    ...(reasoning === undefined ? {} : { reasoning: Math.min(reasoning, output ?? 0) }),
-    ...(imageOutput === undefined ? {} : { imageOutput: Math.min(imageOutput, output ?? 0) }),
+    billed: defined<Usage>({
+      input: input === undefined ? undefined : input - cacheRead,
+      cacheRead: cacheRead === 0 ? undefined : cacheRead,
+      imageInput,
+      output,
+      reasoning: within(made, countOf(outputDetails['reasoning_tokens'])),
+      imageOutput,
+    }),
+    shown: {
+      input_tokens: asked,
+      ...split('input_tokens_details', asked, within(asked, countOf(inputDetails['image_tokens']))),
+      output_tokens: made,
+      ...split('output_tokens_details', made, imageOutput),
+      total_tokens: asked + made,
+    },
   };
 }
 
-function shownUsage(usage: Usage): JsonObject {
-  const input = (usage.input ?? 0) + (usage.cacheRead ?? 0);
-  const output = usage.output ?? 0;
-  const { imageInput, imageOutput } = usage;
-  return {
-    input_tokens: input,
-    ...(imageInput === undefined
-      ? {}
-      : { input_tokens_details: { text_tokens: Math.max(0, input - imageInput), image_tokens: imageInput } }),
-    output_tokens: output,
-    ...(imageOutput === undefined
-      ? {}
-      : { output_tokens_details: { text_tokens: Math.max(0, output - imageOutput), image_tokens: imageOutput } }),
-    total_tokens: input + output,
-  };
+/** A part that is said to be more than the whole is all of it. */
+function within(whole: number, part: number | undefined): number | undefined {
+  return part === undefined ? undefined : Math.min(part, whole);
+}
+
+/** How many of the tokens are the picture's; nothing where no upstream said so. */
+function split(name: string, tokens: number, images: number | undefined): JsonObject {
+  return images === undefined ? {} : { [name]: { text_tokens: tokens - images, image_tokens: images } };
 }
 
 const SUMMED = ['input', 'cacheRead', 'output', 'reasoning', 'imageInput', 'imageOutput'] as const;

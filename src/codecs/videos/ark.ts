@@ -38,9 +38,9 @@ function submit(request: VideoRequest, upstreamModel: string): VideoCall {
   const body = {
     model: upstreamModel,
     content: contentOf(request),
-    ...(request.resolution === undefined ? {} : { resolution: request.resolution }),
-    ...(request.aspectRatio === undefined ? {} : { ratio: request.aspectRatio }),
-    ...(request.duration === undefined ? {} : { duration: request.duration }),
+    resolution: request.resolution,
+    ratio: request.aspectRatio,
+    duration: request.duration,
     ...request.providerOptions,
   };
   return { method: 'POST', path: TASKS, body: JSON.stringify(body) };

@@ -13,7 +13,7 @@ const NOT_TAKEN = new Set([1002, 1004, 1008, 1033, 1039, 1041, 2049, 2056]);
 export function statusCode(body: JsonObject | undefined): number | undefined {
   const base = body?.['base_resp'];
   const said = isObject(base) ? base['status_code'] : undefined;
-  const code = typeof said === 'string' && said.trim() !== '' ? Number(said) : said;
+  const code = typeof said === 'string' ? Number(said) : said;
   return typeof code === 'number' ? code : undefined;
 }
 

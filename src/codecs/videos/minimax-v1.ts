@@ -45,15 +45,13 @@ function check(request: VideoRequest): void {
 
 function submit(request: VideoRequest, upstreamModel: string): VideoCall {
   const frame = (wanted: string): string | undefined => request.input.find(({ role }) => (role ?? 'first_frame') === wanted)?.url;
-  const first = frame('first_frame');
-  const last = frame('last_frame');
   const body = {
     model: upstreamModel,
-    ...(request.prompt === undefined ? {} : { prompt: request.prompt }),
-    ...(request.duration === undefined ? {} : { duration: request.duration }),
-    ...(request.resolution === undefined ? {} : { resolution: request.resolution }),
-    ...(first === undefined ? {} : { first_frame_image: first }),
-    ...(last === undefined ? {} : { last_frame_image: last }),
+    prompt: request.prompt,
+    duration: request.duration,
+    resolution: request.resolution,
+    first_frame_image: frame('first_frame'),
+    last_frame_image: frame('last_frame'),
     ...request.providerOptions,
   };
   return { method: 'POST', path: '/video_generation', body: JSON.stringify(body) };

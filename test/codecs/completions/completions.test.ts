@@ -32,7 +32,7 @@ function eventsOf(items: readonly OutputItem[], outcome: Outcome = { status: 'co
         : item.kind === 'native'
           ? { kind: 'native', dialect: item.dialect }
           : item.kind === 'text'
-            ? { kind: 'text', role: 'assistant' }
+            ? { kind: 'text', role: 'assistant', ...(item.phase === undefined ? {} : { phase: item.phase }) }
             : { kind: item.kind };
     events.push({ type: 'item.start', index, head });
     if (item.kind === 'text') events.push({ type: 'item.delta', index, delta: { kind: 'text', text: item.text.slice(0, 2) } });
@@ -138,6 +138,35 @@ describe('legacy completions answers', () => {
     assert.equal(said.join(''), 'one two\n\nthree');
   });
 
+  it('part texts by what stands between them, and say nothing before the first', () => {
+    const phased = (value: string, phase: string): OutputItem => ({
+      kind: 'text',
+      role: 'assistant',
+      text: value,
+      citations: [],
+      phase,
+    });
+    const refusal = (value: string): OutputItem => ({ kind: 'refusal', text: value });
+    const reasoning: OutputItem = { kind: 'reasoning', raw: 'why' };
+    for (const [items, expected] of [
+      [[text('Well.'), refusal('No.')], 'Well.\n\nNo.'],
+      [[refusal('No.'), refusal(' Never.')], 'No. Never.'],
+      [
+        [phased('Look. ', 'commentary'), phased('Look again.', 'commentary'), phased('Found.', 'final')],
+        'Look. Look again.\n\nFound.',
+      ],
+      [[phased('Found.', 'final'), text('It is so.')], 'Found.\n\nIt is so.'],
+      [[text(''), reasoning, text('So.')], 'So.'],
+      [[reasoning, refusal(''), text('So.')], 'So.'],
+    ] as const) {
+      const events = eventsOf(items);
+      const whole = completionsClient.encodeResponse(fold(events), undefined, contextOf({ model: 'm', prompt: 'p' }));
+      assert.equal(JSON.parse(whole).choices[0].text, expected);
+      const said = stream(events).flatMap((data) => (data === '[DONE]' ? [] : [JSON.parse(data).choices[0].text]));
+      assert.equal(said.join(''), expected);
+    }
+  });
+
   it('refuse tool calls and media', () => {
     const image: OutputItem = {
       kind: 'media',
@@ -153,7 +182,27 @@ describe('legacy completions answers', () => {
   });
 
   it('end a failure with an error frame', () => {
-    const frames = stream(eventsOf([text('Hi')], { status: 'failed', error: new GatewayError('upstream_error', 'It failed.') }));
-    assert.equal(JSON.parse(frames.at(-1) ?? '').error.code, 'upstream_error');
+    const error = new GatewayError('upstream_error', 'It failed.');
+    for (const status of ['failed', 'cancelled'] as const) {
+      const frames = stream(eventsOf([text('Hi')], { status, error }));
+      assert.equal(JSON.parse(frames.at(-1) ?? '').error.code, 'upstream_error');
+    }
+  });
+
+  it('end a stream that was cut off with an error frame, and say nothing after it', () => {
+    const events = eventsOf([text('Hi')]);
+    for (const cut of events.keys()) {
+      const encoder = completionsClient.encodeEvents(contextOf({ model: 'm', prompt: 'p', stream: true }));
+      const out: Frame[] = [];
+      encoder.push({ events: events.slice(0, cut) }, out);
+      encoder.end(out);
+      assert.ok(encoder.ended);
+      encoder.push({ events: events.slice(cut) }, out);
+      encoder.fail(new GatewayError('upstream_error', 'It failed.'), out);
+      encoder.end(out);
+      const failures = out.filter(({ data }) => data === '[DONE]' || 'error' in JSON.parse(data));
+      assert.deepEqual(failures, out.slice(-1));
+      assert.equal(JSON.parse(out.at(-1)?.data ?? '').error.code, 'upstream_error');
+    }
   });
 });

@@ -91,6 +91,121 @@ test('a MIME type cannot break out of a header or of JSON', () => {
   }
 });
 
+const WHOLE = {
+  ...BASE,
+  n: 1,
+  size: '8x8',
+  quality: 'high',
+  background: 'opaque',
+  output_format: 'png',
+  output_compression: 90,
+  moderation: 'low',
+  user: 'u',
+  safety_identifier: 's',
+  resolution: '2K',
+  seed: 7,
+};
+
+test('a generation as each route is sent it', () => {
+  const { model: _model, prompt, moderation, safety_identifier, ...routed } = WHOLE;
+  const { n: _n, user, resolution: _resolution, seed: _seed, ...drawn } = routed;
+  const request = read('generation', WHOLE);
+  const defaults = { size: '1x1', quality: 'low' };
+  for (const stream of [false, true]) {
+    const streamed = stream ? { stream } : {};
+    const body = (to: ImageUpstream) => {
+      const { path, contentType, stream: asked, text } = sent(to, request, { stream, defaults });
+      assert.deepEqual([contentType, asked], ['application/json', stream]);
+      return [path, JSON.parse(text)];
+    };
+    assert.deepEqual(body(native), ['/images/generations', { ...WHOLE, model: 'up', ...streamed }]);
+    assert.deepEqual(body(router), ['/images', { model: 'up', prompt, ...routed, ...streamed }]);
+    const toolBody = {
+      model: 'up',
+      input: [{ role: 'user', content: [{ type: 'input_text', text: prompt }] }],
+      tools: [{ type: 'image_generation', ...drawn, moderation }],
+      tool_choice: { type: 'image_generation' },
+      store: false,
+      user,
+      safety_identifier,
+      ...streamed,
+    };
+    assert.deepEqual(body(tool), ['/responses', toolBody]);
+  }
+  for (const to of [native, router]) assert.equal('n' in JSON.parse(sent(to, read('generation', BASE)).text), false);
+  const bare = JSON.parse(sent(tool, read('generation', BASE), { defaults }).text);
+  assert.deepEqual(bare.tools, [{ type: 'image_generation', ...defaults }]);
+});
+
+test('an edit as each route is sent it', () => {
+  const edit = (...images: readonly JsonObject[]) => read('edit', { ...BASE, n: 1, user: 'u', images: [...images] });
+  const parts = (text: string) =>
+    [...text.matchAll(/name="([^"]*)"(?:; filename="([^"]*)")?/g)].map(([, name, file]) => [name, file]);
+  const fields = [
+    ['model', undefined],
+    ['prompt', undefined],
+    ['n', undefined],
+    ['user', undefined],
+  ];
+  const one = sent(native, edit({ image_url: URL }), { stream: true });
+  assert.equal(one.path, '/images/edits');
+  assert.match(one.contentType, /^multipart\/form-data; boundary=/);
+  assert.deepEqual(parts(one.text), [...fields, ['stream', undefined], ['image', 'image-1.png']]);
+  assert.match(one.text, /name="n"\r\n\r\n1\r\n/);
+  assert.match(one.text, /name="stream"\r\n\r\ntrue\r\n/);
+  const two = sent(native, edit({ image_url: URL }, { image_url: URL.replace('png', 'jpeg') }));
+  assert.deepEqual(parts(two.text), [...fields, ['image[]', 'image-1.png'], ['image[]', 'image-2.jpg']]);
+  // What the operator takes out is out of a form too.
+  const without = (json: string): string => JSON.stringify({ ...JSON.parse(json), user: null });
+  assert.deepEqual(parts(sent(native, edit({ image_url: URL }), { override: without }).text), [
+    ...fields.slice(0, 3),
+    ['image', 'image-1.png'],
+  ]);
+
+  const linked = edit({ image_url: URL }, { image_url: 'https://a.example/x.png' });
+  const { path, stream, text } = sent(router, linked, { stream: true });
+  assert.deepEqual([path, stream], ['/images', false]);
+  assert.deepEqual(JSON.parse(text), {
+    model: 'up',
+    prompt: 'x',
+    n: 1,
+    user: 'u',
+    input_references: [URL, 'https://a.example/x.png'].map((url) => ({ type: 'image_url', image_url: { url } })),
+  });
+});
+
+test('what a route refuses before anything is sent, its encoder refuses too', () => {
+  const on = { generationTool: true, defaults: {} };
+  const file = { file_id: 'f' };
+  const cases: readonly (readonly [ImageUpstream, ImageRequest, typeof on, string, string])[] = [
+    [router, read('edit', { ...BASE, images: [file] }), on, 'unsupported_conversion', 'images[0].file_id'],
+    [
+      router,
+      read('edit', { ...BASE, images: [{ image_url: URL }], mask: { image_url: URL } }),
+      on,
+      'unsupported_conversion',
+      'mask',
+    ],
+    [router, read('generation', { ...BASE, response_format: 'url' }), on, 'unsupported_parameter', 'response_format'],
+    [tool, read('generation', { ...BASE, response_format: 'url' }), on, 'unsupported_parameter', 'response_format'],
+    [tool, read('generation', { ...BASE, style: 'vivid' }), on, 'unsupported_parameter', 'style'],
+    [tool, read('generation', BASE), { ...on, generationTool: false }, 'unsupported_parameter', 'model'],
+  ];
+  for (const [to, request, channel, code, param] of cases) {
+    const refusal = to.refuse(request, channel);
+    assert.deepEqual([refusal?.status, refusal?.code, refusal?.param], [400, code, param]);
+    assert.throws(
+      () => to.encode(request, { ...channel, upstreamModel: 'up', stream: false, override: (json) => json, mint: () => 's' }),
+      (error) => error instanceof GatewayError && error.code === code && error.param === param,
+    );
+  }
+  const pictures = read('generation', { ...BASE, response_format: 'b64_json' });
+  for (const to of ALL) {
+    assert.equal(to.refuse(pictures, on), undefined);
+    assert.deepEqual(sent(to, pictures).losses, []);
+  }
+});
+
 test('what a route cannot say is named as a loss', () => {
   const request = read('generation', {
     ...BASE,
@@ -265,6 +380,14 @@ test('a picture that comes as a data URL where Base64 belongs is Base64 to the c
 });
 
 test('an answer without a time gets one, since clients read it', () => {
+  for (const [from, created, shown] of [
+    [native, 5, 5],
+    [router, 5, 5],
+    [router, 0, 7],
+  ] as const) {
+    const whole = from.decodeWhole(JSON.stringify({ created, data: [{ b64_json: PNG }] }));
+    assert.equal(JSON.parse(encodeImageAnswer(whole, 7)).created, shown);
+  }
   const bare = `data: {"type":"image_generation.completed","b64_json":"${PNG}"}\n\n`;
   const [frame] = encodeImageEvents('generation', decode(native, bare), 7);
   assert.deepEqual(JSON.parse(frame?.data ?? ''), { type: 'image_generation.completed', created_at: 7, b64_json: PNG });
@@ -490,6 +613,7 @@ test('a failure is never a picture', () => {
       '{"data":[{"b64_json":""}]}',
       '{"data":[null]}',
       '{"error":{"message":"no"}}',
+      `{"error":"no","created":1,"data":[{"b64_json":"${PNG}"}]}`,
       '{"output":[],"status":"completed"}',
     ]) {
       assert.throws(() => from.decodeWhole(text), isUpstreamFault, `${from.channelType}: ${text}`);
@@ -500,6 +624,96 @@ test('a failure is never a picture', () => {
 function isUpstreamFault(error: unknown): boolean {
   return error instanceof GatewayError && error.blame === 'upstream';
 }
+
+test('no completion makes up for what was said before it', () => {
+  const failure = { message: 'no', code: 'moderation_blocked' };
+  const event = (json: object, name?: string) =>
+    `${name === undefined ? '' : `event: ${name}\n`}data: ${JSON.stringify(json)}\n\n`;
+  const done = sse({ type: 'response.output_item.done', item: item() } as { type: string }, ended());
+  const isBlocked = (error: unknown) => error instanceof GatewayError && error.shownCode === 'moderation_blocked';
+  for (const [from, good] of [
+    [native, COMPLETED],
+    [router, COMPLETED],
+    [tool, done],
+  ] as const) {
+    assert.equal(decode(from, good).images.length, 1);
+    for (const said of [event({ type: 'error', error: failure }), event({ error: failure }, 'error')])
+      assert.throws(() => decode(from, said + good), isBlocked, said);
+    for (const said of [event({ type: 'error' }), event({}, 'error'), 'data: [1]\n\n', 'data: {\n\n', 'data: [DONE]\n\n'])
+      assert.throws(() => decode(from, said + good), isUpstreamFault, said);
+  }
+  assert.throws(
+    () => decode(native, event({ ...JSON.parse(/data: (.*)/.exec(COMPLETED)?.[1] ?? ''), error: failure })),
+    isBlocked,
+  );
+  for (const status of ['failed', 'cancelled']) {
+    const { response } = ended({ status });
+    assert.throws(() => tool.decodeWhole(JSON.stringify(response)), isUpstreamFault, status);
+    assert.throws(() => decode(tool, sse({ ...ended({ status }), type: `response.${status}` })), isUpstreamFault, status);
+  }
+  const blocked = item({ result: null, error: failure });
+  assert.throws(() => tool.decodeWhole(JSON.stringify(ended({ output: [blocked] }).response)), isBlocked);
+});
+
+test('a completion without a picture, before which none came, is an upstream’s failure', () => {
+  for (const from of [native, router]) {
+    for (const b64_json of [undefined, null, ''])
+      assert.throws(
+        () => decode(from, sse({ type: 'image_generation.completed', b64_json } as { type: string })),
+        isUpstreamFault,
+      );
+  }
+  assert.throws(
+    () => tool.decodeWhole(JSON.stringify(ended({ output: [] }).response)),
+    (error) => error instanceof GatewayError && error.shownCode === 'upstream_error',
+  );
+});
+
+test('an event whose type stands beside its data, and a picture under its other names', () => {
+  const named = (event: string, json: object) => `event: ${event}\ndata: ${JSON.stringify(json)}\n\n`;
+  for (const from of [native, router]) {
+    for (const [event, picture] of [
+      ['image_generation.completed', { b64_json: PNG }],
+      ['image_edit.completed', { url: 'https://x.test/a.png' }],
+      ['response.image_generation.completed', { result: PNG }],
+    ] as const) {
+      const answer = decode(from, named(event, { ...picture, revised_prompt: 'a better x', created_at: 0, sequence_number: 4 }));
+      const [frame] = encodeImageEvents('generation', answer, 7);
+      const content = 'url' in picture ? picture : { b64_json: PNG };
+      const type = 'image_generation.completed';
+      assert.deepEqual(JSON.parse(frame?.data ?? ''), { type, created_at: 7, ...content, revised_prompt: 'a better x' });
+    }
+  }
+  const { response } = ended();
+  const answer = decode(tool, named('response.completed', { response }));
+  const shown = JSON.parse(encodeImageAnswer(answer, 7));
+  assert.deepEqual([shown.created, shown.data.length], [3, 1]);
+});
+
+test('what a decoder has answered stays answered', () => {
+  for (const [from, text] of [
+    [native, COMPLETED],
+    [router, COMPLETED],
+    [tool, sse(ended())],
+  ] as const) {
+    const decoder = from.decodeEvents();
+    const answers: ImageAnswer[] = [];
+    const frame = { event: undefined, data: /data: (.*)\n\n$/s.exec(text)?.[1] ?? '' };
+    decoder.push(frame, answers);
+    decoder.push(frame, answers);
+    decoder.push({ event: 'error', data: '{"type":"error"}' }, answers);
+    decoder.end(answers);
+    assert.equal(answers.length, 1);
+  }
+});
+
+test('nothing is said where nothing was: no revised prompt, no usage', () => {
+  const bare = ended({ output: [item({ revised_prompt: '', size: undefined, quality: 5 })], usage: null });
+  assert.deepEqual(JSON.parse(encodeImageAnswer(tool.decodeWhole(JSON.stringify(bare.response)), 7)), {
+    created: 3,
+    data: [{ b64_json: PNG }],
+  });
+});
 
 test('a picture that a filter of the tool refused is the asker’s error', () => {
   const response = { status: 'incomplete', incomplete_details: { reason: 'content_filter' }, output: [] };
@@ -532,6 +746,26 @@ test('several answers as one: index order, sums, agreement', () => {
       { b64_json: PNG, model: 'b', quality: 'low' },
     ],
     usage: { input_tokens: 11, input_tokens_details: { image_tokens: 2 }, total_tokens: 11 },
+  });
+});
+
+test('several answers as one: counters that only some report, and values that cannot be added', () => {
+  const shown = (usage: JsonObject): ImageAnswer => ({
+    images: [{ data: PNG, facts: {}, beside: {} }],
+    usage: { billed: {}, shown: usage },
+  });
+  const alone = shown({ input_tokens: 1 });
+  assert.equal(joinAnswers([alone]), alone);
+  const none: ImageAnswer = { images: alone.images };
+  assert.deepEqual(joinAnswers([none, alone, none]).usage?.shown, { input_tokens: 1 });
+  assert.equal('usage' in joinAnswers([none, none]), false);
+  const left = { input_tokens: 1, tier: 'a', details: { x: 1 }, list: [1], none: null, odd: 1 };
+  const right = { input_tokens: 2, tier: 'b', details: { x: 2, y: 3 }, list: [2], none: { x: 1 }, odd: '2', output_tokens: 4 };
+  assert.deepEqual(joinAnswers([shown(left), shown(right)]).usage?.shown, {
+    ...left,
+    input_tokens: 3,
+    details: { x: 3, y: 3 },
+    output_tokens: 4,
   });
 });
 
@@ -570,6 +804,9 @@ test('which refusals reject streaming', () => {
     assert.equal(rejectsStreaming(refusal(500, message(text))), false, text);
   }
   assert.equal(rejectsStreaming(refusal(400, { error: { message: 'bad value', param: 'stream' } })), true);
+  assert.equal(rejectsStreaming(refusal(400, 'Streaming is not supported.')), true);
+  assert.equal(rejectsStreaming(refusal(400, { error: { message: 'no', stream: 'not supported' } })), false);
+  assert.equal(rejectsStreaming(new GatewayError('upstream_error', 'Streaming is not supported.')), false);
   for (const text of [
     'The upstream is invalid.',
     'A stream in the woods',

@@ -19,6 +19,8 @@ const answer = (body: unknown, status = 200): UpstreamAnswer => ({
   text: typeof body === 'string' ? body : JSON.stringify(body),
 });
 
+const addressOf = (length: number): string => 'https://x.example/'.padEnd(length, 'a');
+
 function refusedAt(param: string): (error: unknown) => boolean {
   return (error) => error instanceof GatewayError && error.status === 400 && error.param === param;
 }
@@ -41,6 +43,7 @@ const REFUSALS: readonly (readonly [string, JsonObject, string])[] = [
   ['an input that is no object', { model: 'm', input: ['https://x.example/a.png'] }, 'input[0]'],
   ['an input of an unknown type', { model: 'm', input: [{ ...image(), type: 'text' }] }, 'input[0].type'],
   ['an input without a type', { model: 'm', input: [{ url: 'https://x.example/a.png' }] }, 'input[0].type'],
+  ['an address of 8193 characters', { model: 'm', input: [{ type: 'image', url: addressOf(8193) }] }, 'input[0].url'],
   ['text that is no address', { model: 'm', input: [{ type: 'image', url: 'a picture' }] }, 'input[0].url'],
   ['a model without a name', { model: '', prompt: 'p' }, 'model'],
   ['an unknown input field', { model: 'm', input: [{ ...image(), weight: 1 }] }, 'input[0].weight'],
@@ -60,6 +63,19 @@ test('fifty inputs and both bounds of the duration are accepted', () => {
     50,
   );
   assert.equal(decodeVideoRequest({ model: 'm', prompt: 'p', duration: 1 }).duration, 1);
+});
+
+test('an address may have 8192 characters', () => {
+  decodeVideoRequest({ model: 'm', input: [{ type: 'image', url: addressOf(8192) }] });
+});
+
+test('null is the same as absent, for every field that may be absent', () => {
+  const bare = { model: 'm', prompt: 'p' };
+  for (const field of ['duration', 'resolution', 'aspect_ratio', 'input', 'provider_options'])
+    assert.deepEqual(decodeVideoRequest({ ...bare, [field]: null }), decodeVideoRequest(bare), field);
+  const shown = { model: 'm', input: [image()] };
+  assert.deepEqual(decodeVideoRequest({ ...shown, prompt: null }), decodeVideoRequest(shown));
+  assert.deepEqual(decodeVideoRequest({ model: 'm', input: [{ ...image(), role: null }] }), decodeVideoRequest(shown));
 });
 
 test('a body that differs only in key order is the same request', () => {
@@ -96,6 +112,49 @@ test('ark: the whole request on the wire', () => {
     execution_expires_after: 3600,
   });
   assert.equal(arkVideo.expiresAfterSeconds(request), 3600);
+});
+
+test('an input without a prompt is sent without a text', () => {
+  for (const prompt of [{}, { prompt: '' }]) {
+    const { content } = JSON.parse(
+      arkVideo.submit(decodeVideoRequest({ model: 'm', ...prompt, input: [image()] }), 'up').body ?? '',
+    );
+    assert.deepEqual(content, [{ type: 'image_url', image_url: { url: 'https://x.example/a.png' } }]);
+  }
+});
+
+test('what an HTTP status says of a submission: a refusal, nothing taken, or nothing certain', () => {
+  const notTaken = new Set([401, 402, 403, 404, 429]);
+  for (const { readSubmission } of [arkVideo, minimaxVideoV1, minimaxVideoV2]) {
+    for (let status = 300; status < 600; status += 1) {
+      const isRefusal = status >= 400 && status < 500 && status !== 408;
+      const said = notTaken.has(status) ? 'notTaken' : isRefusal ? 'refused' : 'unclear';
+      assert.equal(readSubmission(answer({ error: { code: 'x', message: 'm' } }, status)).said, said, String(status));
+    }
+  }
+});
+
+test('whatever the body says, an error status is a failed query', () => {
+  const link = 'https://r.example/v.mp4';
+  const good = { base_resp: { status_code: 0 } };
+  for (const status of [300, 404, 500]) {
+    for (const said of [
+      arkVideo.readProgress(answer({ status: 'succeeded', content: { video_url: link } }, status)),
+      arkVideo.readProgress(answer({ status: 'failed' }, status)),
+      minimaxVideoV1.readProgress(answer({ status: 'Success', file_id: '1', ...good }, status)),
+      minimaxVideoV1.readProgress(answer({ status: 'Fail', ...good }, status)),
+      minimaxVideoV1.readLookup(answer({ file: { download_url: link }, ...good }, status)),
+      minimaxVideoV2.readProgress(answer({ task: { status: 'succeeded', content: { url: link } } }, status)),
+      minimaxVideoV2.readProgress(answer({ task: { status: 'failed' } }, status)),
+    ])
+      assert.equal(said.said, 'queryError', String(status));
+  }
+  assert.equal(
+    minimaxVideoV1.readLookup(answer({ file: { download_url: link }, base_resp: { status_code: 1004 } })).said,
+    'queryError',
+  );
+  for (const { readProgress } of [arkVideo, minimaxVideoV1, minimaxVideoV2])
+    for (const body of ['', '{', '[]', 'null']) assert.equal(readProgress(answer(body)).said, 'queryError', body);
 });
 
 test('ark: what each answer says', () => {
@@ -209,8 +268,14 @@ test('provider options are checked for each Channel', () => {
     { output_format: 5 },
     { generate_audio: 'yes' },
     { execution_expires_after: 60 },
+    { seed: -2 },
+    { seed: 4_294_967_296 },
+    { execution_expires_after: 3599 },
+    { execution_expires_after: 259_201 },
   ])
     assert.throws(() => arkVideo.check(request(wrong)), refusedAt(`provider_options.${Object.keys(wrong)[0]}`));
+  arkVideo.check(request({ seed: -1, execution_expires_after: 3600 }));
+  arkVideo.check(request({ seed: 4_294_967_295, execution_expires_after: 259_200 }));
   arkVideo.check(request({ service_tier: 'flex', output_format: 'mov', generate_audio: false, execution_expires_after: 3600 }));
   assert.throws(() => minimaxVideoV2.check(request({ extra: 'balanced' })), refusedAt('provider_options.extra'));
   minimaxVideoV1.check(request({ prompt_optimizer: true, fast_pretreatment: false }));
@@ -226,10 +291,9 @@ test('minimax v1 takes frames only, and no aspect ratio', () => {
     () => minimaxVideoV1.check(decodeVideoRequest({ model: 'm', input: [image('reference_image')] })),
     refusedAt('input[0]'),
   );
-  const call = minimaxVideoV1.submit(
-    decodeVideoRequest({ model: 'm', prompt: 'p', input: [image('last_frame'), image()] }),
-    'Hailuo',
-  );
+  const framed = decodeVideoRequest({ model: 'm', prompt: 'p', input: [image('last_frame'), image()] });
+  minimaxVideoV1.check(framed);
+  const call = minimaxVideoV1.submit(framed, 'Hailuo');
   assert.deepEqual(JSON.parse(call.body ?? ''), {
     model: 'Hailuo',
     prompt: 'p',
@@ -260,12 +324,19 @@ test('minimax v1: a refusal is an HTTP 200, ids above 2^53 stay exact, and the f
       assert.deepEqual(accepted(`{"task_id":9007199254740993${base}}`), { said: 'accepted', upstreamId: '9007199254740993' });
     }
     assert.equal(accepted('{"task_id":"10","base_resp":{"status_code":2013}}').said, 'refused');
+    for (const none of [
+      '{"base_resp":{"status_code":0}}',
+      '{"task_id":"","base_resp":{"status_code":0}}',
+      '{"task_id":"10"',
+      '["10"]',
+    ])
+      assert.equal(accepted(none).said, 'unclear', none);
   }
-  const failed = minimaxVideoV1.readProgress(answer({ status: 'Fail', base_resp: { status_code: 0, status_msg: 'success' } }));
-  assert.deepEqual(failed, {
-    said: 'failed',
-    error: { code: 'generation_failed', message: 'The upstream could not make the video.' },
-  });
+  for (const base of [{ base_resp: { status_code: 0, status_msg: 'success' } }, {}])
+    assert.deepEqual(minimaxVideoV1.readProgress(answer({ status: 'Fail', ...base })), {
+      said: 'failed',
+      error: { code: 'generation_failed', message: 'The upstream could not make the video.' },
+    });
   const progress = minimaxVideoV1.readProgress(
     answer('{"task_id":"10","status":"Success","file_id":9007199254740993,"base_resp":{"status_code":0}}'),
   );
