@@ -48,7 +48,7 @@ type Counts = Record<TextUnit, number>;
 const STRIDE = 256;
 
 /** Places in one text, counted in any unit. Reads the text once, as far as it is asked about; a place then costs no more than a stride. */
-export class TextPlaces {
+export class TextPositions {
   readonly #text: string;
   /** The counts about every {@link STRIDE} code units, from the beginning. */
   readonly #marks: Counts[] = [{ codePoint: 0, utf16: 0, utf8: 0 }];
