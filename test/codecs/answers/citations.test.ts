@@ -5,7 +5,7 @@ import type { Citation } from '../../../src/codecs/canonical/item.ts';
 import {
   codePointLength,
   fitCitations,
-  GrowingLength,
+  CodePointCounter,
   TextPositions,
   type TextUnit,
 } from '../../../src/codecs/answers/citations.ts';
@@ -82,11 +82,11 @@ test('property: places of a long text are those that counting from its beginning
 test('property: a text that grows has the length that it would have counted anew', () => {
   fc.assert(
     fc.property(anyText, (pieces) => {
-      const length = new GrowingLength();
+      const length = new CodePointCounter();
       let whole = '';
       for (const piece of pieces) {
         whole += piece;
-        assert.equal(length.of(whole), codePointLength(whole));
+        assert.equal(length.count(whole), codePointLength(whole));
       }
     }),
   );
