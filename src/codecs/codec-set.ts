@@ -1,4 +1,4 @@
-/** A set of codecs that can be asked: which one a client of an endpoint speaks, which one a Channel type speaks. Names none of them. */
+/** Looks up codecs: by the dialect of a client, and by the type of a Channel. */
 import type { ChannelType, Dialect } from './canonical/dialect.ts';
 import type { ClientCodec, UpstreamCodec } from './codec.ts';
 

@@ -1,5 +1,5 @@
 /**
- * What a protocol is to the gateway. A dialect is one folder under `codecs/` with a client side, an upstream side, or both;
+ * The interfaces that a protocol implements. A dialect is one folder under `codecs/` with a client side, an upstream side, or both;
  * `codecs/registry.ts` names them all. Every codec obeys the laws in `test/support/laws.ts`.
  */
 import type { SealingStage, Stage } from '../streams/stage.ts';
@@ -17,28 +17,28 @@ import type { ToolNames } from './tools/names.ts';
 export interface Frame {
   readonly event: string | undefined;
   readonly data: string;
-  /** `data` holds no line end for certain, as nothing that JSON.stringify wrote does: then nobody need look. */
+  /** `data` is known to hold no line break, as everything that JSON.stringify wrote: it need not be searched for one. */
   readonly oneLine?: boolean;
 }
 
-/** Makes a new id: the prefix and 32 hexadecimal characters. Injected, so that codecs are deterministic. */
+/** Makes a new id: the prefix and 32 hexadecimal characters. It is passed in, so that codecs are deterministic. */
 export type Mint = (prefix: string) => string;
 
 export interface RequestContext {
-  /** Opens an envelope of this account; undefined when it is tampered, truncated or foreign: the value is then dropped. */
+  /** Opens an envelope of this account; undefined when it is tampered, truncated or of another account. Such values are dropped. */
   open(sealed: string): Opaque | undefined;
-  /** What an item of an earlier answer said, for protocols whose clients may name it by its id alone; undefined for what nobody remembers. */
+  /** An item of an earlier answer, for protocols whose clients may refer to it by its id; undefined for an unknown id. */
   item?(id: string): JsonObject | undefined;
 }
 
 export interface ResponseContext {
-  /** Minted once an exchange, in the client dialect's form. */
+  /** Minted once for each exchange, in the form of the client's dialect. */
   readonly responseId: string;
   /** The logical model: shown on every event. */
   readonly model: string;
   /** Unix seconds of the exchange, for dialects that need it when the upstream gave none in the same dialect. */
   readonly createdAt: number;
-  /** Unix seconds at the moment of the call, for members that say when an answer was complete. Absent: they stay unsaid. */
+  /** The current time in Unix seconds, for members that tell when an answer was complete. Absent: these are left out. */
   readonly now?: () => number;
   readonly request: SentRequest;
   /** The upstream that is answering. */
@@ -78,7 +78,7 @@ export interface ClientCodec {
   encodeError(error: GatewayError, requestId: string): string;
 }
 
-/** Facts about the upstream model: the operator's, and the defaults of the config. No codec reads the name of a model. */
+/** Facts about the upstream's model, from the operator or the defaults of the config. No codec looks at the name of a model. */
 export interface ModelFacts {
   /** How a messages upstream takes effort: `adaptive` (default), or `budget` for older models. gemini: `budget` (default) or `level`. */
   readonly thinking?: 'adaptive' | 'budget' | 'level';
@@ -86,7 +86,7 @@ export interface ModelFacts {
   readonly maxThinkingBudget?: number;
 }
 
-/** The Channel options that codecs read. The config knows more. */
+/** The Channel options that codecs read; the config has more. */
 export interface CodecOptions {
   /** chat upstreams that want `max_tokens` instead of `max_completion_tokens`. */
   readonly legacyOutputCap?: boolean;
@@ -97,9 +97,9 @@ export interface CodecOptions {
   readonly replayReasoningContent?: boolean;
   /** Accept `[DONE]` without a finish reason from an upstream known to do so. */
   readonly acceptDoneWithoutFinish?: boolean;
-  /** chat upstreams that know no role `developer`: its messages are the system's. */
+  /** chat upstreams without the role `developer`: its messages become those of the system. */
   readonly developerAsSystem?: boolean;
-  /** Lower freeform custom tools to a function with one string `input`: the dialect, or this upstream, has functions only. */
+  /** Lower freeform custom tools to a function with one string `input`, since the dialect or this upstream has functions only. */
   readonly lowerCustomTools?: boolean;
 }
 
@@ -108,9 +108,9 @@ export interface Target {
   readonly owner: Owner;
   readonly options: CodecOptions;
   readonly facts: ModelFacts;
-  /** What this upstream has just refused: its one retry sends none of it at all. */
+  /** The kinds of reasoning that this upstream has just refused: its one retry sends none of them. */
   readonly without: ReadonlySet<ReasoningFace>;
-  /** True when this very Channel made the item of this id and stored it (design: "history replay"). Absent: nothing is known. */
+  /** True when this Channel made the item with this id and stored it (design: "history replay"). Absent: unknown. */
   readonly stored?: (itemId: string) => boolean;
 }
 
@@ -133,17 +133,17 @@ export interface DecodeContext {
   readonly mint: Mint;
 }
 
-/** An HTTP answer that is no success. */
+/** An HTTP error answer. */
 export interface UpstreamAnswer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly text: string;
-  /** Unix milliseconds, for times that are said as dates. */
+  /** Unix milliseconds; retry dates are relative to it. */
   readonly receivedAtMs?: number;
 }
 
 export interface EventDecoder extends Stage<Frame, Step> {
-  /** The dialect's finish was seen and only its closing word or EOF can follow: five silent seconds are then an end, too. */
+  /** The finish was seen and only the end of the stream is missing: five silent seconds then count as the end. */
   readonly finished?: boolean;
 }
 
@@ -152,12 +152,12 @@ export interface UpstreamCodec {
   readonly dialect: Dialect;
   readonly channelType: ChannelType;
   readonly losses: RequestLosses;
-  /** Pure: called anew for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
+  /** Pure, and called for each attempt on the same request. Throws `unsupported_conversion` with the client's path. */
   encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest;
   /** Checks the dialect's own order, then decodes meaning. Throws GatewayError blaming the upstream. `end` throws on truncation. */
   decodeEvents(context: DecodeContext): EventDecoder;
-  /** A whole JSON body as one step. Throws GatewayError blaming the upstream. */
+  /** Decodes a whole JSON body as one step. Throws GatewayError blaming the upstream. */
   decodeResponse(text: string, context: DecodeContext): Step;
-  /** An error answer as what clients may know of it; the full text stays in `details.upstream` for the log. */
+  /** Decodes an error answer. Clients may see the message; the full text is in `details.upstream`, for the log. */
   decodeError(answer: UpstreamAnswer): GatewayError;
 }

@@ -1,10 +1,10 @@
 /**
- * Opaque values on their way through clients (design: "Opaque values"). `mz2.` + base64url of
+ * Seals opaque values for their way through clients (design: "Opaque values"). An envelope is `mz2.` + base64url of
  *
  *     version 1 · key id 1 · nonce 12 · AES-256-GCM ciphertext of (flags 1 · content) · tag 16
  *
- * The nonce is an HMAC of account and content, so that sealing is deterministic (prompt caches) and no nonce meets two contents.
- * Version, key id and account are bound in as additional data. Content over 1 KiB is deflated. Knows no dialect; reads nothing of `value`.
+ * The nonce is an HMAC of account and content, so that sealing is deterministic (prompt caches) and no two contents share a nonce. Version,
+ * key id and account are bound in as additional data. Content over 1 KiB is deflated. Knows no dialect and never reads `value`.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import { deflateRawSync, inflateRawSync } from 'node:zlib';
@@ -18,7 +18,7 @@ export interface EnvelopeSecret {
   readonly bytes: Uint8Array;
 }
 
-/** Where secrets come from; old ones still open. */
+/** The source of secrets. Old ones still open envelopes. */
 export interface EnvelopeSecrets {
   current(): EnvelopeSecret;
   byId(id: number): EnvelopeSecret | undefined;
@@ -26,8 +26,8 @@ export interface EnvelopeSecrets {
 
 export interface Envelopes {
   /**
-   * An envelope of this account. A value that is one already is returned as it is; that of another gateway, which is an upstream of this
-   * one, is sealed like any other, since only so it finds its way back.
+   * Makes an envelope of this account. A value that is one already is returned as it is. An envelope of another gateway, which is an upstream of
+   * this one, is sealed like any other value, so that it can find its way back.
    */
   seal(opaque: Opaque, accountId: string): string;
   /** Undefined for anything that this gateway did not seal for this account, or that was changed. Never throws. */
@@ -40,7 +40,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const DEFLATED = 1;
 const DEFLATE_ABOVE_BYTES = 1024;
-/** No vendor's value is near this; it bounds what a deflated one may grow to. */
+/** Limits what a deflated value may inflate to. No vendor's value is nearly as long. */
 const MAX_CONTENT_BYTES = 32 * 1024 * 1024;
 
 export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
@@ -85,7 +85,7 @@ export function createEnvelopes(secrets: EnvelopeSecrets): Envelopes {
         const opaque = decodeContent(content);
         return opaque === undefined ? undefined : { ...opaque, sealed };
       } catch {
-        // Tampered, truncated or of another account: one answer for all, so that nothing can be learnt from it.
+        // Tampered, truncated or of another account: the same answer for all, so that it reveals nothing.
         return undefined;
       }
     },
@@ -107,7 +107,7 @@ function additionalData(header: Uint8Array, accountId: string): Buffer {
   return Buffer.concat([header, Buffer.from(accountId)]);
 }
 
-/** Strict: one text for one envelope, so a changed character is never ignored. */
+/** Strict: accepts the canonical encoding only, so that no changed character is ignored. */
 function decodeBase64url(sealed: string): Buffer | undefined {
   if (!isEnvelope(sealed)) return undefined;
   const text = sealed.slice(ENVELOPE_PREFIX.length);

@@ -1,7 +1,7 @@
 /**
- * Positions of URL citations. The canonical unit is the code point (what the vendors' Python SDKs count); gemini counts
- * UTF-8 bytes and JavaScript UTF-16 units. A position that does not fit its text is dropped, never moved: a citation without
- * a position is still true, one at a wrong place is not. Knows no dialect's annotation shape; each codec writes its own.
+ * Positions of URL citations. The canonical unit is the code point, which the vendors' Python SDKs count; gemini counts UTF-8 bytes and
+ * JavaScript UTF-16 code units. A position that does not fit its text is dropped, never moved: a citation without a position is still true,
+ * one at a wrong position is not. Each codec reads and writes its own annotations.
  */
 import type { Citation } from '../canonical/item.ts';
 
@@ -24,16 +24,16 @@ export function codePointLength(text: string): number {
   return length;
 }
 
-/** The code points of a text that grows at its end: what was counted once is not counted again, however often it is asked for. */
-export class GrowingLength {
+/** Counts the code points of a growing text. Each call counts only what was appended since the one before. */
+export class CodePointCounter {
   #units = 0;
   #codePoints = 0;
 
-  /** As {@link codePointLength}. `text` begins with the text of the call before. */
-  of(text: string): number {
+  /** As {@link codePointLength}. `text` must begin with the text of the call before. */
+  count(text: string): number {
     while (this.#units < text.length) {
       const isHighEnd = isHigh(text.charCodeAt(this.#units));
-      // The other half of the pair may still come.
+      // The other half of the pair may still be appended.
       if (isHighEnd && this.#units + 1 === text.length) return this.#codePoints + 1;
       this.#units += isHighEnd && isLow(text.charCodeAt(this.#units + 1)) ? 2 : 1;
       this.#codePoints += 1;
@@ -44,13 +44,13 @@ export class GrowingLength {
 
 type Counts = Record<TextUnit, number>;
 
-/** Code units between two places whose counts are kept. */
+/** Code units between two marks. */
 const STRIDE = 256;
 
-/** Places in one text, counted in any unit. Reads the text once, as far as it is asked about; a place then costs no more than a stride. */
-export class TextPlaces {
+/** Converts positions in one text between units. The text is read once, as far as positions reach; a conversion then reads at most one stride. */
+export class TextPositions {
   readonly #text: string;
-  /** The counts about every {@link STRIDE} code units, from the beginning. */
+  /** The counts at about every {@link STRIDE} code units, from the beginning. */
   readonly #marks: Counts[] = [{ codePoint: 0, utf16: 0, utf8: 0 }];
 
   constructor(text: string) {
@@ -58,8 +58,8 @@ export class TextPlaces {
   }
 
   /**
-   * The same place counted in another unit; undefined where it is no whole number of characters of the text (negative, past the end,
-   * between the bytes or surrogates of one character).
+   * The same position in another unit; undefined where it is not the boundary of a character of the text (negative, past the end, between
+   * the bytes or surrogates of one character).
    */
   convert(position: number, from: TextUnit, to: TextUnit): number | undefined {
     if (!Number.isInteger(position) || position < 0) return undefined;
@@ -76,7 +76,7 @@ export class TextPlaces {
     return start === undefined || end === undefined ? undefined : { start, end };
   }
 
-  /** The last mark that is not behind the position. Makes those that are missing. */
+  /** The last mark at or before the position. Adds the marks that are missing. */
   #markBefore(position: number, unit: TextUnit): Counts {
     for (let last = this.#marks.at(-1); last !== undefined && last[unit] < position; last = this.#marks.at(-1)) {
       const next = { ...last };
@@ -93,7 +93,7 @@ export class TextPlaces {
     return this.#marks[from] ?? { codePoint: 0, utf16: 0, utf8: 0 };
   }
 
-  /** One character on; false at the end. */
+  /** Moves `counts` past one character; false at the end of the text. */
   #step(counts: Counts): boolean {
     const at = counts.utf16;
     if (at >= this.#text.length) return false;

@@ -7,7 +7,7 @@ import type { Logprobs, TokenLogprob } from '../canonical/item.ts';
 import { readBase64 } from '../media.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
-/** Reads an array of entries; null, absent and empty are no logprobs. Throws `malformed_event` for anything else. */
+/** Reads an array of entries; undefined for null, absent and empty. Throws `malformed_event` for anything else. */
 export function readLogprobs(value: JsonValue | undefined): Logprobs | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) throw malformed();
@@ -33,13 +33,13 @@ function readHead(entry: JsonValue): Head {
   if (typeof token !== 'string' || typeof logprob !== 'number') throw malformed();
   if (bytes === undefined) return { token, logprob };
   if (bytes === null) return { token, logprob, bytes };
-  if (typeof bytes === 'string') return { token, logprob, bytes: spelledBytes(bytes) };
+  if (typeof bytes === 'string') return { token, logprob, bytes: bytesOfBase64(bytes) };
   if (!Array.isArray(bytes) || !bytes.every(isByte)) throw malformed();
   return { token, logprob, bytes };
 }
 
-/** Servers written in Go (Novita) spell a list of bytes as they spell every one: in base64. */
-function spelledBytes(value: string): readonly number[] {
+/** Servers written in Go (Novita) write a list of bytes in base64. */
+function bytesOfBase64(value: string): readonly number[] {
   const payload = readBase64(value);
   if (payload === undefined) throw malformed();
   return [...Buffer.from(payload, 'base64')];
@@ -53,7 +53,7 @@ function malformed(): Error {
   return upstreamFault('malformed_event', 'The upstream sent malformed logprobs.');
 }
 
-/** The entries as chat and responses spell them. Bytes that were never given are null. */
+/** The entries as chat and responses write them. Missing bytes are null. */
 export function writeLogprobs(logprobs: Logprobs): JsonObject[] {
   return logprobs.map((entry) => ({ ...writeHead(entry), top_logprobs: (entry.top ?? []).map(writeHead) }));
 }
@@ -62,16 +62,13 @@ function writeHead(entry: Head): JsonObject {
   return { token: entry.token, logprob: entry.logprob, bytes: entry.bytes ?? null };
 }
 
-/** A model's own marks behind a text, such as its end. */
-const MAX_MARKS = 2;
+/** Special tokens that may follow a text, such as the end-of-sequence token. */
+const MAX_SPECIAL_TOKENS = 2;
 
-/**
- * The last run of tokens that says `text` exactly, without what came before it and without the marks of a model behind it (vLLM);
- * undefined where there is none.
- */
-export function spokenBy(text: string, logprobs: Logprobs): Logprobs | undefined {
-  for (let marks = 0; marks <= MAX_MARKS && marks < logprobs.length; marks++) {
-    const end = logprobs.length - marks;
+/** The last run of tokens that spells `text` exactly, ignoring special tokens behind it (vLLM); undefined where there is none. */
+export function runSpelling(text: string, logprobs: Logprobs): Logprobs | undefined {
+  for (let ignored = 0; ignored <= MAX_SPECIAL_TOKENS && ignored < logprobs.length; ignored++) {
+    const end = logprobs.length - ignored;
     let start = end;
     for (let left = Buffer.byteLength(text); left > 0 && start > 0; ) left -= sizeOf(logprobs[--start]);
     const run = logprobsOf(text, logprobs.slice(start, end));
@@ -85,8 +82,8 @@ function sizeOf(entry: TokenLogprob | undefined): number {
 }
 
 /**
- * The logprobs while they still describe `text` exactly; undefined otherwise (spec rule 7). A token can be a piece of a
- * character, so where the tokens do not add up their bytes decide.
+ * The logprobs, if their tokens spell `text` exactly; undefined otherwise (spec rule 7). A token may be a piece of a character, so where
+ * the tokens do not match, their bytes decide.
  */
 export function logprobsOf(text: string, logprobs: Logprobs | undefined): Logprobs | undefined {
   if (logprobs === undefined || logprobs.length === 0) return undefined;

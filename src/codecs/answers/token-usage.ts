@@ -1,4 +1,4 @@
-/** Usage in the `prompt_tokens` spelling of chat, completions and embeddings, both ways. Knows the dialects of its vendors. */
+/** Usage in the `prompt_tokens` form of chat, completions and embeddings, both ways, with the deviations of their vendors. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import {
@@ -33,7 +33,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   if (!isObject(value)) throw upstreamFault('malformed_event', 'The upstream sent malformed usage.');
   const input = members(value['prompt_tokens_details'] ?? value['input_tokens_details']);
   const output = members(value['completion_tokens_details'] ?? value['output_tokens_details']);
-  // No prompt has no tokens: a zero stands for what an earlier report of the stream said, or for nothing.
+  // No prompt has zero tokens: a zero is a placeholder.
   const prompt = (countOf(value['prompt_tokens']) ?? countOf(value['input_tokens'])) || undefined;
   const cacheRead =
     countOf(input['cached_tokens']) ?? countOf(value['prompt_cache_hit_tokens']) ?? countOf(value['cached_tokens']);
@@ -42,7 +42,7 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
   const reasoning = countOf(output['reasoning_tokens']) ?? countOf(value['reasoning_tokens']);
   const meters = metersOf(value);
   const orchestration = orchestrationOf(input, output);
-  // Mistral says it here, others beside the usage.
+  // Mistral puts it here, others beside the usage.
   const tier = value['service_tier'];
   const native = Object.entries(value).filter(([key, member]) => !KNOWN.has(key) && member !== null);
   const usage: Usage = {
@@ -67,19 +67,19 @@ export function readTokenUsage(value: JsonValue | undefined): Usage | undefined 
 }
 
 /**
- * A later report of one stream over an earlier one, in the vendor's own totals, which hold parts that the later one may leave out: they are
- * taken apart only after that. Null and zero say nothing. `levels`: how deep objects within the report are put together.
+ * Merges a later usage report of a stream into the earlier ones, as vendor objects: a later report may leave out details of its totals, so
+ * totals are split only after the merge. Null and zero replace nothing. `levels`: how deep nested objects are merged.
  */
-export function laterReport(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
-  const said = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
+export function mergeReports(known: JsonObject, report: JsonObject, levels = 2): JsonObject {
+  const changes = Object.entries(report).flatMap(([key, value]): [string, JsonValue | undefined][] => {
     const before = known[key];
-    if (levels > 0 && isObject(value) && isObject(before)) return [[key, laterReport(before, value, levels - 1)]];
+    if (levels > 0 && isObject(value) && isObject(before)) return [[key, mergeReports(before, value, levels - 1)]];
     return (value === null || value === 0) && before !== undefined ? [] : [[key, value]];
   });
-  return { ...known, ...Object.fromEntries(said) };
+  return { ...known, ...Object.fromEntries(changes) };
 }
 
-/** Cache writes inside the prompt, by lifetime where the vendor says it (Alibaba, routers of messages models). */
+/** Cache writes inside the prompt, by lifetime where the vendor reports it (Alibaba, routers of messages models). */
 export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cacheWrite5m' | 'cacheWrite1h'> {
   const total =
     countOf(input['cache_write_tokens']) ??
@@ -93,7 +93,7 @@ export function cacheWrites(input: JsonObject): Pick<Usage, 'cacheWrite' | 'cach
   return { cacheWrite: (total ?? known) - known, cacheWrite5m: short ?? 0, cacheWrite1h: long ?? 0 };
 }
 
-/** The input of a picture: what a cache gave, and which part of the rest is images. OpenAI says the former beside the details, other servers in them. */
+/** Image generation input: the cached tokens, and the image tokens among the rest. OpenAI reports the former beside the details, others in them. */
 export function pictureInput(
   value: JsonObject,
   details: JsonObject,
@@ -106,7 +106,7 @@ export function pictureInput(
   return { cacheRead, imageInput: Math.max(0, Math.min(images - cachedImages, input - cacheRead)) };
 }
 
-/** Work of an orchestrating model (Sakana): told among the details of usage, in none of its totals, and billed like them. */
+/** Work of an orchestrating model (Sakana): reported among the details, part of no total, and billed like the rest. */
 export function orchestrationOf(input: JsonObject, output: JsonObject): UsageIteration | undefined {
   const read = countOf(input['orchestration_input_tokens']) ?? 0;
   const written = countOf(output['orchestration_output_tokens']) ?? 0;
@@ -151,7 +151,7 @@ export function writeTokenUsage(usage: Usage): JsonObject {
   };
 }
 
-/** For how long the cache keeps what was written, where that is known: both have a price of their own. */
+/** Cache writes by lifetime, where that is known: each lifetime has a price of its own. */
 export function writtenFor({ cacheWrite5m = 0, cacheWrite1h = 0 }: Usage): JsonObject {
   if (cacheWrite5m + cacheWrite1h === 0) return {};
   return { cache_creation: { ephemeral_5m_input_tokens: cacheWrite5m, ephemeral_1h_input_tokens: cacheWrite1h } };

@@ -1,8 +1,8 @@
 /**
- * Whose turn it is to speak. Upstreams have items open side by side (chat ends its calls with the answer, responses may say two texts piece
- * by piece); clients read some of them one after another. What runs goes on live. An item that may not be said beside it waits with all
- * that is said of it, and what begins behind one that waits keeps its place. Knows no protocol: which items keep which waiting is each
- * encoder's own table.
+ * Puts the events of items that are open side by side into an order that clients can read. Upstreams interleave items (chat ends its calls
+ * with the answer, a responses upstream may stream two texts piece by piece); some clients read them one after another. The events of an
+ * item are written as they come while no other item holds it back. Otherwise they are buffered and written when its turn comes, and items
+ * that start behind a buffered one wait behind it. Knows no protocol: each encoder has its own table of which items hold back which.
  */
 import type { CanonicalEvent, ItemDelta, ItemHead } from '../canonical/event.ts';
 import { grown } from '../canonical/grown.ts';
@@ -11,123 +11,127 @@ export type ItemEvent = Extract<CanonicalEvent, { type: 'item.start' | 'item.del
 
 type Kind = ItemHead['kind'];
 
-/** By the kind of an item that has begun, the kinds that wait for its end. Its own is always one of them. */
+/** For each kind of item, the kinds that wait until it ends. A kind that is listed always holds back its own. */
 export type Holds = Readonly<Partial<Record<Kind, readonly Kind[]>>>;
 
 /** Items whose pieces clients join into one text wait for their own kind. */
 export const OWN_KIND = { text: ['text'], refusal: ['refusal'], reasoning: ['reasoning'] } as const satisfies Holds;
 
-interface Waiting {
+/** An item that has started and not ended. */
+interface Item {
   readonly kind: Kind;
-  readonly events: ItemEvent[];
+  /**
+   * `started`: it does not have its turn yet, so it holds back nobody. `live`: it has its turn, its events are written as they come.
+   * `queued`: it waits for its turn. `paused`: it was live and waits for an item that holds it back.
+   */
+  state: 'started' | 'live' | 'queued' | 'paused';
+  /** Events to be written when the wait is over. */
+  readonly buffer: ItemEvent[];
 }
 
-/** `Out`: where what is said goes, if it goes anywhere but to the writer itself. */
+/** `Out`: what the writer is given beside the event. */
 export class Turns<Out = void> {
   readonly #holds: Holds;
   readonly #begin: 'start' | 'word';
   readonly #write: (event: ItemEvent, out: Out) => void;
-  /** The item that was said last: nothing has begun since, so its next piece need not ask. */
-  #running = -1;
-  /** Items that have begun and not ended. */
-  readonly #begun = new Map<number, Kind>();
-  /** Those of them that keep others waiting: one of each kind at most. */
-  readonly #holders = new Map<number, readonly Kind[]>();
-  /** Items that have started and not begun. */
-  readonly #silent = new Map<number, Kind>();
-  /** Items that had begun before another that keeps them waiting. */
-  readonly #interrupted = new Map<number, Waiting>();
-  /** Items that have not begun, in their order. */
-  readonly #line = new Map<number, Waiting>();
+  readonly #items = new Map<number, Item>();
+  /** Items that have had their turn, have not ended and hold back others: one of each kind at most. */
+  readonly #holders: Item[] = [];
+  /** Items in the state of that name, those that have waited longest first. */
+  readonly #paused: Item[] = [];
+  readonly #queued: Item[] = [];
+  /** The index of the live item that was written last. No other has taken a turn since, so its next delta needs no check. */
+  #latest = -1;
 
-  /** `begin`: whether texts and thoughts take their turn with their start or with their first word. All others do with their start. */
+  /** `begin`: whether texts and reasoning take their turn with `item.start` or with their first delta. All others take it with the start. */
   constructor(holds: Holds, begin: 'start' | 'word', write: (event: ItemEvent, out: Out) => void) {
     this.#holds = holds;
     this.#begin = begin;
     this.#write = write;
   }
 
-  /** Says the event, and after the end of an item what waited for it, or keeps it until its turn. */
+  /** Writes the event, and after the end of an item whatever waited for that; or buffers it. */
   push(event: ItemEvent, out: Out): void {
     const { index } = event;
-    if (index === this.#running && event.type === 'item.delta') {
+    if (index === this.#latest && event.type === 'item.delta') {
       this.#write(event, out);
       return;
     }
-    const waiting = this.#line.get(index) ?? this.#interrupted.get(index);
-    if (waiting !== undefined) {
-      keep(waiting.events, event);
+    let item = this.#items.get(index);
+    if (item === undefined) {
+      if (event.type !== 'item.start') return;
+      item = { kind: event.head.kind, state: 'started', buffer: [] };
+      this.#items.set(index, item);
+    }
+    if (this.#mustWait(item)) {
+      addTo(item.buffer, event);
       return;
     }
-    const begun = this.#begun.get(index);
-    const kind = begun ?? (event.type === 'item.start' ? event.head.kind : this.#silent.get(index));
-    if (kind === undefined) return;
-    if (this.#isHeld(index, kind) || (begun === undefined && this.#line.size > 0)) {
-      this.#silent.delete(index);
-      (begun === undefined ? this.#line : this.#interrupted).set(index, { kind, events: [event] });
-      return;
-    }
-    this.#say(event, kind, out);
+    this.#writeNow(event, item, out);
     if (event.type !== 'item.end') return;
     for (let next = this.#next(); next !== undefined; next = this.#next())
-      for (const released of next.events) this.#say(released, next.kind, out);
+      for (const buffered of next.buffer.splice(0)) this.#writeNow(buffered, next, out);
   }
 
-  /** Nothing more comes: what still waits, item by item, as far as it came. */
+  /** No more events come: returns those that are still buffered, item by item. */
   rest(): readonly ItemEvent[] {
-    const waiting = [...this.#interrupted.values(), ...this.#line.values()];
-    this.#interrupted.clear();
-    this.#line.clear();
-    return waiting.flatMap(({ events }) => events);
+    return [...this.#paused.splice(0), ...this.#queued.splice(0)].flatMap(({ buffer }) => buffer);
   }
 
-  /** One whose turn it is. Who was interrupted goes on before another begins, and the line moves when nobody keeps anybody waiting. */
-  #next(): Waiting | undefined {
-    for (const [index, interrupted] of this.#interrupted) {
-      if (this.#isHeld(index, interrupted.kind)) continue;
-      this.#interrupted.delete(index);
-      return interrupted;
+  /** True for an item that waits already, and for one that has to from now on. */
+  #mustWait(item: Item): boolean {
+    if (item.state === 'queued' || item.state === 'paused') return true;
+    const isStarted = item.state === 'started';
+    if (!this.#isHeld(item) && !(isStarted && this.#queued.length > 0)) return false;
+    item.state = isStarted ? 'queued' : 'paused';
+    (isStarted ? this.#queued : this.#paused).push(item);
+    return true;
+  }
+
+  /** Takes out an item that need not wait any more. Paused items come first; the queue moves when nobody holds back anything. */
+  #next(): Item | undefined {
+    const at = this.#paused.findIndex((item) => !this.#isHeld(item));
+    const [resumed] = at < 0 ? [] : this.#paused.splice(at, 1);
+    if (resumed !== undefined) {
+      resumed.state = 'live';
+      return resumed;
     }
-    const [first] = this.#holders.size === 0 ? this.#line : [];
-    if (first === undefined) return undefined;
-    this.#line.delete(first[0]);
-    return first[1];
+    const next = this.#holders.length === 0 ? this.#queued.shift() : undefined;
+    if (next !== undefined) next.state = 'started';
+    return next;
   }
 
-  #isHeld(index: number, kind: Kind): boolean {
-    for (const [holder, kinds] of this.#holders) if (holder !== index && kinds.includes(kind)) return true;
+  #isHeld(item: Item): boolean {
+    for (const holder of this.#holders)
+      if (holder !== item && this.#holds[holder.kind]?.includes(item.kind) === true) return true;
     return false;
   }
 
-  #say(event: ItemEvent, kind: Kind, out: Out): void {
+  #writeNow(event: ItemEvent, item: Item, out: Out): void {
     this.#write(event, out);
-    const { index } = event;
     if (event.type === 'item.end') {
-      this.#silent.delete(index);
-      this.#begun.delete(index);
-      this.#holders.delete(index);
-    } else if (event.type === 'item.start' && this.#begin === 'word' && kind in OWN_KIND) {
-      this.#silent.set(index, kind);
-    } else {
-      this.#running = index;
-      if (this.#begun.has(index)) return;
-      this.#silent.delete(index);
-      this.#begun.set(index, kind);
-      const kinds = this.#holds[kind];
-      if (kinds !== undefined) this.#holders.set(index, kinds);
+      this.#items.delete(event.index);
+      const at = this.#holders.indexOf(item);
+      if (at >= 0) this.#holders.splice(at, 1);
+      return;
     }
+    if (event.type === 'item.start' && this.#begin === 'word' && item.kind in OWN_KIND) return;
+    this.#latest = event.index;
+    if (item.state === 'live') return;
+    item.state = 'live';
+    if (this.#holds[item.kind] !== undefined) this.#holders.push(item);
   }
 }
 
-/** Pieces that wait are one piece. */
-function keep(events: ItemEvent[], event: ItemEvent): void {
+/** Deltas that follow one another in a buffer become one. */
+function addTo(events: ItemEvent[], event: ItemEvent): void {
   const last = events.at(-1);
   const delta = last?.type === 'item.delta' && event.type === 'item.delta' ? joined(last.delta, event.delta) : undefined;
   if (delta === undefined) events.push(event);
   else events[events.length - 1] = { type: 'item.delta', index: event.index, delta };
 }
 
-/** Undefined where the two are no one piece: citations, scored texts, parts of a summary. */
+/** The two as one delta; undefined for what cannot be joined: citations, texts with logprobs, different parts of a summary. */
 function joined(first: ItemDelta, second: ItemDelta): ItemDelta | undefined {
   if (first.kind === 'citation' || second.kind === 'citation' || first.kind !== second.kind) return undefined;
   if ('logprobs' in first || 'logprobs' in second) return undefined;

@@ -1,4 +1,4 @@
-/** Which features of `features.ts` an answer holds. Events of one dialect are no part of a folded answer, and so not among them. */
+/** Which features of `features.ts` an answer holds. Native events are not part of a folded answer, so their feature is never found here. */
 import type { ResponseFeature, ResponseLosses } from './features.ts';
 import type { OutputItem } from './item.ts';
 import type { IncompleteReason, Outcome } from './outcome.ts';
@@ -14,11 +14,11 @@ export function featuresOfAnswer({ items, usage, outcome }: FoldedAnswer): Reado
   const found = new Set<ResponseFeature>(items.flatMap(featuresOfItem));
   if (items.filter(({ kind }) => kind === 'text').length > 1) found.add('several texts');
   for (const feature of usage === undefined ? [] : featuresOfUsage(usage)) found.add(feature);
-  found.add(featureOfEnd(outcome));
+  found.add(featureOfOutcome(outcome));
   return found;
 }
 
-/** The features that a dialect with these losses leaves out. */
+/** The features of the answer that a dialect with these losses drops. */
 export function droppedOf(answer: FoldedAnswer, losses: ResponseLosses): ResponseFeature[] {
   return [...featuresOfAnswer(answer)].filter((feature) => losses[feature].does === 'drop');
 }
@@ -71,7 +71,7 @@ function featuresOfUsage(usage: Usage): ResponseFeature[] {
   ];
 }
 
-const CUTS: Readonly<Record<IncompleteReason, ResponseFeature>> = {
+const INCOMPLETE: Readonly<Record<IncompleteReason, ResponseFeature>> = {
   max_output: 'incomplete: max output',
   content_filter: 'incomplete: content filter',
   context_window: 'incomplete: context window',
@@ -80,9 +80,9 @@ const CUTS: Readonly<Record<IncompleteReason, ResponseFeature>> = {
   other: 'incomplete: max output',
 };
 
-function featureOfEnd(end: Outcome): ResponseFeature {
-  if (end.status === 'incomplete') return CUTS[end.reason];
-  if (end.status !== 'completed') return end.status === 'failed' ? 'failed with partial output' : 'cancelled';
-  if (end.stop === 'end') return 'text';
-  return end.stop === 'toolUse' ? 'completed: tool use' : 'completed: stop sequence';
+function featureOfOutcome(outcome: Outcome): ResponseFeature {
+  if (outcome.status === 'incomplete') return INCOMPLETE[outcome.reason];
+  if (outcome.status !== 'completed') return outcome.status === 'failed' ? 'failed with partial output' : 'cancelled';
+  if (outcome.stop === 'end') return 'text';
+  return outcome.stop === 'toolUse' ? 'completed: tool use' : 'completed: stop sequence';
 }

@@ -1,6 +1,6 @@
 /** The protocols by their names inside the gateway, and the Channel types that speak them. */
 
-/** What a text conversation can be spoken in. `completions` exists on the client's side only, `gemini` upstream only. */
+/** The protocols of text conversations. `completions` is a client's protocol only, `gemini` an upstream's only. */
 export type Dialect = 'chat' | 'responses' | 'messages' | 'gemini' | 'completions';
 
 export const CHANNEL_TYPES = [

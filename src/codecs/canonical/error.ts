@@ -1,6 +1,6 @@
 /**
- * One error class, one table: code, status, and whose fault it is. `http/errors.ts` answers with it, each client codec
- * writes the body in its own dialect. Upstream text is sanitised before it becomes a `message` (`codecs/errors/sanitise.ts`).
+ * The one error class, and the table of its codes with their status and whose fault they are. `http/errors.ts` answers with the status, and
+ * each client codec writes the body. Upstream text is sanitised before it becomes a `message` (`codecs/errors/sanitise.ts`).
  */
 import type { Usage } from './usage.ts';
 
@@ -53,9 +53,9 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** What an upstream said of its failure. For the request log; only a `code` and a `param` that are safe and a sanitised message may reach a client. */
+/** What an upstream reported of its failure, for the request log. Clients see only a sanitised message, and `code` and `param` where they are safe. */
 export interface UpstreamFacts {
-  /** HTTP status, or the status that an error inside a 200 stream stands for. */
+  /** The HTTP status, or that which an error inside a 200 stands for. */
   readonly status?: number;
   readonly code?: string;
   readonly type?: string;
@@ -81,14 +81,14 @@ export type UpstreamReason =
 export interface ErrorDetails {
   /** Path of the offending field in the client's body (`messages[0].content`). */
   readonly param?: string;
-  /** Overrides the table: only a deterministic upstream 400, 413 or 422 that passes as itself. */
+  /** Overrides the table; only for an upstream's 400, 413 or 422 that the client is to get as it is. */
   readonly status?: number;
-  /** A code of the upstream from the allow-list, shown instead of our own. */
+  /** An allowed code of the upstream that the client reads instead of our own. */
   readonly shownCode?: string;
   readonly reason?: UpstreamReason;
   readonly upstream?: UpstreamFacts;
   readonly retryAfterMs?: number;
-  /** What an answer that failed as a whole said that it used. */
+  /** The usage that a failed answer reported. */
   readonly usage?: Usage;
   readonly cause?: unknown;
 }
@@ -120,22 +120,22 @@ export function invalid(param: string, message: string): GatewayError {
   return new GatewayError('invalid_request', message, { param });
 }
 
-/** The request is right but the selected Channel's protocol cannot say it. */
+/** The request is valid, but the selected Channel's protocol cannot express it. */
 export function notConvertible(param: string | undefined, message: string): GatewayError {
   return new GatewayError('unsupported_conversion', message, param === undefined ? {} : { param });
 }
 
-/** The upstream's answer cannot be said in the client's protocol. */
+/** The client's protocol cannot express the upstream's answer. */
 export function notRepresentable(message: string): GatewayError {
   return new GatewayError('response_not_representable', message, { reason: 'not_representable' });
 }
 
-/** The upstream's answer breaks its own protocol. `message` names the event, never upstream text. */
+/** The upstream broke its own protocol. `message` must hold no upstream text. */
 export function upstreamFault(reason: UpstreamReason, message: string, upstream?: UpstreamFacts): GatewayError {
   return new GatewayError('upstream_error', message, upstream === undefined ? { reason } : { reason, upstream });
 }
 
-/** The same error, with what the answer that it refuses said that it used. */
+/** The same error, with the usage that the refused answer reported. */
 export function havingUsed(error: GatewayError, usage: Usage | undefined): GatewayError {
   return usage === undefined ? error : new GatewayError(error.code, error.message, { ...error.details, usage });
 }

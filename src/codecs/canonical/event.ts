@@ -1,4 +1,4 @@
-/** The canonical stream: what an answer says while it is being said. Order: `canonical/lifecycle.ts`. */
+/** The events of a canonical stream. Their order is in `canonical/lifecycle.ts`. */
 import type { Repeat } from '../json/shape.ts';
 import type { Dialect } from './dialect.ts';
 import type { Citation, ItemStatus, Logprobs, OutputItem, Role, ToolName } from './item.ts';
@@ -6,7 +6,7 @@ import type { JsonValue } from './json.ts';
 import type { Outcome } from './outcome.ts';
 import type { Usage } from './usage.ts';
 
-/** What is known of an item when it begins. */
+/** What is known of an item when it starts. */
 export type ItemHead =
   | { readonly kind: 'text'; readonly role: Role; readonly phase?: string; readonly id?: string }
   | { readonly kind: 'refusal'; readonly id?: string }
@@ -21,7 +21,7 @@ export type ItemHead =
   | { readonly kind: 'media'; readonly id?: string }
   | { readonly kind: 'native'; readonly dialect: Dialect; readonly id?: string };
 
-/** A piece of an item. Each kind fits the heads named beside it. */
+/** A piece of an item. The comments name the kinds of items that take it. */
 export type ItemDelta =
   /** text, refusal */
   | { readonly kind: 'text'; readonly text: string; readonly logprobs?: Logprobs }
@@ -36,19 +36,19 @@ export type ItemDelta =
 
 export type CanonicalEvent =
   | { readonly type: 'response.start'; readonly id?: string; readonly model?: string; readonly createdAt?: number }
-  /** `index` counts 0, 1, 2, … in order of first appearance; it is the decoder's own, never an upstream index. */
+  /** `index` counts items 0, 1, 2, … in the order of their starts; it is the decoder's own, never an upstream index. */
   | { readonly type: 'item.start'; readonly index: number; readonly head: ItemHead }
   | { readonly type: 'item.delta'; readonly index: number; readonly delta: ItemDelta }
-  /** The whole item, authoritative: its text extends what the deltas said (an encoder sends only the missing suffix). */
+  /** The whole item, which is authoritative. Its text begins with that of the deltas; encoders send only the missing rest. */
   | { readonly type: 'item.end'; readonly index: number; readonly item: OutputItem; readonly status: ItemStatus }
   /** Cumulative: the last non-null value of a field wins. */
   | { readonly type: 'usage.report'; readonly usage: Usage }
-  /** What only its own dialect can say: events of no canonical meaning, and chat `annotations` of a text that has ended. */
+  /** An event that only its own dialect has: one without canonical meaning, or chat `annotations` of a text that has ended. */
   | { readonly type: 'native.event'; readonly dialect: Dialect; readonly name: string; readonly body: JsonValue }
-  /** The only terminal. Items still open at `failed` or `cancelled` are closed by encoders as incomplete; at any other they are out of order. */
+  /** The only terminal event. Items may still be open at `failed` and `cancelled`, where encoders close them as incomplete; otherwise they may not. */
   | { readonly type: 'response.end'; readonly outcome: Outcome };
 
-/** The event as its own dialect wrote it, for a client of the same dialect (design: "Same dialect on both sides is lossless"). */
+/** An upstream's event in its own form, for a client of the same dialect (design: "Same dialect on both sides is lossless"). */
 export interface Native {
   readonly dialect: Dialect;
   /** The SSE event name, empty where the dialect uses none; `response` for a whole JSON body. */
@@ -56,7 +56,7 @@ export interface Native {
   /** The JSON text exactly as received. */
   readonly text: string;
   readonly json: JsonValue;
-  /** How the text repeats that of an earlier event of its stream, so that what is spliced into one is spliced into all. */
+  /** How the text repeats the shape of an earlier event of its stream, so that both get the same edits. */
   readonly repeat?: Repeat;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Everything that a conversation can hold, by name. Each encoder answers every name with one entry of its loss table
- * (design: "A different dialect sees only canonical meaning"), so a missing decision does not compile.
+ * The names of everything that a conversation can hold. The loss table of each encoder has an entry for every name (design: "A different
+ * dialect sees only canonical meaning"), so a missing decision does not compile.
  */
 
 /** What a request can hold; decided by each upstream encoder. */
@@ -121,9 +121,9 @@ export type ResponseFeature = (typeof RESPONSE_FEATURES)[number];
 /** What an encoder does with a feature when the dialects differ. */
 export type Decision =
   | { readonly does: 'keep' }
-  /** Said in another form; `to` documents it. */
+  /** Written in another form; `to` documents it. */
   | { readonly does: 'coerce'; readonly to: string }
-  /** Left out, and named in the request log. `why` is the reason that an operator reads. */
+  /** Left out, and named in the request log with the reason `why`. */
   | { readonly does: 'drop'; readonly why: string }
   /** An explicit error instead of a loss: `unsupported_conversion` (request) or `response_not_representable` (response). */
   | { readonly does: 'refuse'; readonly why: string };

@@ -1,6 +1,6 @@
 /**
- * A stream of canonical events folded into the whole answer. A whole answer is a stream that arrived at once, so stream and
- * non-stream cannot differ (law 4).
+ * Folds a stream of canonical events into the whole answer. A whole answer is a stream that arrived at once, so streams and whole answers
+ * cannot differ (law 4).
  */
 import { append } from '../append.ts';
 import type { CanonicalEvent, ItemDelta, ItemHead } from './event.ts';
@@ -16,7 +16,7 @@ export interface WholeItem {
 
 /** A finished answer. */
 export interface Whole {
-  /** As the upstream says it, in seconds. */
+  /** The upstream's own time, in Unix seconds. */
   readonly createdAt?: number;
   readonly items: readonly WholeItem[];
   readonly usage?: Usage;
@@ -26,31 +26,31 @@ export interface Whole {
 /** What is known of an item while it is open: the concatenation of its deltas. */
 export interface OpenItem {
   readonly head: ItemHead;
-  /** Text of text and refusal items, raw text of reasoning, input of tool calls. */
+  /** The text of texts and refusals, the raw text of reasoning, the input of tool calls. */
   text: string;
   readonly summary: string[];
   readonly citations: Citation[];
   logprobs: TokenLogprob[] | undefined;
 }
 
-/** An item is open first and whole afterwards. */
+/** An item is open at first, and whole after its end. */
 type Entry = { readonly open: OpenItem; readonly whole: undefined } | { readonly open: undefined; readonly whole: WholeItem };
 
 /** Accumulates events that the order has accepted. */
 export class Fold {
   #createdAt: number | undefined;
   #usage: Usage | undefined;
-  /** How many items had begun when usage was last reported. */
-  #reportedAt: number | undefined;
+  /** How many items had started when usage was last reported. */
+  #itemsAtReport: number | undefined;
   #outcome: Outcome | undefined;
   readonly #items: Entry[] = [];
 
   get usage(): Usage | undefined {
     return this.#usage;
   }
-  /** No report came since the first item began: what was said of the output before is a placeholder. */
+  /** True when usage was reported only before the first item: its output tokens are then a placeholder. */
   get isUsageEarly(): boolean {
-    return this.#reportedAt === 0 && this.#items.length > 0;
+    return this.#itemsAtReport === 0 && this.#items.length > 0;
   }
   get outcome(): Outcome | undefined {
     return this.#outcome;
@@ -78,7 +78,7 @@ export class Fold {
         this.#items[event.index] = { open: undefined, whole: { item: event.item, status: event.status } };
         return;
       case 'usage.report':
-        this.#reportedAt = this.#items.length;
+        this.#itemsAtReport = this.#items.length;
         this.#usage = mergeUsage(this.#usage, event.usage);
         return;
       case 'response.end':
@@ -89,7 +89,7 @@ export class Fold {
     }
   }
 
-  /** What has been said so far; items still open count as incomplete. `outcome` is used where the stream gave none. */
+  /** The answer so far; open items count as incomplete. `outcome` is used where the stream has not ended. */
   whole(outcome: Outcome): Whole {
     const items = this.#items.flatMap(closedItem);
     const createdAt = this.#createdAt === undefined ? {} : { createdAt: this.#createdAt };
@@ -108,7 +108,7 @@ function closedItem({ open, whole }: Entry): WholeItem[] {
   return item === undefined ? [] : [{ item, status: 'incomplete' }];
 }
 
-/** Adds a delta that the item takes. */
+/** Adds a delta to an open item. Its kind must fit that of the item. */
 export function extend(open: OpenItem, delta: ItemDelta): void {
   switch (delta.kind) {
     case 'text':
@@ -132,7 +132,7 @@ export function extend(open: OpenItem, delta: ItemDelta): void {
   }
 }
 
-/** What an open item would be if it ended now: the concatenation of its deltas. Undefined for kinds that exist only whole. */
+/** The item that its deltas amount to so far. Undefined for kinds without deltas. */
 function partialItem(open: OpenItem): OutputItem | undefined {
   const { head } = open;
   const id = head.id === undefined ? {} : { id: head.id };
@@ -164,7 +164,7 @@ function partialItem(open: OpenItem): OutputItem | undefined {
   }
 }
 
-/** Folds a finished list of events. Throws when it holds no `response.end`: a bug of the caller, which checked the order. */
+/** Folds the events of a complete stream. Throws when they hold no `response.end`, which is a bug of the caller. */
 export function fold(events: Iterable<CanonicalEvent>): Whole {
   const folded = new Fold();
   for (const event of events) folded.push(event);

@@ -1,12 +1,13 @@
 /**
- * Texts that grow by a piece with every event of an open stream. V8 keeps `text + piece` as a pair, and a piece as a slice of the batch
- * that it was read from: after a thousand tokens the pairs and batches are thirty times the text, for as long as the stream is open.
+ * Appends to a text that grows with every event of an open stream. V8 keeps `text + piece` as a rope of both, and a piece as a slice that
+ * keeps the whole batch it was read from. After a thousand tokens the ropes and batches take thirty times the memory of the text, for as
+ * long as the stream is open.
  */
 
-/** A shorter tail than this may stay in pieces. Longer texts may have an eighth of them in pieces, so that copying stays linear. */
+/** The text is copied flat each time that this many bits of its length overflow; of long texts, with each eighth, so that copying stays linear. */
 const TAIL_BITS = 8;
 
-/** `text + piece`, all but the tail of it in one piece. */
+/** Returns `text + piece`, of which all but a tail is one flat string. */
 export function grown(text: string, piece: string): string {
   const length = text.length + piece.length;
   const bits = Math.max(TAIL_BITS, 28 - Math.clz32(length));

@@ -1,6 +1,6 @@
 /**
- * What is said in a conversation: a flat, ordered list of items that belongs to no protocol. Messages, output items
- * and content blocks are rebuilt by encoders from the order of the items.
+ * A conversation as a flat, ordered list of items that belongs to no protocol. Encoders rebuild messages, output items and content blocks from
+ * the order of the items.
  */
 import type { Dialect } from './dialect.ts';
 import type { JsonObject, JsonValue } from './json.ts';
@@ -9,8 +9,8 @@ import type { Opaque } from './opaque.ts';
 export const ROLES = ['user', 'assistant', 'system', 'developer'] as const;
 export type Role = (typeof ROLES)[number];
 
-export function isRole(word: unknown): word is Role {
-  return ROLES.some((role) => role === word);
+export function isRole(value: unknown): value is Role {
+  return ROLES.some((role) => role === value);
 }
 
 /** A tool's identity. `namespace` is the responses namespace that contains it. */
@@ -35,7 +35,7 @@ export interface TokenLogprob {
 export type Logprobs = readonly TokenLogprob[];
 
 export type MediaSource =
-  /** `data` is base64, passed through without decoding; `mime` is a real type. */
+  /** `data` is base64 and passed on without decoding. */
   | { readonly from: 'inline'; readonly mime: string; readonly data: string }
   | { readonly from: 'url'; readonly url: string; readonly mime?: string }
   /** A private file id: valid with one vendor, Channel and credential (`file_scope`). */
@@ -61,11 +61,11 @@ export type Part =
   | { readonly kind: 'media'; readonly media: Media }
   | { readonly kind: 'native'; readonly dialect: Dialect; readonly body: JsonValue };
 
-/** What any item may carry beside its meaning. */
+/** What any item may have beside its content. */
 export interface ItemFacts {
   /** The id that its own dialect gave it (`msg_…`, `rs_…`, `fc_…`); kept within the same dialect, remade elsewhere. */
   readonly id?: string;
-  /** Request items: ordinal of the source message, so that two neighbouring messages of one role stay two. */
+  /** Request items: the ordinal of the source message, so that neighbouring messages of one role stay separate. */
   readonly turn?: number;
   /** A prompt cache breakpoint (messages; chat of routers): `{type: "ephemeral", ttl?}`. */
   readonly cacheControl?: JsonObject;
@@ -88,7 +88,7 @@ export interface RefusalItem extends ItemFacts {
   readonly kind: 'refusal';
   readonly text: string;
 }
-/** Three faces, never mixed (spec rule 10): raw text, readable summary parts, opaque payload. */
+/** Reasoning has three faces that are never mixed (spec rule 10): raw text, readable summary parts, and an opaque payload. */
 export interface ReasoningItem extends ItemFacts {
   readonly kind: 'reasoning';
   readonly raw?: string;
@@ -117,18 +117,18 @@ export interface MediaItem extends ItemFacts {
   readonly media: Media;
   readonly opaque?: Opaque;
 }
-/** Something only its own dialect can read: dropped for every other, by the loss table. */
+/** An item that only its own dialect has; the loss tables of all others drop it. */
 export interface NativeItem extends ItemFacts {
   readonly kind: 'native';
   readonly dialect: Dialect;
   readonly body: JsonValue;
   readonly role?: Role;
-  /** Path of a private file that the user names in it (spec rule 2). */
+  /** Path of a private file that it refers to (spec rule 2). */
   readonly referenceAt?: string;
 }
 
 export type Item = TextItem | RefusalItem | ReasoningItem | ToolCallItem | ToolResultItem | MediaItem | NativeItem;
 
-/** What a model can say: items of a response. */
+/** The items of a response. */
 export type OutputItem = Exclude<Item, ToolResultItem>;
 export type ItemStatus = 'completed' | 'incomplete';

@@ -1,4 +1,4 @@
-/** JSON as data. `__proto__` is a key like any other: objects are read, never assigned to by an outside key. */
+/** JSON values. Objects are read and never assigned to by a key from outside, so `__proto__` is a key like any other. */
 export type JsonValue = null | boolean | number | string | JsonArray | JsonObject;
 export interface JsonArray extends ReadonlyArray<JsonValue> {}
 export interface JsonObject {
@@ -15,7 +15,7 @@ export function parseJson(text: string): JsonValue {
   return JSON.parse(text) as JsonValue;
 }
 
-/** What the text says; undefined where it is no JSON. */
+/** The parsed value; undefined for text that is not JSON. */
 export function tryJson(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
@@ -27,35 +27,31 @@ export function tryJson(text: string): JsonValue | undefined {
 
 /** True for the text of a JSON object: what a function call's arguments must be when they are final. */
 export function isObjectText(text: string): boolean {
-  // What does not end as an object does is not parsed: pieces of arguments are asked about again and again.
+  // Called for every piece of arguments, so a text that cannot be an object is not parsed.
   return endsInBrace(text) && isObject(tryJson(text));
 }
 
 function endsInBrace(text: string): boolean {
   let last = text.length - 1;
-  while (last >= 0 && SPACES.has(text.charCodeAt(last))) last -= 1;
+  while (last >= 0 && WHITE_SPACE.has(text.charCodeAt(last))) last -= 1;
   return text.charCodeAt(last) === 0x7d;
 }
 
-/** White space of JSON. */
-const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** What the longest token is about. */
-const SHORT = 48;
+/** About the length of the longest tokens. */
+const TOKEN_CHARS = 48;
 
-/**
- * The text as it stands between the quotes of a JSON string: what JSON.stringify says. A token is seen to need no escape sooner than
- * the call is made.
- */
+/** The text as JSON.stringify writes it between quotes. Checking that a token needs no escape is faster than the call. */
 export function escapeJson(text: string): string {
-  if (text.length > SHORT) return JSON.stringify(text).slice(1, -1);
+  if (text.length > TOKEN_CHARS) return JSON.stringify(text).slice(1, -1);
   for (let at = 0; at < text.length; at++) if (isEscaped(text.charCodeAt(at))) return JSON.stringify(text).slice(1, -1);
   return text;
 }
 
-/** Control characters, quote and backslash; surrogates, since one that stands alone is. */
+/** True for control characters, quote and backslash, and for surrogates, since an unpaired one is escaped. */
 function isEscaped(code: number): boolean {
   return code < 0x20 || code === QUOTE || code === BACKSLASH || (code >= 0xd800 && code <= 0xdfff);
 }

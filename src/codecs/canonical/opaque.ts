@@ -1,6 +1,6 @@
 /**
- * Opaque values: encrypted reasoning, signatures, thought signatures. Their bytes mean nothing here; who may see
- * them again is the whole point. Sealing and opening are `codecs/envelope.ts`.
+ * Opaque values: encrypted reasoning, signatures, thought signatures. The gateway never reads them; it decides which upstream may get them
+ * back. `codecs/envelope.ts` seals and opens them.
  */
 import type { ChannelType, Dialect } from './dialect.ts';
 
@@ -16,21 +16,21 @@ export interface Owner {
 /** How an envelope of the gateway begins. */
 export const ENVELOPE_PREFIX = 'mz2.';
 
-/** True for a value that only the gateway can open; any other is a vendor's own. */
+/** True for an envelope of a gateway; any other value is a vendor's own. */
 export function isEnvelope(value: string): boolean {
   return value.startsWith(ENVELOPE_PREFIX);
 }
 
 export interface Opaque {
-  /** Who produced it, or `client` when the client sent a raw vendor value that no envelope of ours holds. */
+  /** The upstream that produced it; or the client's dialect, for a raw vendor value that a client sent without an envelope. */
   readonly owner: Owner | { readonly client: Dialect };
-  /** The complete value, never a fragment, never re-encoded. */
+  /** The complete and unchanged value, never a fragment. */
   readonly value: string;
   /** The upstream item id that the value belongs to (responses `rs_…`); vendors check the pairing. */
   readonly itemId?: string;
-  /** A label of the owner's codec (for example `redacted`, or the type and format of a reasoning detail); nobody else reads it. */
+  /** A label that only the owner's codec reads (for example `redacted`, or the type and format of a reasoning detail). */
   readonly form?: string;
-  /** Request values: the envelope that held it, so that a same-dialect splice finds it in the client's text. Never sealed itself. */
+  /** Request values: the envelope that held it, by which an encoder of the same dialect finds it in the client's text. Never sealed itself. */
   readonly sealed?: string;
 }
 

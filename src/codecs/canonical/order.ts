@@ -1,7 +1,6 @@
 /**
- * Checks that a decoder's events follow the canonical tables, after each upstream dialect's own table was checked before
- * them: two nets. An illegal event is the upstream's fault and changes nothing. What passed is folded for settlement,
- * history and whole answers.
+ * Checks that a decoder's events follow the canonical tables. It is the second check: each decoder has checked the order of its own dialect
+ * before. An illegal event is the upstream's fault and changes nothing. Accepted events are folded for settlement, history and whole answers.
  */
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -11,8 +10,8 @@ import { extend, Fold, type OpenItem } from './fold.ts';
 import type { OutputItem } from './item.ts';
 import { FITS, ITEM, type ItemState, RESPONSE, type ResponseState, type ResponseVerb } from './lifecycle.ts';
 
-/** A delta that moved nothing: the next like it moves nothing either. Most of a stream is that. */
-interface Flow {
+/** The delta that was accepted last. It changed no state, so the next one of its item and kind is legal, too: most events of a stream are. */
+interface LegalDelta {
   readonly index: number;
   readonly kind: ItemDelta['kind'];
   readonly item: OpenItem;
@@ -23,12 +22,12 @@ export class Order implements Stage<Step, Step> {
   ended = false;
   #response: ResponseState = 'idle';
   readonly #items: ItemState[] = [];
-  /** The event before, where it was a delta. */
-  #flow: Flow | undefined;
+  /** Undefined unless the last event was a delta. */
+  #legalDelta: LegalDelta | undefined;
 
   push(step: Step, out: Step[]): void {
     try {
-      for (const event of step.events) if (!this.#flows(event)) this.#accept(event);
+      for (const event of step.events) if (!this.#continues(event)) this.#accept(event);
     } catch (error) {
       if (error instanceof LifecycleError)
         throw upstreamFault('illegal_lifecycle', `The upstream's stream is out of order (${error.message}).`);
@@ -41,17 +40,17 @@ export class Order implements Stage<Step, Step> {
     if (!this.ended) throw upstreamFault('truncated', 'The upstream ended before its answer was complete.');
   }
 
-  /** True for a delta that is accepted and folded, since the tables have answered the same one in this very state. */
-  #flows(event: CanonicalEvent): boolean {
-    const flow = this.#flow;
-    if (flow === undefined || event.type !== 'item.delta' || event.index !== flow.index || event.delta.kind !== flow.kind)
+  /** Folds a delta that is like the one before and needs no check; false for every other event. */
+  #continues(event: CanonicalEvent): boolean {
+    const last = this.#legalDelta;
+    if (last === undefined || event.type !== 'item.delta' || event.index !== last.index || event.delta.kind !== last.kind)
       return false;
-    extend(flow.item, event.delta);
+    extend(last.item, event.delta);
     return true;
   }
 
   #accept(event: CanonicalEvent): void {
-    this.#flow = undefined;
+    this.#legalDelta = undefined;
     const next = advance('response', RESPONSE, this.#response, verbOf(event));
     switch (event.type) {
       case 'item.start':
@@ -66,7 +65,7 @@ export class Order implements Stage<Step, Step> {
         const item = this.fold.open(index);
         const kind = item?.head.kind ?? 'native';
         if (!FITS[kind][delta.kind]) throw new LifecycleError('item', `open ${kind}`, `${delta.kind} delta`, []);
-        if (unmoved && item !== undefined) this.#flow = { index, kind: delta.kind, item };
+        if (unmoved && item !== undefined) this.#legalDelta = { index, kind: delta.kind, item };
         break;
       }
       case 'item.end': {
@@ -84,7 +83,7 @@ export class Order implements Stage<Step, Step> {
       case 'response.start':
       case 'usage.report':
       case 'native.event':
-        // The table says all there is to say of them.
+        // The table is all that decides about these.
         break;
     }
     this.#response = next;
@@ -110,7 +109,7 @@ function verbOf(event: CanonicalEvent): ResponseVerb {
   }
 }
 
-/** A whole item may add to what its deltas said, never contradict it (summaries excepted: the final one wins). */
+/** The whole item may add to the text of its deltas and never contradict it. Summaries are not compared: the final one wins. */
 function checkExtends(open: OpenItem, item: OutputItem): void {
   if (open.head.kind !== item.kind) throw new LifecycleError('item', `open ${open.head.kind}`, `end as ${item.kind}`, []);
   if (!textOf(item).startsWith(open.text)) {
@@ -118,7 +117,7 @@ function checkExtends(open: OpenItem, item: OutputItem): void {
   }
 }
 
-/** What the text deltas of an item said in pieces; empty for kinds that take none. */
+/** The text that the deltas of an item may stream; empty for kinds without such deltas. */
 function textOf(item: OutputItem): string {
   switch (item.kind) {
     case 'text':

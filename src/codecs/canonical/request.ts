@@ -1,4 +1,4 @@
-/** A decoded request: what the client wants, in nobody's protocol, beside the exact text that it sent. */
+/** A decoded request: what the client wants in canonical form, and the exact text that it sent. */
 import type { Dialect } from './dialect.ts';
 import type { Item, ToolName } from './item.ts';
 import type { JsonObject, JsonValue } from './json.ts';
@@ -22,18 +22,18 @@ export type Tool =
       readonly description?: string;
       /** `{type: "text"}` or `{type: "grammar", syntax, definition}` in the flat (responses) spelling. */
       readonly format?: JsonObject;
-      /** Only such a custom tool can be said on messages (spec rule 14). */
+      /** Only a custom tool with a schema has a form in messages (spec rule 14). */
       readonly inputSchema?: JsonObject;
       readonly at: string;
     }
-  /** A tool that the upstream itself runs, or any other that only its own dialect knows. */
+  /** A tool that only its own dialect has, such as one that the upstream runs itself. */
   | {
       readonly kind: 'native';
       readonly dialect: Dialect;
       readonly type: string;
       readonly name?: string;
       readonly body: JsonObject;
-      /** Path of a private file that it names: only Channels of that file's scope may get the request (spec rules 2 and 3). */
+      /** Path of a private file that it refers to: only Channels of that file's scope may get the request (spec rules 2 and 3). */
       readonly referenceAt?: string;
       readonly at: string;
     };
@@ -56,28 +56,29 @@ export type Format =
     };
 
 export interface ReasoningControl {
-  /** Absent: the upstream chooses (spec, "Disabling reasoning"). Kept as the client's word, so unknown words survive. */
+  /** Absent: the upstream chooses (spec, "Disabling reasoning"). Kept as the client wrote it, so unknown efforts survive. */
   readonly effort?: string;
   /** An explicit token budget (messages `budget_tokens`, chat `reasoning.max_tokens`). */
   readonly budget?: number;
-  /** The client asked for readable summaries: `auto`, `concise`, `detailed`. Never added by the gateway. */
+  /** The readable summaries that the client asked for: `auto`, `concise`, `detailed`. Never added by the gateway. */
   readonly summary?: string;
-  /** Thinking is asked for, how much is left to the upstream: messages `thinking: {type: "adaptive"}`, a switch of chat vendors. */
+  /** The client asked for thinking and leaves its extent to the upstream: messages `thinking: {type: "adaptive"}`, a member of chat vendors. */
   readonly adaptive?: boolean;
 }
 
-/** What of the reasoning in a history an upstream may refuse: opaque values that it did not make, or raw text of any model. */
+/** The kinds of reasoning in a history that an upstream may refuse: opaque values that it did not make, and raw text of any model. */
 export type ReasoningFace = 'opaque' | 'raw';
 
-/** The members of an object, or of each entry of a list, whose meaning a decoder reads. */
+/** The members that a decoder reads of an object, or of each entry of a list. */
 export interface ReadMembers {
   readonly own: ReadonlySet<string>;
-  /** The entries that this is true of; absent: of all. Others are native to their dialect and named as such, or say nothing more. */
+  /** The entries to check; absent: all. Others are native to their dialect and reported as such, or hold nothing else. */
   readonly of?: (entry: JsonObject) => boolean;
+  /** The same for the values of members. */
   readonly within?: Readonly<Record<string, ReadMembers>>;
 }
 
-/** Where schemas stand: that of a function within its tool, and that of the format within the body. */
+/** The paths of schemas: that of a function within its tool, and that of the format within the body. */
 export interface SchemaPlaces {
   readonly inTool: readonly string[];
   readonly format: readonly string[];
@@ -89,16 +90,16 @@ export interface CanonicalRequest {
   /** The body exactly as received (after history was expanded), for an upstream of the same dialect. */
   readonly text: string;
   readonly json: JsonObject;
-  /** The members of the body whose meaning is held here; whatever else it says, only an upstream of its dialect can read. */
+  /** The members of the body that have a canonical form here. All others reach only an upstream of the same dialect. */
   readonly reads: ReadonlySet<string>;
-  /** The same of what these members hold, where that is known. */
+  /** The same for the values of these members, where it is known. */
   readonly readsIn?: Readonly<Record<string, ReadMembers>>;
   readonly schemas?: SchemaPlaces;
   /** The logical model. */
   readonly model: string;
   readonly stream: boolean;
   readonly items: readonly Item[];
-  /** Each name once, but for native ones. */
+  /** No two have the same name, except native ones. */
   readonly tools: readonly Tool[];
   readonly toolChoice?: ToolChoice;
   readonly parallelToolCalls?: boolean;
@@ -126,7 +127,7 @@ export interface CanonicalRequest {
   readonly store?: boolean;
   readonly include?: readonly string[];
   readonly modalities?: readonly string[];
-  /** A cache breakpoint of the whole request, which the upstream places by itself. */
+  /** A cache breakpoint of the whole request, whose position the upstream chooses. */
   readonly cacheControl?: JsonObject;
   readonly previousResponseId?: string;
   readonly conversation?: JsonValue;
@@ -134,13 +135,13 @@ export interface CanonicalRequest {
   readonly includeUsage: boolean;
   /** A member that only an upstream of this dialect can honour (responses `prompt`, messages `max_tokens: 0`): elsewhere `unsupported_conversion` at `at`. */
   readonly boundTo?: { readonly dialect: Dialect; readonly at: string };
-  /** What the items said that the text only names, by their ids: for upstreams that hold no such items. */
+  /** Items that the text only refers to, by id: for upstreams that do not store them. */
   readonly named?: ReadonlyMap<string, JsonObject>;
   /** Session ids for affinity beyond `promptCacheKey` and `user`. */
   readonly sessionId?: string;
 }
 
-/** A request that was sent: without what may be long and nothing that reads or writes the answer needs. */
+/** The part of a request that is kept while its answer is read and written: without members that may be long and are not needed. */
 export type SentRequest = Omit<CanonicalRequest, 'text' | 'named'>;
 
 export function asSent(request: CanonicalRequest): SentRequest {

@@ -1,4 +1,4 @@
-/** Token usage, said once: nothing overlaps except `reasoning` (inside `output`) and the image shares. Dialects convert at the edges. */
+/** Token usage in one form. No counts overlap, except `reasoning`, which is part of `output`, and the shares of images and audio. */
 import type { JsonObject, JsonValue } from './json.ts';
 
 export interface Usage {
@@ -7,7 +7,7 @@ export interface Usage {
   readonly cacheRead?: number;
   readonly cacheWrite5m?: number;
   readonly cacheWrite1h?: number;
-  /** Cache writes whose lifetime the upstream did not say. Never split by guessing. */
+  /** Cache writes whose lifetime the upstream did not report. They are never split by guessing. */
   readonly cacheWrite?: number;
   /** All output tokens, reasoning included. */
   readonly output?: number;
@@ -18,9 +18,9 @@ export interface Usage {
   readonly imageOutput?: number;
   readonly audioInput?: number;
   readonly audioOutput?: number;
-  /** Pictures that were made, where a model is priced by the piece. */
+  /** Images that were made, for models with a price per image. */
   readonly images?: number;
-  /** Work on top of the main generation (messages compaction and advisor passes, pictures of the image tool, orchestration): billed in addition (spec rule 9). */
+  /** Work besides the main generation (messages compaction and advisor passes, images of the image tool, orchestration), billed in addition (spec rule 9). */
   readonly extra?: readonly UsageIteration[];
   /** Calls of metered server tools by price key, for example `web_search`. */
   readonly meters?: ReadonlyMap<string, number>;
@@ -36,7 +36,7 @@ export interface UsageIteration {
   readonly type: string;
   readonly input: number;
   readonly cacheRead: number;
-  /** Cache writes whose lifetime the upstream did not say; the others beside it. */
+  /** Cache writes whose lifetime the upstream did not report. */
   readonly cacheWrite: number;
   readonly cacheWrite5m?: number;
   readonly cacheWrite1h?: number;
@@ -46,27 +46,27 @@ export interface UsageIteration {
   readonly imageOutput?: number;
 }
 
-/** No request has more of anything: above this a count is a mistake, or an attack on the arithmetic. */
+/** No request has more of anything: a larger count is an error, or an attack on the arithmetic. */
 const LARGEST_COUNT = 1_000_000_000;
 
 /**
- * A counter of any wire: a number or a numeric string that is whole, never negative and at most a billion. Undefined for everything else,
- * which is then counted as what was not reported is: nothing is free because an upstream writes nonsense.
+ * A counter of any wire: a number or numeric string that is an integer from 0 to a billion. Undefined for everything else, which then counts
+ * as not reported and is estimated: invalid usage does not make a request free.
  */
 export function countOf(value: JsonValue | undefined): number | undefined {
   const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   return typeof count === 'number' && Number.isSafeInteger(count) && count >= 0 && count <= LARGEST_COUNT ? count : undefined;
 }
 
-/** All output tokens of a report: more reasoning than output was counted beside it, not in it (known failure U14). */
+/** All output tokens of a report. Where reasoning exceeds output, the upstream counts it separately (known failure U14). */
 export function wholeOutput(output: number, reasoning: number): number {
   return reasoning > output ? output + reasoning : output;
 }
 
 /**
- * The whole output, and reasoning as a part of it. Some vendors count reasoning beside the completion: their total shows it or, where none
- * decides, a reasoning that is the greater. A total that is made of prompt and completion says that reasoning was only estimated, and
- * the completion is all there was.
+ * The whole output, with reasoning as a part of it. Some vendors count reasoning separately from the completion. The total shows which is
+ * meant; without one, reasoning that exceeds the completion is separate. Where the total is prompt plus completion and reasoning still
+ * exceeds the completion, reasoning was only estimated, and the completion is the whole output.
  */
 export function outputWith(
   reasoning: number | undefined,
@@ -81,12 +81,12 @@ export function outputWith(
   return isEstimate ? { output: completion, reasoning: completion } : { output: wholeOutput(completion, reasoning), reasoning };
 }
 
-/** The later report wins field by field; an absent field keeps what was known. */
+/** The later report wins field by field; absent fields keep their earlier value. */
 export function mergeUsage(known: Usage | undefined, report: Usage): Usage {
   return known === undefined ? report : { ...known, ...report };
 }
 
-/** The whole prompt: uncached, read and written. */
+/** All input tokens: uncached, read from a cache and written to one. */
 export function totalInput(usage: Usage): number {
   return (usage.input ?? 0) + (usage.cacheRead ?? 0) + totalCacheWrite(usage);
 }
@@ -95,13 +95,13 @@ export function totalCacheWrite(usage: Pick<Usage, 'cacheWrite' | 'cacheWrite5m'
   return (usage.cacheWrite ?? 0) + (usage.cacheWrite5m ?? 0) + (usage.cacheWrite1h ?? 0);
 }
 
-/** True when the report holds no positive figure: placeholder zeros are not usage. */
+/** True when no count is positive: zeros are placeholders, not usage. */
 export function isPlaceholder(usage: Usage): boolean {
   const { output = 0, reasoning = 0, extra = [], images = 0, meters } = usage;
   return totalInput(usage) + output + reasoning === 0 && extra.length === 0 && images === 0 && (meters?.size ?? 0) === 0;
 }
 
-/** Usage members in which routers tell their price to us (`cost`, `cost_details`, `cost_in_usd_ticks`). */
+/** True for usage members that hold a router's price (`cost`, `cost_details`, `cost_in_usd_ticks`). */
 export function isPrice(key: string): boolean {
   return key === 'cost' || key.startsWith('cost_');
 }

@@ -1,4 +1,4 @@
-/** Chunks of a chat stream in the gateway's own words: the members that all share, the role before anything else, plain text by a short way. */
+/** Writes chunks of a chat stream: the members that all chunks share, the role before anything else, and a fast path for plain text. */
 import { escapeJson, type JsonObject } from '../canonical/json.ts';
 import type { Frame, ResponseContext } from '../codec.ts';
 
@@ -6,37 +6,37 @@ export class ChunkWriter {
   readonly #context: ResponseContext;
   #createdAt: number;
   #hasRole = false;
-  /** The members that every chunk begins with. */
+  /** The JSON that every chunk begins with. */
   #head: string | undefined;
-  /** What stands around every piece of plain text. */
-  #textEnds: { readonly head: string; readonly tail: string } | undefined;
+  /** The JSON around every piece of plain text. */
+  #textFrame: { readonly head: string; readonly tail: string } | undefined;
 
   constructor(context: ResponseContext) {
     this.#context = context;
     this.#createdAt = context.createdAt;
   }
 
-  /** Chunks of the upstream's own have begun the answer. */
-  begun(createdAt: number | undefined): void {
+  /** The answer has begun with chunks of the upstream itself. */
+  markBegun(createdAt: number | undefined): void {
     this.#hasRole = true;
     this.#createdAt = createdAt ?? this.#createdAt;
   }
 
-  /** Once, before all others. */
+  /** Writes the role chunk, which is the first of all, unless it was written before. */
   role(out: Frame[]): void {
     if (this.#hasRole) return;
     this.#hasRole = true;
     this.write([{ index: 0, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }], undefined, out);
   }
 
-  /** A piece of plain text, which is most of what a stream says: only the piece is written anew. */
+  /** Writes a piece of plain text, as most chunks are: only the piece itself is encoded each time. */
   text(text: string, out: Frame[]): void {
     this.role(out);
-    this.#textEnds ??= {
+    this.#textFrame ??= {
       head: `${this.#chunkHead()}[{"index":0,"delta":{"content":"`,
       tail: `"},"logprobs":null,"finish_reason":null}]${this.#chunkTail(undefined)}`,
     };
-    const { head, tail } = this.#textEnds;
+    const { head, tail } = this.#textFrame;
     out.push({ event: undefined, data: `${head}${escapeJson(text)}${tail}`, oneLine: true });
   }
 
@@ -45,7 +45,7 @@ export class ChunkWriter {
     this.write([{ index: 0, delta, logprobs, finish_reason: null }], undefined, out);
   }
 
-  /** `usage` is said to those alone who asked for it. */
+  /** The member `usage` is written only for clients that asked for it. */
   write(choices: readonly JsonObject[], usage: JsonObject | undefined, out: Frame[]): void {
     out.push({ event: undefined, data: this.#chunkHead() + JSON.stringify(choices) + this.#chunkTail(usage) });
   }

@@ -1,13 +1,13 @@
-/** Content that comes as blocks instead of one string: what a block says, in the spelling of the members beside `content`. */
+/** Reads content that arrives as blocks instead of one string, in terms of the members that other vendors have beside `content`. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { list, text } from './wire.ts';
+import { listAt, textAt } from './wire.ts';
 
-/** The text of an answer in JSON that is not spelled out: content that is the object itself (Cloudflare). Undefined for other content. */
-export function spelled(content: JsonValue | undefined): string | undefined {
+/** The text of a JSON answer that a vendor sends as the object itself (Cloudflare). Undefined for other content. */
+export function jsonText(content: JsonValue | undefined): string | undefined {
   return isObject(content) && typeof content['type'] !== 'string' ? JSON.stringify(content) : undefined;
 }
 
-/** A call that is a content block, in the spelling of `tool_calls`. The empty `input` of a block that begins is no argument. */
+/** A call that is a content block, as an entry of `tool_calls`. An empty `input` is the placeholder of a block that has just begun. */
 export function callOfBlock(block: JsonObject): JsonObject {
   const inner = isObject(block['function']) ? block['function'] : {};
   const { input } = block;
@@ -25,12 +25,12 @@ export function callOfBlock(block: JsonObject): JsonObject {
 /** The readable text of a `thinking` block (a string or parts) or of a `reasoning` block. */
 export function thoughtOf(block: JsonObject): string {
   const thought = block['thinking'] ?? block['text'] ?? block['reasoning'];
-  return Array.isArray(thought) ? joinText(list(thought, 'thinking')) : text(thought, 'thinking');
+  return Array.isArray(thought) ? joinText(listAt(thought, 'thinking')) : textAt(thought, 'thinking');
 }
 
-/** The readable summary of a `reasoning` block in the spelling of responses items (Databricks). */
+/** The readable summary of a `reasoning` block in the form of a responses item (Databricks). */
 export function summaryOf(block: JsonObject): string {
-  return joinText(list(block['summary'], 'summary'));
+  return joinText(listAt(block['summary'], 'summary'));
 }
 
 /** The text of all blocks that have any. */

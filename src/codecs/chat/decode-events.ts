@@ -1,6 +1,6 @@
 /**
- * Chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the chunk's meaning is
- * read (`answer.ts`). `response.end` waits for `[DONE]` or the end of input, because usage may follow the finish chunk.
+ * Decodes chat-completions chunks into canonical steps. The order is checked first (`lifecycle.ts`), then the content of the chunk is read
+ * (`answer.ts`). `response.end` is emitted at `[DONE]` or the end of input, because usage may follow the finish chunk.
  */
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -13,31 +13,34 @@ import { JsonRepeats } from '../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape } from '../json/shape.ts';
 import { RepeatedNative } from '../json/repeated-native.ts';
 import type { JsonPath } from '../json/text.ts';
-import { laterReport, readTokenUsage } from '../answers/token-usage.ts';
-import { beginsCalls, goesOn } from './tool-pieces.ts';
+import { mergeReports, readTokenUsage } from '../answers/token-usage.ts';
+import { beginsCalls, continuesCall } from './tool-pieces.ts';
 import { Answer, type PieceMember } from './answer.ts';
 import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
-import { type ContentMember, saysOnly, saysSomething, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
+import { type ContentMember, hasContent, hasOnly, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
-import { DONE, firstChoice, malformed, object, usageIn, word } from './wire.ts';
+import { DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
-/** The members of a delta that answers are said in, piece by piece, and where the piece is. */
+/** The members of a delta in which answers arrive piece by piece, and the path of the piece. */
 const PIECES = [
   { member: 'content', path: [...DELTA, 'content'] },
   { member: 'reasoning_content', path: [...DELTA, 'reasoning_content'] },
   { member: 'tool_calls', path: [...DELTA, 'tool_calls', 0, 'function', 'arguments'] },
 ] as const satisfies readonly { readonly member: ContentMember; readonly path: JsonPath }[];
-/** What differs between two chunks of one stream. */
-const VARIES = [...PIECES.map(({ path }) => path), ['created'], ['obfuscation']];
+/** The paths whose values differ from chunk to chunk of one stream. */
+const VARYING_PATHS = [...PIECES.map(({ path }) => path), ['created'], ['obfuscation']];
 
-/** The chunk before, when that was a piece of one thing and nothing else: the next of its shape moves no table. */
-interface Plain {
+/**
+ * How a chunk may simply continue the one before it: that was one piece of one member and nothing else, so a chunk of the same shape is one
+ * more piece. It is decoded without being parsed, and it changes no state of the order.
+ */
+interface Continuation {
   readonly shape: JsonShape;
   readonly name: string;
   readonly member: PieceMember;
-  /** Which hole of its shape holds the piece. */
+  /** The hole of the shape that holds the piece. */
   readonly hole: number;
 }
 
@@ -52,14 +55,14 @@ export class ChatDecoder implements Stage<Frame, Step> {
   #meta: Meta = {};
   #serviceTier: string | undefined;
   #finish: string | undefined;
-  /** Usage as the upstream has said it so far. */
-  #reported: JsonObject | undefined;
-  readonly #repeats = new JsonRepeats(VARIES);
-  #plain: Plain | undefined;
+  /** The upstream's own usage object, merged from its reports so far. */
+  #reportedUsage: JsonObject | undefined;
+  readonly #repeats = new JsonRepeats(VARYING_PATHS);
+  #continuation: Continuation | undefined;
 
   constructor(context: DecodeContext) {
     this.#context = context;
-    this.#answer = new Answer(context, awaitsCitations(context));
+    this.#answer = new Answer(context, mayCiteLate(context));
   }
 
   /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
@@ -71,10 +74,10 @@ export class ChatDecoder implements Stage<Frame, Step> {
     if (this.ended) return;
     const name = frame.event ?? '';
     const repeat = this.#repeats.match(frame.data);
-    const plain = this.#plain;
-    if (repeat !== undefined && repeat.shape === plain?.shape && name === plain.name) {
-      const said = this.#answer.continue(plain.member, String(holeValue(repeat, plain.hole)));
-      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: said === undefined ? [] : [said] });
+    const continuation = this.#continuation;
+    if (repeat !== undefined && repeat.shape === continuation?.shape && name === continuation.name) {
+      const event = this.#answer.continue(continuation.member, String(holeValue(repeat, continuation.hole)));
+      out.push({ native: new RepeatedNative('chat', name, frame.data, repeat), events: event === undefined ? [] : [event] });
       return;
     }
     const data = frame.data.trim();
@@ -85,17 +88,17 @@ export class ChatDecoder implements Stage<Frame, Step> {
       out.push({ native: { dialect: 'chat', name, text: DONE, json: null }, events });
       return;
     }
-    this.#plain = undefined;
-    const known = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
-    const chunk = known === undefined ? readChunk(frame.data) : object(known.json, 'it is not an object');
+    this.#continuation = undefined;
+    const repeated = repeat === undefined ? undefined : new RepeatedNative('chat', name, frame.data, repeat);
+    const chunk = repeated === undefined ? readChunk(frame.data) : objectAt(repeated.json, 'it is not an object');
     this.#chunk(chunk, frame, events);
-    const native = known ?? this.#native(name, frame.data, chunk, events);
+    const native = repeated ?? this.#native(name, frame.data, chunk, events);
     out.push({ native, events });
     if (native.repeat !== undefined && this.#state === 'open' && endsInPiece(events))
-      this.#plain = plainOf(chunk, name, native.repeat.shape);
+      this.#continuation = continuationOf(chunk, name, native.repeat.shape);
   }
 
-  /** A chunk that was parsed. One that says a piece of something is mostly followed by others like it. */
+  /** A chunk that was parsed. The shape of one that holds a piece is learnt, since mostly others like it follow. */
   #native(name: string, text: string, json: JsonObject, events: readonly CanonicalEvent[]): Native {
     const repeat = events.at(-1)?.type === 'item.delta' ? this.#repeats.learn(text, json) : undefined;
     return { dialect: 'chat', name, text, json, ...(repeat === undefined ? {} : { repeat }) };
@@ -117,9 +120,9 @@ export class ChatDecoder implements Stage<Frame, Step> {
         throw upstreamFault('truncated', 'The upstream ended its stream without a finish reason.');
       }
       this.#finish = 'stop';
-      this.#move('finish');
+      this.#advance('finish');
     }
-    this.#move('done');
+    this.#advance('done');
     this.#start(events);
     const outcome = outcomeOf(this.#finish ?? 'stop', this.#answer.hasToolCalls);
     this.#answer.close(lastItemStatus(outcome), events);
@@ -127,10 +130,10 @@ export class ChatDecoder implements Stage<Frame, Step> {
   }
 
   #chunk(chunk: JsonObject, frame: Frame, events: CanonicalEvent[]): void {
-    this.#remember(chunk);
+    this.#readMeta(chunk);
     const failure = failureIn(chunk, frame.event, frame.data);
     if (failure !== undefined) {
-      this.#move('fail');
+      this.#advance('fail');
       this.#start(events);
       this.#usage(chunk, events);
       events.push({ type: 'response.end', outcome: { status: 'failed', error: failure } });
@@ -138,49 +141,49 @@ export class ChatDecoder implements Stage<Frame, Step> {
     }
     const choice = firstChoice(chunk)?.choice;
     if (choice !== undefined) this.#choice(choice, events);
-    this.#answer.citeSources(chunk);
-    if (this.finished) this.#answer.settle(events);
+    this.#answer.addSources(chunk);
+    if (this.finished) this.#answer.flush(events);
     this.#usage(chunk, events);
   }
 
   #choice(choice: JsonObject, events: CanonicalEvent[]): void {
-    const delta = choice['delta'] === undefined || choice['delta'] === null ? {} : object(choice['delta'], 'delta');
+    const delta = choice['delta'] === undefined || choice['delta'] === null ? {} : objectAt(choice['delta'], 'delta');
     const reason = finishReason(choice);
-    const speaks = saysSomething(delta) && !(this.finished && saysPayloadOnly(delta));
+    const isContent = hasContent(delta) && !(this.finished && hasOnlyPayloads(delta));
     this.#start(events);
-    this.#move(!speaks ? 'note' : this.#state === 'called' && beginsCalls(delta) ? 'call' : 'content');
+    this.#advance(!isContent ? 'note' : this.#state === 'called' && beginsCalls(delta) ? 'call' : 'content');
     this.#answer.push(delta, choice, 'piece', events);
     const { message } = choice;
-    if (message !== undefined && message !== null) this.#answer.complete(object(message, 'message'), choice, events);
+    if (message !== undefined && message !== null) this.#answer.complete(objectAt(message, 'message'), choice, events);
     if (reason === undefined) return;
-    // An asynchronous filter may find fault with an answer after its end (Azure).
+    // An asynchronous filter may refuse an answer after its end (Azure).
     if (outweighs(reason, this.#finish)) this.#finish = reason;
-    this.#move(reason === 'tool_calls' ? 'called' : 'finish');
+    this.#advance(reason === 'tool_calls' ? 'called' : 'finish');
   }
 
   #usage(chunk: JsonObject, events: CanonicalEvent[]): void {
-    const said = usageIn(chunk);
-    const alone = readTokenUsage(said);
-    if (alone === undefined || !isObject(said)) return;
-    const before = this.#reported;
-    this.#reported = before === undefined ? said : laterReport(before, said);
-    const usage = before === undefined ? alone : (readTokenUsage(this.#reported) ?? alone);
+    const report = usageIn(chunk);
+    const alone = readTokenUsage(report);
+    if (alone === undefined || !isObject(report)) return;
+    const before = this.#reportedUsage;
+    this.#reportedUsage = before === undefined ? report : mergeReports(before, report);
+    const usage = before === undefined ? alone : (readTokenUsage(this.#reportedUsage) ?? alone);
     this.#start(events);
-    const tier = word(chunk['service_tier']) ?? this.#serviceTier;
+    const tier = nonEmptyString(chunk['service_tier']) ?? this.#serviceTier;
     events.push({ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } });
   }
 
-  #remember(chunk: JsonObject): void {
+  #readMeta(chunk: JsonObject): void {
     if (this.#started && this.#serviceTier !== undefined) return;
-    this.#serviceTier ??= word(chunk['service_tier']);
+    this.#serviceTier ??= nonEmptyString(chunk['service_tier']);
     if (this.#started) return;
     const { id, model } = this.#meta;
     const created = chunk['created'];
     this.#meta = {
       ...this.#meta,
       ...defined({
-        id: id ?? word(chunk['id']),
-        model: model ?? word(chunk['model']),
+        id: id ?? nonEmptyString(chunk['id']),
+        model: model ?? nonEmptyString(chunk['model']),
         createdAt: typeof created === 'number' && created > 0 ? Math.floor(created) : undefined,
       }),
     };
@@ -192,7 +195,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     events.push({ type: 'response.start', ...this.#meta });
   }
 
-  #move(verb: UpstreamVerb): void {
+  #advance(verb: UpstreamVerb): void {
     try {
       this.#state = advance('chat upstream stream', UPSTREAM, this.#state, verb);
       this.ended = this.#state === 'ended';
@@ -204,39 +207,39 @@ export class ChatDecoder implements Stage<Frame, Step> {
 }
 
 /**
- * Whether the texts of this stream wait for its end, where citations mostly come. Readers of another dialect see that wait:
- * for them a text ends when a tool call begins, unless the upstream was told to search by the suffix of its model. What else
- * asks for a search is said in chat, to clients that get the stream as it is.
+ * Whether texts stay open until the end of the stream, where citations mostly arrive. A client of another dialect would notice: for it a text
+ * ends when a tool call begins, unless the suffix of the model's name asked the upstream to search. Every other way to ask for a search is
+ * a member of a chat request, and chat clients get the stream as it is.
  */
-function awaitsCitations({ request, owner }: DecodeContext): boolean {
+function mayCiteLate({ request, owner }: DecodeContext): boolean {
   return !request.stream || request.dialect === 'chat' || owner.model.endsWith(':online');
 }
 
-/** Whatever was said before, what is said last is a piece without logprobs. */
+/** True when the last event is a delta without logprobs. */
 function endsInPiece(events: readonly CanonicalEvent[]): boolean {
   const event = events.at(-1);
   return event?.type === 'item.delta' && !(event.delta.kind === 'text' && event.delta.logprobs !== undefined);
 }
 
-/** Undefined for a chunk that has more of the answer than one piece of one thing. */
-function plainOf(chunk: JsonObject, name: string, shape: JsonShape): Plain | undefined {
+/** Undefined for a chunk that holds more content than one piece of one member. */
+function continuationOf(chunk: JsonObject, name: string, shape: JsonShape): Continuation | undefined {
   const first = firstChoice(chunk);
   const delta = first?.choice['delta'];
   if (first?.at !== 0 || !isObject(delta) || isObject(first.choice['message'])) return undefined;
-  const piece = PIECES.find(({ member }) => saysOnly(member, delta));
+  const piece = PIECES.find(({ member }) => hasOnly(member, delta));
   const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
-  if (piece === undefined || hole === -1 || (piece.member === 'tool_calls' && !goesOn(delta))) return undefined;
+  if (piece === undefined || hole === -1 || (piece.member === 'tool_calls' && !continuesCall(delta))) return undefined;
   return { shape, name, member: piece.member, hole };
 }
 
 function readChunk(data: string): JsonObject {
   const chunk = tryJson(data);
   if (chunk === undefined) throw malformed('it is not JSON');
-  return object(chunk, 'it is not an object');
+  return objectAt(chunk, 'it is not an object');
 }
 
-/** A signature that comes late says nothing readable. */
-function saysPayloadOnly(delta: JsonObject): boolean {
+/** True for a delta whose only content is opaque payloads: signatures may arrive after the finish reason. */
+function hasOnlyPayloads(delta: JsonObject): boolean {
   const { reasoning_details: details, ...rest } = delta;
-  return Array.isArray(details) && !saysSomething(rest) && details.every((entry) => (readDetail(entry)?.text ?? '') === '');
+  return Array.isArray(details) && !hasContent(rest) && details.every((entry) => (readDetail(entry)?.text ?? '') === '');
 }

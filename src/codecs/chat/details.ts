@@ -1,24 +1,24 @@
 /**
- * `reasoning_details`: which fragments are one reasoning item, and how an opaque payload keeps the type, format, index and
- * id that its vendor checks on replay. Knows the entry shapes; does not know streams or messages.
+ * Entries of `reasoning_details`: which of them are fragments of one reasoning item, and how an opaque payload keeps the type, format, index
+ * and id of its entry, which the vendor checks on replay. Does not know streams or messages.
  */
 import { isObject, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 
-/** One entry of the array, read. `other` entries (server tool calls) have no canonical reading. */
+/** One entry of the array. `other` entries (server tool calls) have no canonical form. */
 export interface Detail {
   readonly kind: 'text' | 'summary' | 'encrypted' | 'other';
   readonly id: string | undefined;
   readonly format: string | undefined;
   readonly index: number | undefined;
-  /** Readable text of the fragment, perhaps empty. */
+  /** The readable text of the fragment; may be empty. */
   readonly text: string;
-  /** `signature` of a text, `data` of an encrypted entry: complete. */
+  /** The `signature` of a text or the `data` of an encrypted entry, never a fragment. */
   readonly payload: string | undefined;
   readonly body: JsonObject;
 }
 
-/** What is known of the item that fragments accumulate into. */
+/** What is known of the item that fragments belong to. `sealed`: an encrypted entry and its summary. */
 export interface DetailIdentity {
   readonly face: 'text' | 'sealed';
   id: string | undefined;
@@ -61,30 +61,36 @@ export function identityOf(detail: Detail): DetailIdentity {
 }
 
 /**
- * True when the fragment belongs to the item: text and signature of one index are one item; so are a summary and an
- * encrypted payload of one index and format. A signed text is finished; another payload is another item.
+ * True when the fragment belongs to the item. Text and signature of one index are one item, and so are a summary and an encrypted payload
+ * of one index and format. A signed text takes no more text, and another payload is another item.
  */
-export function belongs(identity: DetailIdentity, detail: Detail): boolean {
+export function isSameItem(identity: DetailIdentity, detail: Detail): boolean {
   if (detail.kind === 'other' || (detail.kind === 'text') !== (identity.face === 'text')) return false;
-  if (!alike(identity.index, detail.index) || !alike(identity.format, detail.format) || !alike(identity.id, detail.id))
+  if (
+    !isCompatible(identity.index, detail.index) ||
+    !isCompatible(identity.format, detail.format) ||
+    !isCompatible(identity.id, detail.id)
+  )
     return false;
   if (identity.payload === undefined) return true;
   if (detail.payload !== undefined) return detail.payload === identity.payload;
   return detail.kind === 'summary';
 }
 
-export function absorb(identity: DetailIdentity, detail: Detail): void {
+/** Adds what the fragment says to the identity. */
+export function mergeIdentity(identity: DetailIdentity, detail: Detail): void {
   identity.id ??= detail.id;
   identity.format ??= detail.format;
   identity.index ??= detail.index;
   identity.payload ??= detail.payload;
 }
 
-function alike<T>(a: T | undefined, b: T | undefined): boolean {
+/** Entries leave members out that were sent before. */
+function isCompatible<T>(a: T | undefined, b: T | undefined): boolean {
   return a === undefined || b === undefined || a === b;
 }
 
-/** The payload as an opaque value that remembers its entry's other members. */
+/** The payload as an opaque value that keeps the other members of its entry in `form`. */
 export function opaqueOfDetail(detail: Detail, payload: string, owner: Opaque['owner']): Opaque {
   const content = CONTENT_MEMBER[detail.kind];
   const members = Object.entries(detail.body).filter(([key]) => key !== content && key !== 'signature' && key !== 'data');
@@ -96,24 +102,24 @@ export function opaqueOfDetail(detail: Detail, payload: string, owner: Opaque['o
   };
 }
 
-/** A signature vouches for words. They stay with it, since clients of other protocols may bring the value back without them. */
-export function withSignedWords(opaque: Opaque, words: string): Opaque {
+/** Keeps the signed text with its signature, since clients of other protocols may send the value back without it. */
+export function withSignedText(opaque: Opaque, text: string): Opaque {
   const form = entryOfForm(opaque.form);
-  if (form?.['type'] !== 'reasoning.text' || words === '') return opaque;
-  return { ...opaque, form: JSON.stringify({ ...form, text: words }) };
+  if (form?.['type'] !== 'reasoning.text' || text === '') return opaque;
+  return { ...opaque, form: JSON.stringify({ ...form, text }) };
 }
 
-/** The scalar surface of older routers, as a `form`. */
+/** The `form` of a value that arrived in the member `reasoning_opaque` of older routers. */
 export const SCALAR_FORM = 'reasoning_opaque';
 
-/** The members that the payload's own entry had, where this dialect made the value. */
+/** The other members of the entry that a value arrived in; undefined for a value of another dialect. */
 export function entryOfForm(form: string | undefined): JsonObject | undefined {
   if (form === undefined || !form.startsWith('{')) return undefined;
   const json = tryJson(form);
   return isObject(json) && typeof json['type'] === 'string' ? json : undefined;
 }
 
-/** The entries that say `payload` (raw upstream value or envelope) and its readable text as their vendor said them. */
+/** The entries for a payload (raw upstream value or envelope) and its readable text, in the form of their vendor. */
 export function detailEntries(form: JsonObject, readable: string | undefined, payload: string): JsonObject[] {
   const { type, text: signed, ...members } = form;
   if (type === 'reasoning.text') {
@@ -126,7 +132,7 @@ export function detailEntries(form: JsonObject, readable: string | undefined, pa
   return [{ type: 'reasoning.summary', summary: readable, ...rest }, entry];
 }
 
-/** Formats whose readable text is followed by its payload before anything else is said. */
+/** True for formats whose readable text is always followed by a payload. */
 export function awaitsPayload(format: string | undefined): boolean {
   return format !== undefined && /anthropic|responses/.test(format);
 }

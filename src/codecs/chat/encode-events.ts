@@ -1,7 +1,6 @@
 /**
- * Canonical steps into chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk
- * where the client asked, `[DONE]`. Chunks of a chat upstream go through `native-stream.ts`. A failure is an `error` frame
- * and nothing after it.
+ * Encodes canonical steps as chat-completions chunks: a role chunk, pieces in order of arrival, one finish chunk, the usage chunk if the
+ * client asked for it, `[DONE]`. Chunks of a chat upstream go through `native-stream.ts`. A failure is an `error` frame and ends the stream.
  */
 import { grown } from '../canonical/grown.ts';
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
@@ -12,12 +11,12 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
-import { GrowingLength } from '../answers/citations.ts';
+import { CodePointCounter } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
 import { openAiErrorFrame } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../answers/turns.ts';
-import { annotation } from './annotations.ts';
+import { writeAnnotation } from './annotations.ts';
 import { ChunkWriter } from './chunk-writer.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import {
@@ -37,17 +36,19 @@ import { finishOf } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
 import { DONE } from './wire.ts';
 
-interface Open {
+interface OpenItem {
   readonly head: ItemHead;
-  /** Text, raw reasoning or input said so far. */
-  said: string;
+  /** The text, raw reasoning or input that was written so far. */
+  written: string;
+  /** The summary parts that were written so far. */
   readonly summary: string[];
   /** Tool call: its index. Reasoning: the index of its entries; -1 before the first of them. */
   index: number;
   /** Reasoning: the id of its entries. */
   id: string;
-  /** Text: where it begins in the content, in code units, and in code points. */
+  /** Text: where it begins in the content, in code units. */
   start: number;
+  /** The same in code points. */
   base: number;
 }
 
@@ -56,25 +57,28 @@ export class ChatEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #native: NativeStream;
   readonly #legacy: boolean;
-  readonly #open = new Map<number, Open>();
+  readonly #open = new Map<number, OpenItem>();
   /**
-   * Clients join what is said of one kind as it comes, so texts and thoughts that a responses upstream says side by side wait for their own
-   * kind. Calls have an index and keep nobody waiting, nor do texts of other upstreams, which stay open for their citations alone.
+   * Clients join all pieces of one kind in order of arrival, so texts and reasoning that a responses upstream interleaves wait for items of
+   * their own kind. Calls have an index and wait for nothing. Texts of other upstreams only stay open for their citations.
    */
   readonly #turns: Turns<Frame[]>;
   readonly #annotations: JsonObject[] = [];
   readonly #chunks: ChunkWriter;
+  /** The upstream speaks chat: its chunks are passed on. */
   #isNative = false;
+  /** All text so far. */
   #content = '';
-  readonly #length = new GrowingLength();
-  /** The kind of the item that began last, and the phase of the text that did. */
-  #last: ItemHead['kind'] | undefined;
+  readonly #length = new CodePointCounter();
+  /** The kind of the item that started last. */
+  #lastKind: ItemHead['kind'] | undefined;
+  /** The phase of the text that started last. */
   #phase: string | undefined;
-  #toolCalls = 0;
-  #details = 0;
-  /** An item has said something in the display field `reasoning`. */
+  #toolCallCount = 0;
+  #detailCount = 0;
+  /** Something was written to the display field `reasoning`. */
   #hasReasoning = false;
-  #images = 0;
+  #imageCount = 0;
   #usage: Usage | undefined;
   #hasAudio = false;
   /** Where a good ending begins in the words of its batch. */
@@ -95,11 +99,11 @@ export class ChatEncoder implements ClientEncoder {
     if (native !== undefined) this.#isNative = true;
     const isEnd = step.events.at(-1)?.type === 'response.end';
     if (native !== undefined && !isEnd) this.#native.push(native, step.events, out);
-    // What native frames said, or will say at the end, is not said again.
-    const isSaid = native !== undefined || (isEnd && this.#isNative);
+    // The content of native frames is not encoded again.
+    const isWritten = native !== undefined || (isEnd && this.#isNative);
     for (const event of step.events) {
       if (event.type === 'response.end') this.#finish(event.outcome, step.events, out);
-      else if (isSaid) this.#note(event);
+      else if (isWritten) this.#note(event);
       else this.#encode(event, out);
     }
   }
@@ -121,7 +125,7 @@ export class ChatEncoder implements ClientEncoder {
     this.fail(error, out);
   }
 
-  /** `events`: those that came with the end. */
+  /** `events`: those of the last step. */
   #finish(outcome: Outcome, events: readonly CanonicalEvent[], out: Frame[]): void {
     if (outcome.status === 'failed' || outcome.status === 'cancelled') {
       this.fail(outcome.error, out);
@@ -135,7 +139,7 @@ export class ChatEncoder implements ClientEncoder {
     }
     this.#chunks.role(out);
     if (this.#annotations.length > 0) this.#chunks.delta({ annotations: this.#annotations }, out);
-    const finish = finishOf(outcome, this.#toolCalls > 0 ? callsReason(this.#context) : undefined);
+    const finish = finishOf(outcome, this.#toolCallCount > 0 ? callsReason(this.#context) : undefined);
     const choice = { index: 0, delta: {}, logprobs: null, ...finish };
     this.#chunks.write([choice], undefined, out);
     if (this.#usage !== undefined && this.#context.request.includeUsage)
@@ -143,14 +147,14 @@ export class ChatEncoder implements ClientEncoder {
     out.push({ event: undefined, data: DONE });
   }
 
-  /** What native frames say: only what an ending in our own words would need is kept. */
+  /** An event whose native frame was passed on: keeps only what the gateway's own ending would need. */
   #note(event: CanonicalEvent): void {
     switch (event.type) {
       case 'response.start':
-        this.#chunks.begun(event.createdAt);
+        this.#chunks.markBegun(event.createdAt);
         return;
       case 'item.start':
-        if (event.head.kind === 'toolCall') this.#toolCalls += 1;
+        if (event.head.kind === 'toolCall') this.#toolCallCount += 1;
         return;
       case 'usage.report':
         this.#usage = mergeUsage(this.#usage, event.usage);
@@ -198,21 +202,21 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: Open = { head, said: '', summary: [], index: -1, id: '', start: 0, base: 0 };
+    const open: OpenItem = { head, written: '', summary: [], index: -1, id: '', start: 0, base: 0 };
     this.#open.set(index, open);
-    const before = this.#last;
-    this.#last = head.kind;
+    const before = this.#lastKind;
+    this.#lastKind = head.kind;
     switch (head.kind) {
       case 'text': {
-        const isParted = before !== 'text' || this.#phase !== head.phase;
+        const isSeparated = before !== 'text' || this.#phase !== head.phase;
         this.#phase = head.phase;
-        if (this.#content !== '' && isParted) this.#say(TEXT_SEPARATOR, undefined, out);
-        open.base = this.#length.of(this.#content);
+        if (this.#content !== '' && isSeparated) this.#writeText(TEXT_SEPARATOR, undefined, out);
+        open.base = this.#length.count(this.#content);
         open.start = this.#content.length;
         break;
       }
       case 'toolCall': {
-        open.index = this.#toolCalls++;
+        open.index = this.#toolCallCount++;
         if (this.#legacy && open.index > 0) refuseSeveralLegacyCalls();
         if (this.#legacy) this.#chunks.delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
         else this.#chunks.delta({ tool_calls: [{ index: open.index, ...toolCallHead(head, '') }] }, out);
@@ -221,15 +225,15 @@ export class ChatEncoder implements ClientEncoder {
     }
   }
 
-  #piece(open: Open, delta: ItemDelta, out: Frame[]): void {
+  #piece(open: OpenItem, delta: ItemDelta, out: Frame[]): void {
     switch (delta.kind) {
       case 'text':
-        open.said = grown(open.said, delta.text);
+        open.written = grown(open.written, delta.text);
         if (open.head.kind === 'refusal') this.#chunks.delta({ refusal: delta.text }, out);
-        else this.#say(delta.text, delta.logprobs, out);
+        else this.#writeText(delta.text, delta.logprobs, out);
         return;
       case 'raw':
-        open.said = grown(open.said, delta.text);
+        open.written = grown(open.written, delta.text);
         this.#chunks.delta({ reasoning_content: delta.text }, out);
         return;
       case 'summary':
@@ -237,23 +241,23 @@ export class ChatEncoder implements ClientEncoder {
         return;
       case 'input':
         if (delta.text === '') return;
-        open.said = grown(open.said, delta.text);
+        open.written = grown(open.written, delta.text);
         this.#input(open, delta.text, out);
         return;
       case 'citation':
-        // Said from the whole item, which is authoritative.
+        // Written from the whole item, which is authoritative.
         return;
     }
   }
 
-  /** Says what the deltas did not. */
-  #close(open: Open, item: OutputItem, out: Frame[]): void {
+  /** Writes what the deltas left out. */
+  #close(open: OpenItem, item: OutputItem, out: Frame[]): void {
     switch (item.kind) {
       case 'text':
         this.#closeText(open, item, out);
         return;
       case 'refusal': {
-        const rest = item.text.slice(open.said.length);
+        const rest = item.text.slice(open.written.length);
         if (rest !== '') this.#chunks.delta({ refusal: rest }, out);
         return;
       }
@@ -261,7 +265,7 @@ export class ChatEncoder implements ClientEncoder {
         this.#closeReasoning(open, item, out);
         return;
       case 'toolCall': {
-        const rest = item.input.slice(open.said.length);
+        const rest = item.input.slice(open.written.length);
         if (rest !== '') this.#input(open, rest, out);
         this.#signature(item.opaque, item.callId, out);
         return;
@@ -274,23 +278,23 @@ export class ChatEncoder implements ClientEncoder {
     }
   }
 
-  #closeText(open: Open, item: TextItem, out: Frame[]): void {
-    const rest = item.text.slice(open.said.length);
-    // Logprobs describe the whole text: they fit only where nothing of it was said before.
-    if (rest !== '') this.#say(rest, open.said === '' ? item.logprobs : undefined, out);
+  #closeText(open: OpenItem, item: TextItem, out: Frame[]): void {
+    const rest = item.text.slice(open.written.length);
+    // Logprobs describe the whole text: they fit only where none of it was written before.
+    if (rest !== '') this.#writeText(rest, open.written === '' ? item.logprobs : undefined, out);
     for (const citation of item.citations) {
-      const said = annotation(citation, open.base);
-      if (said !== undefined) this.#annotations.push(said);
+      const written = writeAnnotation(citation, open.base);
+      if (written !== undefined) this.#annotations.push(written);
     }
     this.#signature(item.opaque, textSignatureId({ start: open.start, end: open.start + item.text.length }), out);
   }
 
-  #closeReasoning(open: Open, item: ReasoningItem, out: Frame[]): void {
-    const rest = (item.raw ?? '').slice(open.said.length);
+  #closeReasoning(open: OpenItem, item: ReasoningItem, out: Frame[]): void {
+    const rest = (item.raw ?? '').slice(open.written.length);
     if (rest !== '') this.#chunks.delta({ reasoning_content: rest }, out);
     for (const [part, whole] of (item.summary ?? []).entries()) {
-      const said = open.summary[part] ?? '';
-      if (whole !== said && whole.startsWith(said)) this.#summary(open, part, whole.slice(said.length), out);
+      const written = open.summary[part] ?? '';
+      if (whole !== written && whole.startsWith(written)) this.#summary(open, part, whole.slice(written.length), out);
     }
     if (item.opaque === undefined) return;
     if (open.index < 0) this.#beginDetail(open, reasoningId(item, this.#context));
@@ -305,28 +309,28 @@ export class ChatEncoder implements ClientEncoder {
       this.#chunks.delta(member, out);
       return;
     }
-    // Official clients put lists of several chunks together by the index of their entries.
-    const index = this.#images++;
+    // Official clients merge lists across chunks by the index of their entries.
+    const index = this.#imageCount++;
     this.#chunks.delta({ images: [{ ...member.images, index }] }, out);
     this.#signature(item.opaque, imageSignatureId(index), out);
   }
 
-  /** The opaque value of what is no reasoning: a detail of its own, which says by its id what it belongs to. */
+  /** The opaque value of an item that is no reasoning: an entry of its own, whose id tells what it belongs to. */
   #signature(opaque: Opaque | undefined, id: string, out: Frame[]): void {
     if (opaque === undefined) return;
-    this.#chunks.delta({ reasoning_details: [sealedEntry(opaque, id, this.#details++, this.#context)] }, out);
+    this.#chunks.delta({ reasoning_details: [sealedEntry(opaque, id, this.#detailCount++, this.#context)] }, out);
   }
 
-  /** Entries count from 0 without a hole: official clients put them together by their index. */
-  #beginDetail(open: Open, id: string): void {
+  /** Indices are consecutive from 0: official clients merge entries by index. */
+  #beginDetail(open: OpenItem, id: string): void {
     open.id = id;
-    open.index = this.#details++;
+    open.index = this.#detailCount++;
   }
 
-  #summary(open: Open, part: number, text: string, out: Frame[]): void {
-    const isFirst = open.summary.every((said) => said === '');
+  #summary(open: OpenItem, part: number, text: string, out: Frame[]): void {
+    const isFirst = open.summary.every((written) => written === '');
     let piece = text;
-    if (part >= open.summary.length && open.summary.some((said) => said !== '')) piece = SUMMARY_SEPARATOR + text;
+    if (part >= open.summary.length && open.summary.some((written) => written !== '')) piece = SUMMARY_SEPARATOR + text;
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
@@ -339,7 +343,7 @@ export class ChatEncoder implements ClientEncoder {
     this.#chunks.delta({ reasoning, reasoning_details: [summaryEntry(piece, open.id, open.index)] }, out);
   }
 
-  #input(open: Open, text: string, out: Frame[]): void {
+  #input(open: OpenItem, text: string, out: Frame[]): void {
     if (this.#legacy) {
       this.#chunks.delta({ function_call: { arguments: text } }, out);
       return;
@@ -349,7 +353,7 @@ export class ChatEncoder implements ClientEncoder {
     this.#chunks.delta({ tool_calls: [{ index: open.index, ...piece }] }, out);
   }
 
-  #say(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
+  #writeText(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
     this.#content = grown(this.#content, text);
     if (text === '' && logprobs === undefined) return;
     if (logprobs === undefined) this.#chunks.text(text, out);

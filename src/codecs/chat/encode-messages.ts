@@ -1,6 +1,6 @@
 /**
- * Canonical items into chat messages for a chat upstream. One assistant message holds the text and the calls of a run; tool
- * results are one message each; what a tool message cannot hold follows the last of them in one user message.
+ * Encodes canonical items as chat messages for a chat upstream. One assistant message holds the text and the calls of a run of items. Each
+ * tool result is a message, and the media of a run of results, which tool messages cannot hold, follow in one user message.
  */
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
@@ -20,9 +20,10 @@ import { mediaPart, splitResult, textPart } from './encode-parts.ts';
 import { isLowered } from './encode-tools.ts';
 import { missingReasoning } from './missing-reasoning.ts';
 
-interface Assistant {
-  /** `apart`: something stood between the text and the one before it. */
-  readonly texts: { readonly text: string; readonly turn: number | undefined; readonly apart: boolean }[];
+/** An assistant message that is being built. */
+interface AssistantDraft {
+  /** `isSeparate`: another item stood between the text and the one before it. */
+  readonly texts: { readonly text: string; readonly turn: number | undefined; readonly isSeparate: boolean }[];
   refusal: string;
   raw: string | undefined;
   scalar: string | undefined;
@@ -51,13 +52,15 @@ class MessageWriter {
   readonly #target: Target;
   readonly #names: ToolNames;
   readonly #losses: Set<RequestFeature>;
-  /** Media of the tool messages of the present run, and of assistant turns: they need a user message. */
-  readonly #beside: JsonObject[] = [];
-  #assistant: Assistant | undefined;
+  /** Media of tool results and of assistant messages, which need a user message of their own. */
+  readonly #deferredMedia: JsonObject[] = [];
+  #assistant: AssistantDraft | undefined;
+  /** The message of another role that is being built. */
   #open: { readonly role: Role; readonly turn: number | undefined; readonly parts: JsonObject[] } | undefined;
-  #begun = false;
-  /** Something else than a text came since the last one of the assistant. */
-  #apart = false;
+  /** The user has said something. */
+  #hasUserTurn = false;
+  /** Another item came since the latest text of the assistant. */
+  #isSeparate = false;
 
   constructor(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>) {
     this.#request = request;
@@ -68,20 +71,20 @@ class MessageWriter {
 
   add(item: Item): void {
     if (item.cacheControl !== undefined) this.#losses.add('cache breakpoint');
-    if (item.kind !== 'text') this.#apart = true;
+    if (item.kind !== 'text') this.#isSeparate = true;
     switch (item.kind) {
       case 'text':
         if (item.role === 'assistant') this.#assistantText(item);
-        else this.#said(this.#roleOf(item), item.turn, item.text === '' ? undefined : textPart(item.text));
+        else this.#addPart(this.#roleOf(item), item.turn, item.text === '' ? undefined : textPart(item.text));
         return;
       case 'media':
-        this.#leaveOut(item.opaque);
-        if (item.role === 'assistant') this.#turn().media.push(item);
-        // System messages hold text only: a picture or file of one is the user's, in its place.
-        else this.#said('user', item.turn, this.#media(item.media, item.at));
+        this.#dropSignature(item.opaque);
+        if (item.role === 'assistant') this.#draft().media.push(item);
+        // System messages hold text only, so their images and files become the user's, in the same place.
+        else this.#addPart('user', item.turn, this.#media(item.media, item.at));
         return;
       case 'refusal':
-        this.#turn().refusal += item.text;
+        this.#draft().refusal += item.text;
         return;
       case 'reasoning':
         this.#reasoning(item);
@@ -108,18 +111,18 @@ class MessageWriter {
   finish(): readonly JsonObject[] {
     this.#closeAssistant();
     this.#closeOpen();
-    this.#closeBeside();
-    // Empty texts are not said, but a conversation of nothing else is still one: no upstream takes a list without a message.
+    this.#closeDeferredMedia();
+    // Empty texts are left out, but no upstream takes an empty list of messages.
     if (this.#messages.length === 0) this.#messages.push({ role: 'user', content: '' });
     return this.#messages;
   }
 
-  #said(role: Role, turn: number | undefined, part: JsonObject | undefined): void {
+  #addPart(role: Role, turn: number | undefined, part: JsonObject | undefined): void {
     if (part === undefined) return;
     this.#closeAssistant();
-    this.#closeBeside();
-    if (role === 'user') this.#begun = true;
-    if (this.#begun && role === 'system') this.#losses.add('system text after the first turn');
+    this.#closeDeferredMedia();
+    if (role === 'user') this.#hasUserTurn = true;
+    if (this.#hasUserTurn && role === 'system') this.#losses.add('system text after the first turn');
     if (this.#open === undefined || this.#open.role !== role || this.#open.turn !== turn) {
       this.#closeOpen();
       this.#open = { role, turn, parts: [] };
@@ -127,9 +130,9 @@ class MessageWriter {
     this.#open.parts.push(part);
   }
 
-  #turn(): Assistant {
+  #draft(): AssistantDraft {
     this.#closeOpen();
-    this.#closeBeside();
+    this.#closeDeferredMedia();
     this.#assistant ??= {
       texts: [],
       refusal: '',
@@ -143,20 +146,20 @@ class MessageWriter {
     return this.#assistant;
   }
 
-  /** Two messages of one role stay two, but nothing may stand between calls and their results; texts of one message are one content. */
+  /** Texts of one source message are one content. Another source message begins a new one, unless calls wait for their results. */
   #assistantText(item: TextItem): void {
     if (item.text === '') return;
     if (item.phase !== undefined) this.#losses.add('assistant phase');
     const known = this.#assistant?.texts.at(-1);
     if (known !== undefined && known.turn !== item.turn && this.#assistant?.calls.length === 0) this.#closeAssistant();
-    const turn = this.#turn();
-    turn.texts.push({ text: item.text, turn: item.turn, apart: this.#apart || known?.turn !== item.turn });
-    this.#apart = false;
-    this.#leaveOut(item.opaque);
+    const draft = this.#draft();
+    draft.texts.push({ text: item.text, turn: item.turn, isSeparate: this.#isSeparate || known?.turn !== item.turn });
+    this.#isSeparate = false;
+    this.#dropSignature(item.opaque);
   }
 
-  /** Texts and pictures are signed by another protocol alone. */
-  #leaveOut(opaque: Opaque | undefined): void {
+  /** Chat upstreams do not sign texts and images. */
+  #dropSignature(opaque: Opaque | undefined): void {
     if (opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
   }
 
@@ -166,27 +169,27 @@ class MessageWriter {
       this.#losses.add('reasoning: opaque of another owner');
       return;
     }
-    const turn = this.#turn();
+    const draft = this.#draft();
     const summary = item.summary === undefined || item.summary.length === 0 ? undefined : item.summary.join('\n\n');
     if (opaque !== undefined) {
       const form = entryOfForm(opaque.form);
       const readable = form?.['type'] === 'reasoning.text' ? (item.raw ?? summary) : summary;
-      this.#opaque(opaque, readable, turn);
-      if (item.raw !== undefined && form?.['type'] !== 'reasoning.text') this.#raw(item.raw, turn);
+      this.#opaque(opaque, readable, draft);
+      if (item.raw !== undefined && form?.['type'] !== 'reasoning.text') this.#raw(item.raw, draft);
       return;
     }
-    if (item.raw !== undefined) this.#raw(item.raw, turn);
-    else if (summary !== undefined) this.#unsigned(summary, turn);
+    if (item.raw !== undefined) this.#raw(item.raw, draft);
+    else if (summary !== undefined) this.#unsignedSummary(summary, draft);
   }
 
-  #raw(raw: string, turn: Assistant): void {
+  #raw(raw: string, draft: AssistantDraft): void {
     this.#losses.add('reasoning: raw text in history');
-    if (this.#target.options.replayReasoningContent === true) turn.raw = (turn.raw ?? '') + raw;
+    if (this.#target.options.replayReasoningContent === true) draft.raw = (draft.raw ?? '') + raw;
   }
 
-  /** messages clients have one readable slot: what a chat upstream said as raw text comes back in it. */
-  #unsigned(summary: string, turn: Assistant): void {
-    if (this.#request.dialect === 'messages' && this.#target.options.replayReasoningContent === true) this.#raw(summary, turn);
+  /** Messages clients have one member for readable reasoning, so the raw text of a chat upstream comes back as a summary. */
+  #unsignedSummary(summary: string, draft: AssistantDraft): void {
+    if (this.#request.dialect === 'messages' && this.#target.options.replayReasoningContent === true) this.#raw(summary, draft);
     else this.#losses.add('reasoning: summary in history');
   }
 
@@ -194,27 +197,27 @@ class MessageWriter {
     return opaque !== undefined && mayReplay(opaque, this.#target, 'chat') ? opaque : undefined;
   }
 
-  #opaque(opaque: Opaque, readable: string | undefined, turn: Assistant): void {
+  #opaque(opaque: Opaque, readable: string | undefined, draft: AssistantDraft): void {
     if (opaque.form === CALL_FORM) {
-      if (opaque.itemId !== undefined) turn.signatures.set(opaque.itemId, opaque.value);
+      if (opaque.itemId !== undefined) draft.signatures.set(opaque.itemId, opaque.value);
       return;
     }
     if (opaque.form === SCALAR_FORM) {
-      turn.scalar = opaque.value;
+      draft.scalar = opaque.value;
       return;
     }
     const form = entryOfForm(opaque.form) ?? { type: 'reasoning.encrypted', id: opaque.itemId ?? null, format: UNKNOWN_FORMAT };
-    turn.details.push(...detailEntries(form, readable, opaque.value));
+    draft.details.push(...detailEntries(form, readable, opaque.value));
   }
 
   #call(item: ToolCallItem): void {
-    const turn = this.#turn();
+    const draft = this.#draft();
     const name = this.#names.toWire(item.tool);
     const opaque = this.#allowed(item.opaque);
-    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, turn);
+    if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
-    if (item.flavour === 'custom') turn.calls.push(this.#customCall(item, name));
-    else turn.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
+    if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, name));
+    else draft.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
   }
 
   #customCall(item: ToolCallItem, name: string): JsonObject {
@@ -234,12 +237,12 @@ class MessageWriter {
       else if (part.kind === 'media' && part.media.source.from === 'text') this.#losses.add('file: text');
     }
     if (item.isError) this.#losses.add('tool result: error flag');
-    const said = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
-    const content = said.length <= 1 ? (said[0] ?? '') : said.map(textPart);
+    const texts = item.isError ? [`Error: ${text[0] ?? ''}`, ...text.slice(1)] : text;
+    const content = texts.length <= 1 ? (texts[0] ?? '') : texts.map(textPart);
     this.#messages.push({ role: 'tool', tool_call_id: item.callId, content });
     if (media.length === 0) return;
     for (const one of media) this.#losses.add(one.type === 'image' ? 'tool result: image' : 'tool result: file');
-    this.#beside.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
+    this.#deferredMedia.push(textPart(`Result of tool call ${item.callId}:`), ...media.map((one) => this.#media(one, item.at)));
   }
 
   #media(media: Media, at: string | undefined): JsonObject {
@@ -248,9 +251,9 @@ class MessageWriter {
     return mediaPart(media, at);
   }
 
-  #closeBeside(): void {
-    if (this.#beside.length === 0) return;
-    this.#messages.push({ role: 'user', content: this.#beside.splice(0) });
+  #closeDeferredMedia(): void {
+    if (this.#deferredMedia.length === 0) return;
+    this.#messages.push({ role: 'user', content: this.#deferredMedia.splice(0) });
   }
 
   #closeOpen(): void {
@@ -263,42 +266,42 @@ class MessageWriter {
   }
 
   #closeAssistant(): void {
-    const turn = this.#assistant;
+    const draft = this.#assistant;
     this.#assistant = undefined;
-    if (turn === undefined) return;
-    const message = messageOf(turn, this.#target.options);
+    if (draft === undefined) return;
+    const message = messageOf(draft, this.#target.options);
     if (message !== undefined) this.#messages.push(message);
-    if (turn.media.length === 0) return;
-    // After calls the tool messages come first, so the media waits for the end of their run.
+    if (draft.media.length === 0) return;
+    // Tool messages must follow their calls, so the media comes after them.
     this.#losses.add('image by assistant in history');
-    this.#beside.push(textPart('Media of the previous assistant message:'));
-    this.#beside.push(...turn.media.map((item) => this.#media(item.media, item.at)));
+    this.#deferredMedia.push(textPart('Media of the previous assistant message:'));
+    this.#deferredMedia.push(...draft.media.map((item) => this.#media(item.media, item.at)));
   }
 }
 
-/** Undefined for a turn that says nothing, as one of media alone. What is undefined in it is left out of the body's text. */
-function messageOf(turn: Assistant, options: CodecOptions): JsonObject | undefined {
-  const content = contentOf(turn);
-  const refusal = turn.refusal === '' ? undefined : turn.refusal;
-  const details = turn.details.length === 0 ? undefined : turn.details;
-  const calls = turn.calls.map((call) => signedCall(call, turn.signatures.get(String(call['id']))));
+/** Undefined for a draft without content, such as one of media alone. JSON.stringify leaves out the members that are undefined. */
+function messageOf(draft: AssistantDraft, options: CodecOptions): JsonObject | undefined {
+  const content = contentOf(draft);
+  const refusal = draft.refusal === '' ? undefined : draft.refusal;
+  const details = draft.details.length === 0 ? undefined : draft.details;
+  const calls = draft.calls.map((call) => signedCall(call, draft.signatures.get(String(call['id']))));
   const hasCalls = calls.length > 0;
-  const raw = turn.raw ?? (hasCalls ? missingReasoning(options) : undefined);
-  if (content === '' && !hasCalls && (refusal ?? raw ?? details ?? turn.scalar) === undefined) return undefined;
+  const raw = draft.raw ?? (hasCalls ? missingReasoning(options) : undefined);
+  if (content === '' && !hasCalls && (refusal ?? raw ?? details ?? draft.scalar) === undefined) return undefined;
   return {
     role: 'assistant',
     content: content === '' && (hasCalls || refusal !== undefined) ? null : content,
     refusal,
     reasoning_content: raw,
-    reasoning_opaque: turn.scalar,
+    reasoning_opaque: draft.scalar,
     reasoning_details: details,
     tool_calls: hasCalls ? calls : undefined,
   };
 }
 
-/** The texts of one message, with an empty line where something stood between two: as chat clients read them in an answer. */
-function contentOf({ texts }: Assistant): string {
-  return texts.map(({ text, apart }, at) => (apart && at > 0 ? `\n\n${text}` : text)).join('');
+/** The joined texts, with an empty line between those that another item separates, as chat clients get them in answers. */
+function contentOf({ texts }: AssistantDraft): string {
+  return texts.map(({ text, isSeparate }, at) => (isSeparate && at > 0 ? `\n\n${text}` : text)).join('');
 }
 
 function functionCall(id: string, name: string, args: string): JsonObject {

@@ -1,4 +1,4 @@
-/** Media and text of another dialect as chat content parts. Refuses what chat messages cannot hold, with the client's path. */
+/** Media and text of another dialect as chat content parts. Throws at the client's path for media that chat messages cannot hold. */
 import { notConvertible } from '../canonical/error.ts';
 import type { Media, Part } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
@@ -40,7 +40,7 @@ function filePart({ source, filename }: Media, at: string | undefined): JsonObje
     case 'inline':
       return { type: 'file', file: { filename: filename ?? filenameOf(source.mime), file_data: dataUri(source) } };
     case 'reference':
-      // The vendor refuses a name beside it (`mutually_exclusive_parameters`).
+      // The vendor refuses a file name beside it (`mutually_exclusive_parameters`).
       return { type: 'file', file: { file_id: source.id } };
     case 'text':
       return textPart(titledText(source.text, filename));
@@ -54,7 +54,7 @@ export interface ResultParts {
   readonly media: readonly Media[];
 }
 
-/** A tool's result as what a tool message can hold (text) and what must stand beside it. Native parts are left out. */
+/** Splits a tool result into text, which a tool message can hold, and media, which it cannot. Native parts are left out. */
 export function splitResult(content: readonly Part[]): ResultParts {
   const text: string[] = [];
   const media: Media[] = [];

@@ -1,4 +1,4 @@
-/** A canonical request as a chat-completions body: spliced for a chat client, built from items for every other. */
+/** A canonical request as a chat-completions body: the client's own text with edits for a chat client, built from items for any other. */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
@@ -28,7 +28,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const tools = encodeTools(request, toolNames, target.options, losses);
   const toolChoice = encodeToolChoice(request, toolNames, target.options, tools);
   const messages = encodeMessages(request, target, toolNames, losses);
-  // What is undefined here and below is left out of the text.
+  // Undefined members, here and below, are left out by JSON.stringify.
   const body = {
     model: target.owner.model,
     messages,

@@ -12,7 +12,7 @@ import { objectSchema } from '../schemas/object-schema.ts';
 
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_-]/g, maxLength: 64 };
 
-/** True for a custom tool that this upstream gets as a function: one with an object schema, or any where the Channel says so. */
+/** True for a custom tool that the upstream gets as a function: one with an object schema, or any if the Channel lowers custom tools. */
 export function isLowered(tool: CustomTool | undefined, options: CodecOptions): boolean {
   return tool?.inputSchema !== undefined || options.lowerCustomTools === true;
 }
@@ -62,7 +62,7 @@ function encodeTool(
   };
 }
 
-/** A schema without a type is an object's: strict servers insist on it. */
+/** Adds the type `object` to a schema without a type, since strict servers insist on it. */
 function withType(schema: JsonObject): JsonObject {
   return schema['type'] === undefined ? { type: 'object', ...schema } : schema;
 }
@@ -91,7 +91,7 @@ export function encodeToolChoice(
     case 'tool':
       return named(choice.tool, request, names, options);
     case 'allowed': {
-      // All that was allowed is another vendor's.
+      // All allowed tools are native to another dialect.
       if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
       if (choice.tools.length === 0) return 'none';
       const allowed = choice.tools.map((tool) => named(tool, request, names, options));

@@ -1,11 +1,11 @@
-/** How opaque values look to chat clients: sealed entries of `reasoning_details`, tied to their item by `id`. */
+/** Opaque values for chat clients: sealed entries of `reasoning_details`, whose `id` ties them to their item. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import type { JsonEdit, JsonPath } from '../json/text.ts';
 import { opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
 
-/** The `id` of the entry that holds the signature of one image of the message, counted from 0. */
+/** The `id` of the entry that holds the signature of an image; `image` is its index in the message. */
 export function imageSignatureId(image: number): string {
   return `image_signature_${image}`;
 }
@@ -15,12 +15,12 @@ export function isImageSignatureId(id: string): boolean {
   return /^image_signature_\d+$/.test(id);
 }
 
-/** The entry for one opaque value; the envelope inside remembers how its vendor spelled it. */
+/** The entry for one opaque value. The envelope also keeps the form that its vendor gave the entry. */
 export function sealedEntry(opaque: Opaque, id: string, index: number, context: ResponseContext): JsonObject {
   return { type: 'reasoning.encrypted', data: context.seal(opaque), id, format: UNKNOWN_FORMAT, index };
 }
 
-/** Edits that seal every payload in the `reasoning_details` of a native delta or message at `path`. */
+/** Adds the edits that seal every payload in the `reasoning_details` of a native delta or message at `path`. */
 export function sealDetails(message: JsonObject, path: JsonPath, context: ResponseContext, edits: JsonEdit[]): void {
   const details = message['reasoning_details'];
   if (!Array.isArray(details)) return;

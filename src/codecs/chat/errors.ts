@@ -1,4 +1,4 @@
-/** Errors of chat upstreams: HTTP answers, and failures said inside a 200. */
+/** Errors of chat upstreams: HTTP error answers, and failures inside a 200. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
@@ -18,16 +18,16 @@ export function decodeError(answer: UpstreamAnswer): GatewayError {
 
 /** Some vendors wrap the error object in an array. */
 function unwrapped(body: JsonValue): JsonValue {
-  const said: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
-  return said ?? null;
+  const error: JsonValue | undefined = Array.isArray(body) ? body[0] : body;
+  return error ?? null;
 }
 
-/** The failure that a chunk or a whole body says, undefined when it says none. */
+/** The failure that a chunk or body reports; undefined when it reports none. */
 export function failureIn(body: JsonObject, event: string | undefined, text: string): GatewayError | undefined {
-  const said = failureMembers(body, event);
-  if (said === undefined) return undefined;
-  const members = readErrorMembers(said);
-  return refusal(statusOfMembers(members) ?? numericStatus(said), members, { reason: 'error_event', text });
+  const failure = failureMembers(body, event);
+  if (failure === undefined) return undefined;
+  const members = readErrorMembers(failure);
+  return refusal(statusOfMembers(members) ?? numericStatus(failure), members, { reason: 'error_event', text });
 }
 
 function failureMembers(body: JsonObject, event: string | undefined): JsonObject | undefined {
@@ -45,7 +45,7 @@ function failureMembers(body: JsonObject, event: string | undefined): JsonObject
   return isFailure(choice['finish_reason']) ? {} : undefined;
 }
 
-/** The statuses behind the numbers of MiniMax: limits, refusals of our key, and what is wrong with the request. */
+/** HTTP statuses for the codes of MiniMax: limits, refusals of our key, invalid requests. */
 const MINIMAX_STATUS: ReadonlyMap<number, number> = new Map([
   [1002, 429],
   [1039, 429],
@@ -59,7 +59,7 @@ const MINIMAX_STATUS: ReadonlyMap<number, number> = new Map([
   [2013, 400],
 ]);
 
-/** MiniMax says a failure in `base_resp` beside whatever it answers with a 200; 0 is none. */
+/** MiniMax reports a failure in `base_resp` of any 200 answer; code 0 is success. */
 function minimaxError(base: JsonValue | undefined): JsonObject | undefined {
   if (!isObject(base)) return undefined;
   const code = base['status_code'];
@@ -67,7 +67,7 @@ function minimaxError(base: JsonValue | undefined): JsonObject | undefined {
   return { error: { message: base['status_msg'] ?? null, code, status: MINIMAX_STATUS.get(code) ?? null } };
 }
 
-/** What stands where a chunk is expected and is none: a `detail`, or a code with its words (Spark; 0 is its word for success). */
+/** True for an error object in the place of a chunk: a `detail`, or a code with a message (Spark, where 0 is success). */
 function isBareFailure(body: JsonObject): boolean {
   if (body['id'] !== undefined) return false;
   const { code, message, detail } = body;
@@ -78,9 +78,9 @@ function isTruthy(value: JsonValue | undefined): value is JsonValue {
   return value !== undefined && value !== null && value !== false && value !== '';
 }
 
-/** Groq and others name the status beside the code. */
-function numericStatus(said: JsonObject): number | undefined {
-  const error = isObject(said['error']) ? said['error'] : said;
+/** Groq and others give the status beside the code. */
+function numericStatus(failure: JsonObject): number | undefined {
+  const error = isObject(failure['error']) ? failure['error'] : failure;
   for (const value of [error['status_code'], error['status']]) {
     if (typeof value === 'number' && Number.isInteger(value) && value >= 400 && value <= 599) return value;
   }

@@ -1,13 +1,13 @@
-/** Images of the assistant in the spelling of routers: `{type: "image_url", image_url: {url}}`. */
+/** Images of the assistant in the form of routers: `{type: "image_url", image_url: {url}}`. */
 import type { Media } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { dataUri, sourceOfUrl } from '../media.ts';
-import { malformed, object, word } from './wire.ts';
+import { malformed, objectAt, nonEmptyString } from './wire.ts';
 
 /** An entry of `images`, or an `image_url` content block. */
 export function readImage(value: JsonValue): Media {
-  const { image_url: image } = object(value, 'images');
-  const url = typeof image === 'string' ? word(image) : isObject(image) ? word(image['url']) : undefined;
+  const { image_url: image } = objectAt(value, 'images');
+  const url = typeof image === 'string' ? nonEmptyString(image) : isObject(image) ? nonEmptyString(image['url']) : undefined;
   if (url === undefined) throw malformed('images');
   return { type: 'image', source: sourceOfUrl(url) };
 }

@@ -1,6 +1,6 @@
 /**
- * The order of a chat-completions stream. Rule: whatever decides which chunk may follow which lives in this file. `UPSTREAM`
- * is what vendors really send (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what we send.
+ * The order of a chat-completions stream: this file alone decides which chunk may follow which. `UPSTREAM` is what vendors really send
+ * (usage anywhere, repeated finish chunks); `CLIENT` is the stricter order of what the gateway sends.
  */
 import { advance, illegal, type Transitions } from '../../streams/lifecycle.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
@@ -9,8 +9,8 @@ const no = illegal;
 
 export type UpstreamState = 'idle' | 'open' | 'called' | 'finished' | 'ended';
 /**
- * `note` is a chunk that says nothing of the answer: role only, filter results, usage, unknown members. `call` begins tool calls and says
- * nothing else; `called` is the finish reason of a call.
+ * `note`: a chunk without content (role, filter results, usage, unknown members). `call`: a chunk that begins tool calls and holds nothing
+ * else. `called`: the finish reason `tool_calls`. `finish`: any other finish reason.
  */
 export type UpstreamVerb = 'note' | 'content' | 'call' | 'called' | 'finish' | 'fail' | 'done';
 
@@ -18,7 +18,7 @@ export const UPSTREAM = {
   //            note              content          call          called              finish              fail           done
   idle: { note: 'idle', content: 'open', call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: no },
   open: { note: 'open', content: 'open', call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: no },
-  // Together says a finish after each call: another may follow, with a finish of its own.
+  // Together sends a finish after each call: another call may follow, with a finish of its own.
   called: { note: 'called', content: no, call: 'open', called: 'called', finish: 'finished', fail: 'ended', done: 'ended' },
   // A finish chunk may be repeated; content after it would be lost on clients that stopped reading.
   finished: { note: 'finished', content: no, call: no, called: 'finished', finish: 'finished', fail: 'ended', done: 'ended' },
@@ -38,7 +38,7 @@ export const CLIENT = {
   failed: { note: no, content: no, finish: no, usage: no, error: no, done: no },
 } as const satisfies Transitions<ClientState, ClientVerb>;
 
-/** The members of a delta that say a piece of the answer. */
+/** The members of a delta that hold content of the answer. */
 const CONTENT_MEMBERS = [
   'content',
   'refusal',
@@ -54,7 +54,7 @@ const CONTENT_MEMBERS = [
 ] as const;
 export type ContentMember = (typeof CONTENT_MEMBERS)[number];
 
-/** What a chunk that we sent does to the order. `data` is the frame's text. */
+/** The verb of a frame that the gateway sent. */
 function clientVerbOf(data: string): ClientVerb {
   if (data === '[DONE]') return 'done';
   const chunk: JsonValue = JSON.parse(data);
@@ -64,21 +64,22 @@ function clientVerbOf(data: string): ClientVerb {
   const choice: JsonValue | undefined = choices[0];
   if (!isObject(choice)) return isObject(chunk['usage']) ? 'usage' : 'note';
   if (typeof choice['finish_reason'] === 'string' && choice['finish_reason'] !== '') return 'finish';
-  return isObject(choice['delta']) && saysSomething(choice['delta']) ? 'content' : 'note';
+  return isObject(choice['delta']) && hasContent(choice['delta']) ? 'content' : 'note';
 }
 
-export function saysSomething(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+/** True when the delta holds content of the answer. */
+export function hasContent(delta: { readonly [key: string]: JsonValue | undefined }): boolean {
   for (const key of CONTENT_MEMBERS) if (!isEmpty(delta[key])) return true;
   return false;
 }
 
-/** True when nothing but `member` of the delta says a piece of the answer. */
-export function saysOnly(member: ContentMember, delta: { readonly [key: string]: JsonValue | undefined }): boolean {
+/** True when `member` has content and no other member of the delta does. */
+export function hasOnly(member: ContentMember, delta: { readonly [key: string]: JsonValue | undefined }): boolean {
   for (const key of CONTENT_MEMBERS) if (isEmpty(delta[key]) === (key === member)) return false;
   return true;
 }
 
-/** `function_call` and `audio` are always there with some vendors: they say nothing until a text of theirs does. */
+/** Some vendors always send `function_call` and `audio` objects: these are empty until one of their texts is not. */
 function isEmpty(value: JsonValue | undefined): boolean {
   return isObject(value) ? Object.values(value).every((member) => typeof member === 'number' || isBlank(member)) : isBlank(value);
 }
@@ -87,7 +88,7 @@ function isBlank(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0);
 }
 
-/** The state after a frame that we sent. Throws LifecycleError. For tests over everything that the encoder emits. */
+/** The state after a frame that the gateway sent. Throws LifecycleError. For tests over everything that the encoder emits. */
 export function checkClientFrame(state: ClientState, data: string): ClientState {
   return advance('chat client stream', CLIENT, state, clientVerbOf(data));
 }

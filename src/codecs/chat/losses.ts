@@ -1,4 +1,4 @@
-/** What chat completions cannot say, and what is done about it. Every feature is answered, or this does not compile. */
+/** What happens to each canonical feature in chat completions. A missing feature does not compile. */
 import { coerce, drop, keep, type RequestLosses, type ResponseLosses, refuse } from '../canonical/features.ts';
 
 /** Requests of another dialect to a chat upstream. */

@@ -1,11 +1,7 @@
-/**
- * What chat makes of a finished item beside its text: reasoning entries, tool calls, annotations, media. Shared by the stream
- * and the whole body, so that they cannot differ.
- */
+/** The chat form of reasoning entries, tool calls and media. Shared by streams and whole bodies, so that they cannot differ. */
 import { notRepresentable } from '../canonical/error.ts';
 import type { MediaItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
-import type { JsonObject } from '../canonical/json.ts';
-import { isObject } from '../canonical/json.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
 import { present } from '../requests/members.ts';
 import { UNKNOWN_FORMAT } from './details.ts';
@@ -13,7 +9,7 @@ import { writeImage } from './images.ts';
 import type { CallsReason } from './outcome.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
-/** Between texts that something else parted. */
+/** Between texts that another item separates. */
 export const TEXT_SEPARATOR = '\n\n';
 
 export function summaryEntry(summary: string, id: string, index: number): JsonObject {
@@ -31,7 +27,7 @@ export function toolCallHead(item: Pick<ToolCallItem, 'flavour' | 'callId' | 'to
   return { id, type: 'function', function: { name: tool.name, arguments: input } };
 }
 
-/** The member and value that say a media item: `images` or `audio`. Throws where chat has no place for it. */
+/** A media item as an entry of `images` or as `audio`. Throws where chat has no form for it. */
 export function mediaMember(
   item: MediaItem,
   context: ResponseContext,
@@ -50,23 +46,23 @@ export function mediaMember(
   throw notRepresentable(`The answer holds ${media.type} content that chat completions cannot say.`);
 }
 
-/** True when the client speaks the deprecated `functions` spelling and gets its calls back in it. */
+/** True when the client uses the deprecated `functions`, so that calls must be in the form `function_call`. */
 export function wantsLegacyCalls(context: ResponseContext): boolean {
   const { json } = context.request;
   return isObject(json) && Array.isArray(json['functions']) && !present(json['tools']);
 }
 
-/** What an answer that calls tools ends with, in its client's spelling. */
+/** The finish reason of an answer that calls tools, for this client. */
 export function callsReason(context: ResponseContext): CallsReason {
   return wantsLegacyCalls(context) ? 'function_call' : 'tool_calls';
 }
 
-/** A message holds one audio: pieces of two would be joined by the client. */
+/** A message holds one audio: a client would join the pieces of two. */
 export function refuseSeveralAudios(): never {
   throw notRepresentable('The answer holds several audios, and a chat message can hold one.');
 }
 
-/** The deprecated spelling holds one call. */
+/** `function_call` holds one call. */
 export function refuseSeveralLegacyCalls(): never {
   throw notRepresentable('A client of the deprecated function calls can take one call only.');
 }

@@ -1,55 +1,57 @@
 /**
- * Tool calls of a chat upstream as official clients can put them together. These break where an entry has no index (Mistral), where indices
- * begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, no type or no arguments. The
- * decoder has found which call an entry belongs to; members that an entry has are left as they are.
+ * Completes the tool calls of a chat upstream so that official clients can merge them. These break where an entry has no index (Mistral),
+ * where indices begin with 1 (Anthropic's compatible endpoint) or two calls share one, and where a call has no id, type or arguments. The
+ * events of the decoder tell which call an entry belongs to. Correct members are left as they are.
  */
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { JsonEdit, JsonPath } from '../json/text.ts';
-import { word } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
-/** A call of which a chunk said something. */
-interface Called {
-  /** Its canonical item. */
+/** A call that a chunk begins or continues. */
+interface ChunkCall {
+  /** The index of its canonical item. */
   readonly item: number;
-  /** Its id, if this chunk began it. */
+  /** Its id, if this chunk begins it. */
   readonly callId: string | undefined;
 }
 
-/** The calls of one stream. A call has a number, its place among them, from its first entry on; its item begins when its name is whole. */
+/** The calls of one stream. The client's index of a call is its number in order of first entry. Its item may start later, when its name is whole. */
 export class NativeCalls {
-  /** An index of the upstream does not mean the call that it means to the client. */
+  /** Some index of the upstream differs from the client's index of the same call. */
   areRenumbered = false;
+  /** The client's index by the index of the canonical item, once that has started. */
   readonly #byItem = new Map<number, number>();
-  readonly #byIndex = new Map<number, number>();
-  /** Calls of which the client has the first piece. */
+  /** The client's index by the upstream's latest use of an index. */
+  readonly #byUpstreamIndex = new Map<number, number>();
+  /** Calls of which the client has an entry. */
   readonly #known = new Set<number>();
-  /** Calls whose item has begun. */
-  readonly #begun = new Set<number>();
+  /** Calls whose item has started. */
+  readonly #started = new Set<number>();
   /** Calls whose id the client has. */
   readonly #identified = new Set<number>();
   #latest = 0;
 
-  /** Edits for the `tool_calls` of a delta at `path`. `events`: what was read in its chunk. */
+  /** Adds the edits for the `tool_calls` of a delta at `path`. `events`: what the decoder read in its chunk. */
   complete(value: JsonValue | undefined, path: JsonPath, events: readonly CanonicalEvent[], edits: JsonEdit[]): void {
-    const called = calledIn(events);
+    const calls = callsIn(events);
     if (isObject(value)) {
-      // TGI streams the one call without its list.
-      edits.push({ path, value: JSON.stringify([{ ...value, ...this.#needed(value, called.at(-1)) }]) });
+      // TGI streams its only call without the list.
+      edits.push({ path, value: JSON.stringify([{ ...value, ...this.#missingMembers(value, calls.at(-1)) }]) });
       return;
     }
     if (!Array.isArray(value)) return;
     const entries = value.filter(isObject);
     for (const [place, entry] of entries.entries()) {
       const call =
-        called.length === entries.length ? called[place] : entries.length === 1 ? called.at(-1) : calledBy(entry, called);
-      addMembers(this.#needed(entry, call), [...path, value.indexOf(entry)], edits);
+        calls.length === entries.length ? calls[place] : entries.length === 1 ? calls.at(-1) : callWithId(entry, calls);
+      addMembers(this.#missingMembers(entry, call), [...path, value.indexOf(entry)], edits);
       completeArguments(entry, [...path, value.indexOf(entry)], edits);
     }
   }
 
-  /** Pieces for the calls that end without arguments. `events`: what was read at the end, where such calls get an empty object. */
+  /** Entries for calls that end without arguments: `events` of the last step give them an empty object. */
   lastPieces(events: readonly CanonicalEvent[]): readonly JsonObject[] {
     const pieces: JsonObject[] = [];
     for (const event of events) {
@@ -60,51 +62,51 @@ export class NativeCalls {
     return pieces;
   }
 
-  /** `call` is undefined for an entry of which nothing was said (yet). */
-  #needed(entry: JsonObject, call: Called | undefined): Members {
+  /** The members that the entry lacks. `call` is undefined for an entry that produced no event (yet). */
+  #missingMembers(entry: JsonObject, call: ChunkCall | undefined): Members {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined;
     const number = this.#numberOf(index, call);
     this.#latest = number;
-    if (index !== undefined) this.#byIndex.set(index, number);
+    if (index !== undefined) this.#byUpstreamIndex.set(index, number);
     this.areRenumbered ||= index !== undefined && index !== number;
     const id = this.#identified.has(number) ? undefined : call?.callId;
     const members = { ...(index === number ? {} : { index: number }), ...identity(entry, id, !this.#known.has(number)) };
     this.#known.add(number);
-    if (id !== undefined || word(entry['id']) !== undefined) this.#identified.add(number);
+    if (id !== undefined || nonEmptyString(entry['id']) !== undefined) this.#identified.add(number);
     return members;
   }
 
-  #numberOf(index: number | undefined, call: Called | undefined): number {
-    const begun = call === undefined ? undefined : this.#byItem.get(call.item);
-    if (begun !== undefined) return begun;
-    const told = index === undefined ? this.#latest : this.#byIndex.get(index);
-    if (call === undefined) return told ?? this.#known.size;
-    // An index that is told of another call, which has begun, is that of two.
-    const number = told === undefined || !this.#known.has(told) || this.#begun.has(told) ? this.#known.size : told;
+  #numberOf(index: number | undefined, call: ChunkCall | undefined): number {
+    const started = call === undefined ? undefined : this.#byItem.get(call.item);
+    if (started !== undefined) return started;
+    const given = index === undefined ? this.#latest : this.#byUpstreamIndex.get(index);
+    if (call === undefined) return given ?? this.#known.size;
+    // An index whose call has started already is that of two calls.
+    const number = given === undefined || !this.#known.has(given) || this.#started.has(given) ? this.#known.size : given;
     this.#byItem.set(call.item, number);
-    this.#begun.add(number);
+    this.#started.add(number);
     return number;
   }
 }
 
-function calledIn(events: readonly CanonicalEvent[]): readonly Called[] {
-  const called: Called[] = [];
+function callsIn(events: readonly CanonicalEvent[]): readonly ChunkCall[] {
+  const calls: ChunkCall[] = [];
   for (const event of events) {
     if (event.type === 'item.start' && event.head.kind === 'toolCall')
-      called.push({ item: event.index, callId: event.head.callId });
-    else if (event.type === 'item.delta' && event.delta.kind === 'input' && called.at(-1)?.item !== event.index)
-      called.push({ item: event.index, callId: undefined });
+      calls.push({ item: event.index, callId: event.head.callId });
+    else if (event.type === 'item.delta' && event.delta.kind === 'input' && calls.at(-1)?.item !== event.index)
+      calls.push({ item: event.index, callId: undefined });
   }
-  return called;
+  return calls;
 }
 
-/** Where a chunk says more entries than it says calls: one may still wait for its name. */
-function calledBy(entry: JsonObject, called: readonly Called[]): Called | undefined {
-  const id = word(entry['id']);
-  return id === undefined ? undefined : called.find(({ callId }) => callId === id);
+/** For a chunk with more entries than calls: the name of one may not be whole yet. */
+function callWithId(entry: JsonObject, calls: readonly ChunkCall[]): ChunkCall | undefined {
+  const id = nonEmptyString(entry['id']);
+  return id === undefined ? undefined : calls.find(({ callId }) => callId === id);
 }
 
-/** Edits for the `tool_calls` of a whole message at `path`, which were read as `items`. */
+/** Adds the edits for the `tool_calls` of a whole message at `path`. `items`: what the decoder read in it. */
 export function completeCalls(
   value: JsonValue | undefined,
   path: JsonPath,
@@ -125,8 +127,10 @@ type Members = Readonly<Record<string, string | number>>;
 
 function identity(entry: JsonObject, callId: string | undefined, isFirst: boolean): Members {
   return {
-    ...(word(entry['id']) === undefined && callId !== undefined ? { id: callId } : {}),
-    ...(isFirst && word(entry['type']) === undefined ? { type: isObject(entry['custom']) ? 'custom' : 'function' } : {}),
+    ...(nonEmptyString(entry['id']) === undefined && callId !== undefined ? { id: callId } : {}),
+    ...(isFirst && nonEmptyString(entry['type']) === undefined
+      ? { type: isObject(entry['custom']) ? 'custom' : 'function' }
+      : {}),
   };
 }
 
@@ -135,19 +139,19 @@ function addMembers(members: Members, path: JsonPath, edits: JsonEdit[]): void {
 }
 
 /**
- * Arguments are text that official clients parse. Some vendors send them as the object (Ollama), others say nothing for a function without
- * parameters. `input` is how the whole call was read.
+ * Arguments are text that official clients parse. Some vendors send the object itself (Ollama), others nothing for a function without
+ * parameters. `input`: the arguments of the whole call as the decoder read them.
  */
-function completeArguments({ function: called }: JsonObject, path: JsonPath, edits: JsonEdit[], input?: string): void {
-  if (!isObject(called)) return;
-  const given = called['arguments'];
-  const text = isObject(given) ? JSON.stringify(given) : saysNothing(given) && input === NO_ARGUMENTS ? input : undefined;
+function completeArguments({ function: body }: JsonObject, path: JsonPath, edits: JsonEdit[], input?: string): void {
+  if (!isObject(body)) return;
+  const given = body['arguments'];
+  const text = isObject(given) ? JSON.stringify(given) : isBlank(given) && input === NO_ARGUMENTS ? input : undefined;
   if (text !== undefined) edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(text) });
 }
 
-function saysNothing(given: JsonValue | undefined): boolean {
+function isBlank(given: JsonValue | undefined): boolean {
   return given === undefined || given === null || (typeof given === 'string' && given.trim() === '');
 }
 
-/** How calls that say no arguments are read. */
+/** How the decoder reads a call without arguments. */
 const NO_ARGUMENTS = '{}';

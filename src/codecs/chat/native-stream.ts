@@ -1,7 +1,7 @@
 /**
- * Chunks of a chat upstream for a chat client: every byte stays but the gateway's own members, and those come that official clients break
- * without. Holds the finish chunk until the stream is over, so that repeated finish chunks and usage inside them become one finish and one
- * usage chunk.
+ * Passes chunks of a chat upstream to a chat client. Every byte stays, except for the gateway's own members and for members that are added
+ * because official clients break without them. The finish chunk is held until the stream ends, so that repeated finish chunks, and usage in
+ * them, become one finish and one usage chunk.
  */
 import type { CanonicalEvent, Native } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
@@ -14,7 +14,7 @@ import { completeChoice, completeDelta, completeMessage, completeUsage } from '.
 import { sealSignatures } from './call-signatures.ts';
 import { SCALAR_FORM } from './details.ts';
 import { sealDetails } from './envelopes.ts';
-import { saysSomething } from './lifecycle.ts';
+import { hasContent } from './lifecycle.ts';
 import { callsReason } from './message.ts';
 import { completeCalls, NativeCalls } from './native-calls.ts';
 import { finishOf, finishReason, outweighs } from './outcome.ts';
@@ -25,22 +25,22 @@ export class NativeStream {
   /** Made for the first call. */
   #calls: NativeCalls | undefined;
   #hasRole = false;
-  /** The chunk that finished the answer, held until that is certain, and the reason that it gives. */
+  /** The chunk with the finish reason, held until the end of the stream. */
   #held: { readonly text: string; readonly reason: string } | undefined;
-  /** The chunk that brought the latest usage, as it came. */
-  #usage: string | undefined;
-  /** The first chunk as its client read it: chunks of our own are made from it. */
-  #shell: string | undefined;
-  /** Fragments of the scalar `reasoning_opaque`: sealed once, as one value. */
+  /** The text of the chunk with the latest usage. */
+  #usageChunkText: string | undefined;
+  /** The first chunk as the client got it: the template for chunks of the gateway. */
+  #template: string | undefined;
+  /** The joined fragments of the scalar `reasoning_opaque`, which are sealed once as one value. */
   #opaque = '';
-  /** What is spliced into a chunk that gets nothing but id and model, for those that repeat it. */
+  /** The edits of a chunk of which only id and model change, for the chunks that repeat its shape. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
     this.#context = context;
   }
 
-  /** `events`: what was read in the chunk. */
+  /** `events`: what the decoder read in the chunk. */
   push(native: Native, events: readonly CanonicalEvent[], out: Frame[]): void {
     const isRepeat = this.#held === undefined && this.#calls?.areRenumbered !== true;
     const repeated = isRepeat ? this.#repeated.apply(native, undefined) : undefined;
@@ -54,9 +54,10 @@ export class NativeStream {
     const first = firstChoice(chunk);
     if (first !== undefined) this.#pushChoice(native, chunk, first, events, out);
     else if (isObject(usage)) {
-      if (this.#usage === undefined || readTokenUsage(usage) !== undefined) this.#usage = withCounters(native.text, usage);
+      if (this.#usageChunkText === undefined || readTokenUsage(usage) !== undefined)
+        this.#usageChunkText = withCounters(native.text, usage);
     } else if (!Array.isArray(choices) || choices.length === 0) this.#pushOther(native, chunk, out);
-    // What is left holds candidates beside the first alone: they are never part of the answer.
+    // Any other chunk holds only candidates that are not part of the answer.
   }
 
   #pushChoice(
@@ -67,30 +68,30 @@ export class NativeStream {
     out: Frame[],
   ): void {
     const edits: JsonEdit[] = [];
-    this.#own(edits);
+    this.#setIdAndModel(edits);
     completeChoice(choice, ['choices', at], edits);
-    this.#leaveOutNoUsage(chunk, edits);
-    // These do not depend on what the chunk says.
-    const constant = edits.length;
+    this.#removeNullUsage(chunk, edits);
+    // The edits so far do not depend on the content of the chunk.
+    const constantEdits = edits.length;
     if (Array.isArray(chunk['choices'])) dropOtherChoices(chunk['choices'], at, edits);
     const delta = isObject(choice['delta']) ? choice['delta'] : {};
     this.#editDelta(choice, delta, ['choices', at], events, edits);
     this.#takeUsage(native.text, chunk, edits);
     const text = editJson(native.text, edits);
-    this.#shell ??= text;
+    this.#template ??= text;
     const reason = finishReason(choice);
-    // What was held ended a call, not the answer.
-    if (this.#held !== undefined && saysSomething({ tool_calls: delta['tool_calls'] })) this.#release(out);
+    // The chunk that is held ended a call, not the answer.
+    if (this.#held !== undefined && hasContent({ tool_calls: delta['tool_calls'] })) this.#release(out);
     if (reason !== undefined) {
       if (!outweighs(reason, this.#held?.reason)) return;
       this.#release(out);
       this.#held = { text, reason };
       return;
     }
-    // After the finish an empty delta only repeats it, or brought the usage that was taken above.
-    if (this.#held !== undefined && saysNothing(choice, delta)) return;
+    // After the finish, an empty delta only repeats it, or held the usage that was taken above.
+    if (this.#held !== undefined && isEmpty(choice, delta)) return;
     out.push({ event: undefined, data: text });
-    if (this.#held === undefined && edits.length === constant) this.#repeated.note(native, edits);
+    if (this.#held === undefined && edits.length === constantEdits) this.#repeated.note(native, edits);
   }
 
   #editDelta(
@@ -114,47 +115,48 @@ export class NativeStream {
     sealSignatures(message, [...choice, 'message'], this.#context, edits);
   }
 
-  /** An event without choices: a word of the vendor's own, perhaps with usage inside. */
+  /** A vendor's own event without choices, perhaps with usage. */
   #pushOther(native: Native, chunk: JsonObject, out: Frame[]): void {
     const edits: JsonEdit[] = [];
-    this.#own(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
-    this.#leaveOutNoUsage(chunk, edits);
+    this.#setIdAndModel(edits, Array.isArray(chunk['choices']) ? undefined : chunk);
+    this.#removeNullUsage(chunk, edits);
     this.#takeUsage(native.text, chunk, edits);
-    // The official clients go through the choices of whatever calls itself a chunk.
+    // The official clients iterate over the choices of everything that calls itself a chunk.
     if (chunk['object'] === 'chat.completion.chunk' && !Array.isArray(chunk['choices']))
       edits.push({ path: ['choices'], value: '[]' });
     out.push({ event: undefined, data: editJson(native.text, edits) });
     if (this.#held === undefined) this.#repeated.note(native, edits);
   }
 
-  /** Usage goes out once, at the end. */
+  /** Takes the usage out of a chunk: it is written once, at the end. */
   #takeUsage(text: string, chunk: JsonObject, edits: JsonEdit[]): void {
     const usage = usageIn(chunk);
     const isOwn = usage === chunk['usage'];
     if (isObject(usage) && readTokenUsage(usage) !== undefined) {
-      const said = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
-      this.#usage = withCounters(said, usage);
+      const withUsage = isOwn ? text : editJson(text, [{ path: ['usage'], value: JSON.stringify(usage) }]);
+      this.#usageChunkText = withCounters(withUsage, usage);
     }
     if (isObject(chunk['usage'])) edits.push({ path: ['usage'], value: this.#context.request.includeUsage ? 'null' : undefined });
   }
 
-  /** A `null` says that usage is still to come, since the gateway asked for it. Clients that did not ask may be strict and refuse it. */
-  #leaveOutNoUsage(chunk: JsonObject, edits: JsonEdit[]): void {
+  /** Upstreams write `usage: null` because the gateway asks them for usage. Strict clients that did not ask refuse the member. */
+  #removeNullUsage(chunk: JsonObject, edits: JsonEdit[]): void {
     if (chunk['usage'] === null && !this.#context.request.includeUsage) edits.push({ path: ['usage'], value: undefined });
   }
 
-  /** The good ending: what was held, the usage if the client asked for it, `[DONE]`. `events`: what was read at the end. */
+  /** The successful ending: the held chunk, the usage if the client asked for it, `[DONE]`. `events`: those of the last step. */
   close(events: readonly CanonicalEvent[], out: Frame[]): void {
-    this.#sayLastPieces(events, out);
-    if (this.#opaque !== '' && this.#shell !== undefined) out.push({ event: undefined, data: this.#opaqueChunk(this.#shell) });
+    this.#writeLastPieces(events, out);
+    if (this.#opaque !== '' && this.#template !== undefined)
+      out.push({ event: undefined, data: this.#opaqueChunk(this.#template) });
     if (this.#held !== undefined) out.push({ event: undefined, data: this.#held.text });
-    if (this.#usage !== undefined && this.#context.request.includeUsage)
-      out.push({ event: undefined, data: this.#usageChunk(this.#usage) });
+    if (this.#usageChunkText !== undefined && this.#context.request.includeUsage)
+      out.push({ event: undefined, data: this.#usageChunk(this.#usageChunkText) });
     out.push({ event: undefined, data: DONE });
   }
 
-  /** Calls may begin in the chunk that was held, and their last piece stands between that and the finish. */
-  #sayLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
+  /** The last pieces of calls come before the finish, but after the held chunk, in which their call may begin. */
+  #writeLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
     const pieces = this.#calls?.lastPieces(events) ?? [];
     const held = this.#held;
     if (pieces.length === 0 || held === undefined) return;
@@ -168,7 +170,7 @@ export class NativeStream {
     return this.#held !== undefined;
   }
 
-  /** What was held is no finish, but may have said the last piece of something. */
+  /** Writes the held chunk without its finish reason: it does not end the answer, but may hold content. */
   #release(out: Frame[]): void {
     const held = this.#held;
     if (held === undefined) return;
@@ -176,8 +178,8 @@ export class NativeStream {
     out.push({ event: undefined, data: editJson(held.text, [{ path: ['choices', 0, 'finish_reason'], value: 'null' }]) });
   }
 
-  /** `other`: an event without choices is no chunk, and gets no id and no model that it did not have. */
-  #own(edits: JsonEdit[], other?: JsonObject): void {
+  /** `other`: a vendor's own event, in which only an id and a model that it has are replaced. */
+  #setIdAndModel(edits: JsonEdit[], other?: JsonObject): void {
     const { responseId, model } = this.#context;
     if (other === undefined || other['id'] !== undefined) edits.push({ path: ['id'], value: JSON.stringify(responseId) });
     if (other === undefined || other['model'] !== undefined) edits.push({ path: ['model'], value: JSON.stringify(model) });
@@ -185,7 +187,7 @@ export class NativeStream {
 
   #usageChunk(text: string): string {
     const edits: JsonEdit[] = [{ path: ['choices'], value: '[]' }];
-    this.#own(edits);
+    this.#setIdAndModel(edits);
     return editJson(text, edits);
   }
 
@@ -196,19 +198,19 @@ export class NativeStream {
     edits.push({ path: [...path, 'reasoning_opaque'], value: undefined });
   }
 
-  #opaqueChunk(shell: string): string {
+  #opaqueChunk(template: string): string {
     const value = this.#context.seal({ owner: this.#context.owner, value: this.#opaque, form: SCALAR_FORM });
     const choices = [{ index: 0, delta: { reasoning_opaque: value }, finish_reason: null }];
-    return editJson(shell, [{ path: ['choices'], value: JSON.stringify(choices) }]);
+    return editJson(template, [{ path: ['choices'], value: JSON.stringify(choices) }]);
   }
 }
 
-/** The members of a choice beside which others are a word about it, such as Azure's late filter results. */
-const PLAIN_MEMBERS = new Set(['index', 'delta', 'finish_reason', 'native_finish_reason', 'logprobs', 'usage']);
+/** The standard members of a choice. Any other member is content, such as Azure's late filter results. */
+const STANDARD_MEMBERS = new Set(['index', 'delta', 'finish_reason', 'native_finish_reason', 'logprobs', 'usage']);
 
-function saysNothing(choice: JsonObject, delta: JsonObject): boolean {
-  if (saysSomething(delta) || Array.isArray(delta['annotations'])) return false;
-  return Object.entries(choice).every(([key, member]) => member === null || PLAIN_MEMBERS.has(key));
+function isEmpty(choice: JsonObject, delta: JsonObject): boolean {
+  if (hasContent(delta) || Array.isArray(delta['annotations'])) return false;
+  return Object.entries(choice).every(([key, member]) => member === null || STANDARD_MEMBERS.has(key));
 }
 
 function dropOtherChoices(choices: readonly JsonValue[], kept: number | undefined, edits: JsonEdit[]): void {
@@ -221,8 +223,8 @@ function withCounters(text: string, usage: JsonObject): string {
   return editJson(text, edits);
 }
 
-/** Edits for a whole native body, which was read as `whole`. */
-export function ownBody(body: JsonObject, whole: Whole, context: ResponseContext): JsonEdit[] {
+/** The edits for a native body of a whole answer. */
+export function bodyEdits(body: JsonObject, whole: Whole, context: ResponseContext): JsonEdit[] {
   const items = whole.items.map(({ item }) => item);
   const edits: JsonEdit[] = [
     { path: ['id'], value: JSON.stringify(context.responseId) },

@@ -4,8 +4,8 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { Completed, Incomplete, IncompleteReason, Outcome } from '../canonical/outcome.ts';
 import { malformed } from './wire.ts';
 
-/** Words of a good end; the later ones are those of mlx-lm, of Together, of TGI, and of gateways that pass the words of messages on. */
-const ENDS: ReadonlySet<string> = new Set([
+/** Reasons of a completed answer, also those of mlx-lm, Together, TGI, and of gateways that pass on the reasons of messages. */
+const COMPLETED: ReadonlySet<string> = new Set([
   'stop',
   'tool_calls',
   'function_call',
@@ -17,7 +17,8 @@ const ENDS: ReadonlySet<string> = new Set([
   'tool_use',
 ]);
 
-const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
+/** Reasons of an answer that was cut. */
+const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['length', 'max_output'],
   ['max_tokens', 'max_output'],
   ['max_output_tokens', 'max_output'],
@@ -25,63 +26,63 @@ const CUT: ReadonlyMap<string, IncompleteReason> = new Map([
   ['sensitive', 'content_filter'],
   ['model_length', 'context_window'],
   ['model_context_window_exceeded', 'context_window'],
-  // Words beside the reason, where this dialect has none (`finishOf`, and OpenRouter).
+  // Values of `native_finish_reason` (`finishOf`, OpenRouter) for which this dialect has no finish reason.
   ['context_window', 'context_window'],
   ['pause_turn', 'pause'],
   ['pause', 'pause'],
   ['compaction', 'compaction'],
 ]);
 
-/** An unknown reason is a cut answer of unknown cause, never a normal stop. Gemini names the filter after a colon. */
+/** An unknown reason is an incomplete answer, never a normal stop. Gemini names the filter after a colon. */
 export function outcomeOf(reason: string, hasToolCalls: boolean): Completed | Incomplete {
-  const word = wordOf(reason);
-  if (ENDS.has(word)) return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native: reason };
-  return { status: 'incomplete', reason: CUT.get(word) ?? 'other', native: reason };
+  const name = nameOf(reason);
+  if (COMPLETED.has(name)) return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native: reason };
+  return { status: 'incomplete', reason: INCOMPLETE.get(name) ?? 'other', native: reason };
 }
 
-/** Of the latest item: a pause and a compaction come between items, everything else cuts one. */
+/** The status of the latest item: a pause and a compaction happen between items, everything else cuts an item. */
 export function lastItemStatus(outcome: Completed | Incomplete): ItemStatus {
   const isCut = outcome.status === 'incomplete' && outcome.reason !== 'pause' && outcome.reason !== 'compaction';
   return isCut ? 'incomplete' : 'completed';
 }
 
-/** True for a reason that says more than the one before it: what cut an answer outweighs the good end that it seemed to have come to. */
+/** True for a reason that replaces the one before it: a cut replaces a normal end. */
 export function outweighs(reason: string, known: string | undefined): boolean {
   return known === undefined || (isEnd(known) && !isEnd(reason));
 }
 
 /**
- * What a choice says of its end. A router may call a cut call `tool_calls`, and a pause `stop` (OpenRouter): the vendor's own word beside it
- * is the truth.
+ * The finish reason of a choice. A router may give `tool_calls` for a call that was cut and `stop` for a pause (OpenRouter): then the vendor's
+ * own reason beside it counts.
  */
 export function finishReason(choice: JsonObject): string | undefined {
   const reason = choice['finish_reason'];
   if (reason === undefined || reason === null || reason === '') return undefined;
   if (typeof reason !== 'string') throw malformed('finish_reason');
   const native = choice['native_finish_reason'];
-  const cut = typeof native === 'string' ? CUT.get(wordOf(native)) : undefined;
-  const saysMore = cut !== undefined && (isEnd(reason) || cut === 'context_window');
-  return typeof native === 'string' && saysMore ? native : reason;
+  const cut = typeof native === 'string' ? INCOMPLETE.get(nameOf(native)) : undefined;
+  const isTruer = cut !== undefined && (isEnd(reason) || cut === 'context_window');
+  return typeof native === 'string' && isTruer ? native : reason;
 }
 
 function isEnd(reason: string): boolean {
-  return ENDS.has(wordOf(reason));
+  return COMPLETED.has(nameOf(reason));
 }
 
-function wordOf(reason: string): string {
-  const [word = ''] = reason.toLowerCase().split(':', 1);
-  return word;
+function nameOf(reason: string): string {
+  const [name = ''] = reason.toLowerCase().split(':', 1);
+  return name;
 }
 
-/** Reasons of an answer that could not be given: Gemini's for a tool call that the model spelled wrong, beside the plain word. */
+/** True for `error`, and for Gemini's reason of a malformed tool call: the answer failed. */
 export function isFailure(reason: JsonValue | undefined): boolean {
   return typeof reason === 'string' && /^(?:error$|function_call_filter\b)/.test(reason);
 }
 
-/** What ends an answer that calls tools, in the client's spelling of calls. */
+/** The finish reasons of an answer that calls tools; the second one for clients of the deprecated `functions`. */
 export type CallsReason = 'tool_calls' | 'function_call';
 
-/** `finish_reason`, and `native_finish_reason` where the dialect has no word of its own. `called`: undefined for an answer without calls. */
+/** `finish_reason`, with a `native_finish_reason` where the dialect has none of its own. `called`: undefined for an answer without calls. */
 export function finishOf(
   outcome: Outcome,
   called: CallsReason | undefined,

@@ -1,4 +1,4 @@
-/** What is read inside the lists of a chat request, so that whatever else stands there can be named as lost. */
+/** The members that are read inside the lists of a chat request. Any other member is reported as lost. */
 import type { ReadMembers } from '../canonical/request.ts';
 import { ofType, own } from '../requests/unread-members.ts';
 
@@ -29,7 +29,7 @@ export const READ_IN: Readonly<Record<string, ReadMembers>> = {
       ...['reasoning', 'reasoning_content', 'reasoning_details', 'reasoning_opaque', 'extra_content'],
       ...['cache_control', 'configuration_update'],
     ]),
-    // What the message of a result says of its tool stands in the call, too.
+    // Other members of a result only repeat what its call holds.
     of: ({ role }) => role !== 'tool' && role !== 'function',
     within: { content: PART, tool_calls: CALL },
   },

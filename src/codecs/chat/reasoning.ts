@@ -1,6 +1,6 @@
 /**
- * The reasoning items of one streamed answer, from scalars and from `reasoning_details`. Fragments of one identity accumulate
- * into one item (spec rule 12); separate ones stay separate.
+ * The reasoning items of one streamed answer. Reasoning arrives in scalars (`reasoning_content`, `reasoning`, `reasoning_opaque`) and in
+ * `reasoning_details`. Fragments of one identity are joined into one item (spec rule 12); all others stay separate.
  */
 import { grown } from '../canonical/grown.ts';
 import { upstreamFault } from '../canonical/error.ts';
@@ -9,19 +9,19 @@ import type { ItemStatus, ReasoningItem } from '../canonical/item.ts';
 import type { JsonValue } from '../canonical/json.ts';
 import type { Opaque, Owner } from '../canonical/opaque.ts';
 import {
-  absorb,
+  mergeIdentity,
   awaitsPayload,
-  belongs,
+  isSameItem,
   type Detail,
   type DetailIdentity,
   identityOf,
   opaqueOfDetail,
-  withSignedWords,
+  withSignedText,
   readDetail,
   SCALAR_FORM,
 } from './details.ts';
 
-interface Open {
+interface OpenItem {
   readonly index: number;
   raw: string;
   summary: string;
@@ -30,26 +30,26 @@ interface Open {
   opaque: Opaque | undefined;
 }
 
-/** What an item has said, kept after its end so that a snapshot does not say it again. */
-interface Said {
+/** An ended item, kept so that a snapshot does not repeat it. */
+interface EndedItem {
   readonly identity: DetailIdentity;
   readonly text: string;
 }
 
-/** Every fragment looks for its item: no answer has this many, and looking through more would be quadratic. */
+/** No answer has as many items. Every fragment is compared with all of them, so more would take quadratic time. */
 const MAX_ITEMS = 2048;
 
 export class ReasoningItems {
   readonly #owner: Owner;
   readonly #nextItem: () => number;
-  #open: Open[] = [];
-  readonly #said: Said[] = [];
-  /** Signatures that carry a tool call's id: they belong to that call. */
+  #open: OpenItem[] = [];
+  readonly #ended: EndedItem[] = [];
+  /** Signatures with the id of a tool call, which they belong to. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
-  /** What comes now is the whole message again, and no piece of it. */
-  #snapshot = false;
+  /** True while the whole message is read after its deltas. */
+  #isSnapshot = false;
   /** All scalar text so far. */
-  #raw = '';
+  #scalarText = '';
 
   constructor(owner: Owner, nextItem: () => number) {
     this.#owner = owner;
@@ -61,43 +61,43 @@ export class ReasoningItems {
   }
 
   beginSnapshot(): void {
-    this.#snapshot = true;
+    this.#isSnapshot = true;
   }
   endSnapshot(): void {
-    this.#snapshot = false;
+    this.#isSnapshot = false;
   }
 
-  /** True when the fragments hold readable text, so that whatever was being said before them is over. */
-  speaks(entries: readonly JsonValue[]): boolean {
-    return !this.#snapshot && entries.some((entry) => (readDetail(entry)?.text ?? '') !== '');
+  /** True when the fragments hold readable text that is not part of a snapshot. */
+  hasNewText(entries: readonly JsonValue[]): boolean {
+    return !this.#isSnapshot && entries.some((entry) => (readDetail(entry)?.text ?? '') !== '');
   }
 
-  /** What a scalar says: within a snapshot only the suffix that was not said; the display copy of details says nothing. */
-  unsaidRaw(piece: string): string {
-    if (!this.#snapshot) return piece;
-    if (this.#raw === '' && this.#said.length + this.#open.length > 0) return '';
-    return piece.startsWith(this.#raw) ? piece.slice(this.#raw.length) : '';
+  /** The new part of a scalar: in a snapshot only what was not streamed, and nothing where it is a copy of the details. */
+  newScalarText(piece: string): string {
+    if (!this.#isSnapshot) return piece;
+    if (this.#scalarText === '' && this.#ended.length + this.#open.length > 0) return '';
+    return piece.startsWith(this.#scalarText) ? piece.slice(this.#scalarText.length) : '';
   }
 
-  pushRaw(piece: string, out: CanonicalEvent[]): void {
-    const fresh = this.unsaidRaw(piece);
+  pushScalar(piece: string, out: CanonicalEvent[]): void {
+    const fresh = this.newScalarText(piece);
     if (fresh === '') return;
-    this.#raw = grown(this.#raw, fresh);
+    this.#scalarText = grown(this.#scalarText, fresh);
     let open = this.#open.find((item) => item.identity === undefined);
     if (open === undefined) {
-      // Something new: what came before it has all that it will get.
-      this.#endPaid(out);
+      // A new item begins, so complete ones end.
+      this.#endComplete(out);
       open = this.#start(undefined, out);
     }
     open.raw = grown(open.raw, fresh);
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'raw', text: fresh } });
   }
 
-  /** One more piece of the scalar that is being said; undefined where it says nothing. */
+  /** One more piece of the open scalar item; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open.find((item) => item.identity === undefined);
     if (open === undefined || piece === '') return undefined;
-    this.#raw = grown(this.#raw, piece);
+    this.#scalarText = grown(this.#scalarText, piece);
     open.raw = grown(open.raw, piece);
     return { type: 'item.delta', index: open.index, delta: { kind: 'raw', text: piece } };
   }
@@ -105,7 +105,7 @@ export class ReasoningItems {
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {
     const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
     const before = open.opaque?.value ?? '';
-    if (this.#snapshot && before !== '') return;
+    if (this.#isSnapshot && before !== '') return;
     open.opaque = { owner: this.#owner, value: before + value, form: SCALAR_FORM };
   }
 
@@ -118,9 +118,9 @@ export class ReasoningItems {
     }
   }
 
-  /** Something else is being said: items that need nothing more end. A scalar payload may always go on. */
-  pause(out: CanonicalEvent[]): void {
-    const kept: Open[] = [];
+  /** Ends items because other content arrives, except those whose payload may still arrive. A scalar payload may always be continued. */
+  completeOpen(out: CanonicalEvent[]): void {
+    const kept: OpenItem[] = [];
     for (const open of this.#open) {
       const isPartial = open.opaque?.form === SCALAR_FORM;
       if (isPartial || (open.opaque === undefined && awaitsPayload(open.identity?.format))) kept.push(open);
@@ -129,7 +129,7 @@ export class ReasoningItems {
     this.#open = kept;
   }
 
-  /** Ends every item; `sign` takes the signatures of tool calls and says whether it knows the call. */
+  /** Ends every item; the one with the index `cut` is incomplete. `sign` takes the signature of a tool call, and is false for an unknown one. */
   close(cut: number | undefined, sign: (id: string, opaque: Opaque) => boolean, out: CanonicalEvent[]): void {
     for (const { id, opaque, detail } of this.#signatures) {
       if (sign(id, opaque)) continue;
@@ -150,47 +150,47 @@ export class ReasoningItems {
       return;
     }
     if (detail.text === '' && detail.payload === undefined) return;
-    let open = this.#open.find((item) => item.identity !== undefined && belongs(item.identity, detail));
-    const fresh = this.#unsaid(detail, open);
-    if (fresh === '' && (detail.payload === undefined || (open === undefined && this.#knows(detail)))) return;
+    let open = this.#open.find((item) => item.identity !== undefined && isSameItem(item.identity, detail));
+    const fresh = this.#newText(detail, open);
+    if (fresh === '' && (detail.payload === undefined || (open === undefined && this.#hasPayload(detail)))) return;
     if (open === undefined) {
-      // A new identity: what came before it has all that it will get.
-      this.#endPaid(out);
+      // A new item begins, so complete ones end.
+      this.#endComplete(out);
       open = this.#start(identityOf(detail), out);
     }
-    if (open.identity !== undefined) absorb(open.identity, detail);
+    if (open.identity !== undefined) mergeIdentity(open.identity, detail);
     if (fresh !== '') this.#extend(open, faceOf(detail), fresh, out);
     if (detail.payload !== undefined) open.opaque ??= opaqueOfDetail(detail, detail.payload, this.#owner);
   }
 
-  #extend(open: Open, face: 'raw' | 'summary', fresh: string, out: CanonicalEvent[]): void {
+  #extend(open: OpenItem, face: 'raw' | 'summary', fresh: string, out: CanonicalEvent[]): void {
     open[face] = grown(open[face], fresh);
     const delta = face === 'raw' ? { kind: face, text: fresh } : { kind: face, part: 0, text: fresh };
     out.push({ type: 'item.delta', index: open.index, delta });
   }
 
-  /** Within a snapshot only the suffix that was not said; otherwise the whole fragment. */
-  #unsaid(detail: Detail, open: Open | undefined): string {
-    if (!this.#snapshot || detail.text === '') return detail.text;
-    const ended = this.#said.filter((said) => belongs(said.identity, detail)).map(({ text }) => text);
-    const going = open?.[faceOf(detail)];
-    // One entry may say what was parted by something else (MiniMax).
-    const all = ended.join('') + (going ?? '');
+  /** The new text of a fragment: in a snapshot only what was not streamed, otherwise all of it. */
+  #newText(detail: Detail, open: OpenItem | undefined): string {
+    if (!this.#isSnapshot || detail.text === '') return detail.text;
+    const ended = this.#ended.filter(({ identity }) => isSameItem(identity, detail)).map(({ text }) => text);
+    const current = open?.[faceOf(detail)];
+    // One entry may hold the text of several items that other content separated (MiniMax).
+    const all = ended.join('') + (current ?? '');
     if (detail.text.startsWith(all)) return detail.text.slice(all.length);
-    const known = going ?? ended[0];
+    const known = current ?? ended[0];
     return known !== undefined && detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
   }
 
-  /** The payload was said before: by what has ended, or by what stands beside it in a whole answer. */
-  #knows({ payload }: Detail): boolean {
+  /** True where an item has this payload already. */
+  #hasPayload({ payload }: Detail): boolean {
     const isSame = ({ identity }: { readonly identity: DetailIdentity | undefined }): boolean =>
       identity?.payload !== undefined && identity.payload === payload;
-    return this.#said.some(isSame) || this.#open.some(isSame);
+    return this.#ended.some(isSame) || this.#open.some(isSame);
   }
 
-  /** Ends what is signed, and scalar text: a payload of its own follows only fragments with an identity. */
-  #endPaid(out: CanonicalEvent[]): void {
-    const kept: Open[] = [];
+  /** Ends signed items and scalar text. Fragments with an identity may still be followed by their payload. */
+  #endComplete(out: CanonicalEvent[]): void {
+    const kept: OpenItem[] = [];
     for (const open of this.#open) {
       const isDone = open.opaque === undefined ? open.identity === undefined : open.opaque.form !== SCALAR_FORM;
       if (isDone) this.#end(open, 'completed', out);
@@ -199,22 +199,22 @@ export class ReasoningItems {
     this.#open = kept;
   }
 
-  #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): Open {
-    if (this.#open.length + this.#said.length >= MAX_ITEMS)
+  #start(identity: DetailIdentity | undefined, out: CanonicalEvent[]): OpenItem {
+    if (this.#open.length + this.#ended.length >= MAX_ITEMS)
       throw upstreamFault('malformed_event', `The upstream sent more than ${MAX_ITEMS} reasoning items.`);
-    const open: Open = { index: this.#nextItem(), raw: '', summary: '', identity, opaque: undefined };
+    const open: OpenItem = { index: this.#nextItem(), raw: '', summary: '', identity, opaque: undefined };
     this.#open.push(open);
     out.push({ type: 'item.start', index: open.index, head: { kind: 'reasoning' } });
     return open;
   }
 
-  #end(open: Open, status: ItemStatus, out: CanonicalEvent[]): void {
-    if (open.identity !== undefined) this.#said.push({ identity: open.identity, text: open.raw + open.summary });
+  #end(open: OpenItem, status: ItemStatus, out: CanonicalEvent[]): void {
+    if (open.identity !== undefined) this.#ended.push({ identity: open.identity, text: open.raw + open.summary });
     const item: ReasoningItem = {
       kind: 'reasoning',
       ...(open.raw === '' ? {} : { raw: open.raw }),
       ...(open.summary === '' ? {} : { summary: [open.summary] }),
-      ...(open.opaque === undefined ? {} : { opaque: withSignedWords(open.opaque, open.raw) }),
+      ...(open.opaque === undefined ? {} : { opaque: withSignedText(open.opaque, open.raw) }),
     };
     out.push({ type: 'item.end', index: open.index, item, status });
   }

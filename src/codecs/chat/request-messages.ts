@@ -1,4 +1,4 @@
-/** The messages of a chat request into items, in order. Knows every role and the reasoning that history carries. */
+/** Decodes the messages of a chat request into items, in order. Knows every role, and the reasoning in assistant messages. */
 import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
 import type { Item, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
@@ -8,11 +8,11 @@ import type { RequestContext } from '../codec.ts';
 import { type JsonPath, jsonSlicer } from '../json/text.ts';
 import { arrayAt, objectAt, optionalString, present, requiredString } from '../requests/members.ts';
 import {
-  absorb,
-  belongs,
   type Detail,
   type DetailIdentity,
   identityOf,
+  isSameItem,
+  mergeIdentity,
   opaqueOfDetail,
   readDetail,
   SCALAR_FORM,
@@ -21,9 +21,9 @@ import { callOpaque, signatureOf } from './call-signatures.ts';
 import { imageSignatureId, isImageSignatureId } from './envelopes.ts';
 import { readImage } from './images.ts';
 import { readContent, readResultParts } from './request-parts.ts';
-import { placeOfText, type SignedText, signTexts, SOMEWHERE } from './signed-texts.ts';
+import { type SignedText, signTexts, textRangeOf, UNKNOWN_RANGE } from './signed-texts.ts';
 
-/** Reads `messages` of the exact body `text`. Throws `invalid_request` with the path of what is wrong. */
+/** Reads `messages`; `text` is the exact body. Throws `invalid_request` with the path of what is wrong. */
 export function readMessages(value: JsonValue | undefined, text: string, context: RequestContext): Item[] {
   if (!present(value)) throw invalid('messages', "Missing required parameter: 'messages'.");
   const messages = arrayAt(value, 'messages');
@@ -38,7 +38,7 @@ class MessageReader {
   readonly #slice: (path: JsonPath) => string | undefined;
   readonly #context: RequestContext;
   readonly #flavours = new Map<string, ToolCallItem['flavour']>();
-  /** Deprecated calls have no ids: each gets one, and the next result of its name takes it. */
+  /** How often each deprecated call was made, by name. These calls have no ids: each gets one, which the next result of that name shares. */
   readonly #legacyCalls = new Map<string, number>();
 
   constructor(text: string, context: RequestContext) {
@@ -52,7 +52,7 @@ class MessageReader {
     this.#markLast(from, message['cache_control']);
   }
 
-  /** A breakpoint of the whole message stands behind the last thing that it says. */
+  /** A cache breakpoint of the whole message belongs to its last item. */
   #markLast(from: number, cacheControl: JsonValue | undefined): void {
     const last = this.items.at(-1);
     if (last === undefined || this.items.length === from || !isObject(cacheControl)) return;
@@ -63,10 +63,10 @@ class MessageReader {
     const at = `messages[${turn}]`;
     const role = requiredString(message, 'role', at);
     if (isObject(message['configuration_update']) || role === 'configuration_update') {
-      const kept = role === 'developer' ? 'developer' : 'system';
-      this.items.push({ kind: 'native', dialect: 'chat', role: kept, body: message, at, turn });
+      const itemRole = role === 'developer' ? 'developer' : 'system';
+      this.items.push({ kind: 'native', dialect: 'chat', role: itemRole, body: message, at, turn });
       const { content } = message;
-      if (present(content) && content !== '') append(this.items, readContent(content, `${at}.content`, { role: kept, turn }));
+      if (present(content) && content !== '') append(this.items, readContent(content, `${at}.content`, { role: itemRole, turn }));
       return;
     }
     switch (role) {
@@ -110,7 +110,7 @@ class MessageReader {
     const refusal = optionalString(message, 'refusal', at);
     if (refusal !== undefined && refusal !== '') this.items.push({ kind: 'refusal', text: refusal, at: `${at}.refusal`, turn });
     if (isObject(message['audio'])) {
-      // The upstream's own earlier audio, by id: only its own dialect can name it.
+      // An earlier audio of the upstream, by its id, for upstreams of the same dialect only.
       this.items.push({
         kind: 'native',
         dialect: 'chat',
@@ -134,12 +134,12 @@ class MessageReader {
   }
 
   #signedTexts(message: JsonObject, reasoning: HistoryReasoning): readonly SignedText[] {
-    if (reasoning.texts.length > 0) return reasoning.texts;
+    if (reasoning.signedTexts.length > 0) return reasoning.signedTexts;
     const opaque = readOpaque(signatureOf(message), this.#context, (raw) => callOpaque(raw, { client: 'chat' }));
-    return opaque === undefined ? [] : [{ ...SOMEWHERE, opaque }];
+    return opaque === undefined ? [] : [{ ...UNKNOWN_RANGE, opaque }];
   }
 
-  /** Each image of the message, which begins with item `from`, takes the signature of its number. */
+  /** Gives each image of the message the signature with its number. `from`: the index of the first item of the message. */
   #signImages(from: number, reasoning: HistoryReasoning): void {
     let image = 0;
     for (let index = from; index < this.items.length; index++) {
@@ -180,13 +180,13 @@ class MessageReader {
   }
 }
 
-/** A result has one breakpoint, whichever of its parts the client put it on. */
+/** The cache breakpoint of a result, whichever of its parts holds it. */
 function breakpointOf(content: JsonValue | undefined): JsonObject | undefined {
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
   return parts.map((part) => part['cache_control']).findLast(isObject);
 }
 
-/** `slice` gives the exact text of the arguments. */
+/** `slice` returns the exact text of the arguments. */
 function readCall(call: JsonObject, at: string, turn: number, slice: () => string | undefined): ToolCallItem {
   const callId = requiredString(call, 'id', at);
   if (callId === '') throw invalid(`${at}.id`, `'${at}.id' must not be empty.`);
@@ -205,54 +205,56 @@ function readCall(call: JsonObject, at: string, turn: number, slice: () => strin
   return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input, at, turn };
 }
 
-/** Absent and "" are a call without arguments; some vendors (Mistral, Ollama) also take the object itself. The text is never re-spelled. */
+/** Absent and "" mean a call without arguments. Some vendors (Mistral, Ollama) also take the object itself, whose text is kept as it is. */
 function readArguments(body: JsonObject, at: string, slice: () => string | undefined): string {
   if (isObject(body['arguments'])) return slice() ?? '{}';
   const input = optionalString(body, 'arguments', at) ?? '';
   return input === '' ? '{}' : input;
 }
 
+/** The entries of one reasoning item. */
 interface Group {
   readonly identity: DetailIdentity;
-  readonly raw: Telling;
-  readonly summary: Telling;
+  readonly raw: FragmentedText;
+  readonly summary: FragmentedText;
   opaque: Opaque | undefined;
-  /** It came with an envelope that cannot be opened: the whole item is left out of the replay. */
+  /** Its envelope cannot be opened, so the whole item is left out of the request. */
   isLost: boolean;
 }
 
 /**
- * A text in fragments whose item ends with a payload. Some clients (OpenRouter's provider for AI SDK 5) send the entries of a message
- * once for each part of it: what is told again up to its payload is that text once more.
+ * A text in fragments that are followed by a payload. Some clients (OpenRouter's provider for AI SDK 5) send the entries of a message once
+ * for each part of it: fragments that repeat the whole text before the payload comes once more are ignored.
  */
-class Telling {
-  #told = '';
-  #now = '';
+class FragmentedText {
+  #committed = '';
+  #pending = '';
 
-  say(fragment: string): void {
-    this.#now += fragment;
+  append(fragment: string): void {
+    this.#pending += fragment;
   }
 
-  seal(): void {
-    if (this.#now !== this.#told) this.#told += this.#now;
-    this.#now = '';
+  /** The payload has come: the fragments since the last one are part of the text, unless they repeat it. */
+  commit(): void {
+    if (this.#pending !== this.#committed) this.#committed += this.#pending;
+    this.#pending = '';
   }
 
   get text(): string {
-    return this.#told + this.#now;
+    return this.#committed + this.#pending;
   }
 }
 
-/** Fragments of one item stand near each other: looking through all of them would be quadratic in a list that a client makes. */
+/** How many groups a fragment is compared with. Fragments of one item stand near each other, and comparing all would take quadratic time. */
 const MAX_OPEN_GROUPS = 256;
 
 /**
- * Reasoning of one assistant message. Details win over the scalars; `reasoning` is the display copy and never raw text;
- * `reasoning_content` belongs to the first payload that has no text of its own, or to the only one where this gateway said both.
+ * The reasoning of one assistant message. Details win over scalars. `reasoning` is a copy for display and never raw text. `reasoning_content`
+ * is the text of the first item without a summary, or of the only item where the gateway itself wrote both.
  */
 class HistoryReasoning {
-  /** The texts of the message whose signatures stand among the details. */
-  readonly texts: SignedText[] = [];
+  /** Signatures of texts that stand among the details. */
+  readonly signedTexts: SignedText[] = [];
   readonly #groups: Group[] = [];
   readonly #natives: Item[] = [];
   readonly #signatures = new Map<string, Opaque>();
@@ -272,7 +274,7 @@ class HistoryReasoning {
     }));
     const callIds = callIdsOf(message);
     const details = message['reasoning_details'];
-    // Clients that keep the entries by their index leave holes where one of an answer has none.
+    // Clients that store entries by index leave null where an index was not used.
     const entries = present(details) ? arrayAt(details, `${at}.reasoning_details`).filter(present) : [];
     for (const entry of entries) this.#add(entry, callIds, context);
   }
@@ -303,9 +305,9 @@ class HistoryReasoning {
     if (items.some((item) => item.raw !== undefined)) return;
     const [only] = items;
     const isOurs = items.length === 1 && only?.opaque?.sealed !== undefined;
-    const place = isOurs ? 0 : items.findIndex((item) => item.summary === undefined);
-    const known = items[place];
-    if (known !== undefined) items[place] = { ...known, raw };
+    const index = isOurs ? 0 : items.findIndex((item) => item.summary === undefined);
+    const known = items[index];
+    if (known !== undefined) items[index] = { ...known, raw };
     else items.unshift({ kind: 'reasoning', raw, ...this.#facts });
   }
 
@@ -323,9 +325,9 @@ class HistoryReasoning {
       return;
     }
     const opaque = readOpaque(detail.payload, context, (value) => opaqueOfDetail(detail, value, { client: 'chat' }));
-    const text = detail.id === undefined ? undefined : placeOfText(detail.id);
-    if (text !== undefined) {
-      if (opaque !== undefined) this.texts.push({ ...text, opaque });
+    const range = detail.id === undefined ? undefined : textRangeOf(detail.id);
+    if (range !== undefined) {
+      if (opaque !== undefined) this.signedTexts.push({ ...range, opaque });
       return;
     }
     if (detail.id !== undefined && (callIds.has(detail.id) || isImageSignatureId(detail.id))) {
@@ -333,10 +335,10 @@ class HistoryReasoning {
       return;
     }
     const group = this.#groupOf(detail);
-    const telling = detail.kind === 'text' ? group.raw : group.summary;
-    telling.say(detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text);
+    const text = detail.kind === 'text' ? group.raw : group.summary;
+    text.append(detail.kind === 'encrypted' ? summaryBeside(detail) : detail.text);
     if (detail.payload !== undefined) {
-      telling.seal();
+      text.commit();
       if (opaque === undefined) group.isLost = true;
     }
     group.opaque ??= opaque;
@@ -347,20 +349,20 @@ class HistoryReasoning {
     let known: Group | undefined;
     for (let index = this.#groups.length - 1; index >= from && known === undefined; index--) {
       const group = this.#groups[index];
-      if (group !== undefined && belongs(group.identity, detail)) known = group;
+      if (group !== undefined && isSameItem(group.identity, detail)) known = group;
     }
     if (known !== undefined) {
-      absorb(known.identity, detail);
+      mergeIdentity(known.identity, detail);
       return known;
     }
     const identity = identityOf(detail);
-    const group: Group = { identity, raw: new Telling(), summary: new Telling(), opaque: undefined, isLost: false };
+    const group: Group = { identity, raw: new FragmentedText(), summary: new FragmentedText(), opaque: undefined, isLost: false };
     this.#groups.push(group);
     return group;
   }
 }
 
-/** Clients that put the entries of one index together (the official Python client) say the summary of a payload in its entry. */
+/** Clients that merge entries of one index (the official Python client) put the summary into the entry of its payload. */
 function summaryBeside({ body: { summary } }: Detail): string {
   return typeof summary === 'string' ? summary : '';
 }
@@ -370,7 +372,7 @@ function callIdsOf(message: JsonObject): ReadonlySet<string> {
   return new Set(calls.flatMap((call) => (isObject(call) && typeof call['id'] === 'string' ? [call['id']] : [])));
 }
 
-/** An envelope is opened, or dropped where it cannot be; anything else is the vendor's own value. */
+/** Opens an envelope, or drops it where it cannot be opened. Any other value is the vendor's own, which `raw` makes opaque. */
 function readOpaque(value: string | undefined, context: RequestContext, raw: (value: string) => Opaque): Opaque | undefined {
   if (value === undefined || value === '') return undefined;
   if (!isEnvelope(value)) return raw(value);

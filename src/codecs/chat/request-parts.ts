@@ -1,4 +1,4 @@
-/** Content of chat messages into items: strings and parts, with media as content, URL or reference. */
+/** Decodes the content of chat messages into items: strings and parts, with media as content, URL or reference. */
 import { invalid } from '../canonical/error.ts';
 import type { Item, Media, MediaSource, Part, Role } from '../canonical/item.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
@@ -14,23 +14,23 @@ import {
   wrongType,
 } from '../requests/members.ts';
 
-/** Text parts; some clients spell them as responses do. */
+/** The types of text parts; some clients use those of responses. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'input_text', 'output_text']);
 
-/** Where a part stands: its role and source message. */
-export interface Place {
+/** The role and the ordinal of the message that content stands in. */
+export interface Source {
   readonly role: Role;
   readonly turn: number;
 }
 
 /** The items of a message's `content`: one for a string, one for each part of a list. */
-export function readContent(content: JsonValue | undefined, at: string, place: Place): Item[] {
-  if (typeof content === 'string') return [{ kind: 'text', text: content, citations: [], at, ...place }];
+export function readContent(content: JsonValue | undefined, at: string, source: Source): Item[] {
+  if (typeof content === 'string') return [{ kind: 'text', text: content, citations: [], at, ...source }];
   if (!Array.isArray(content)) throw wrongType(at, 'a string or an array of parts');
-  return content.map((part: JsonValue, index) => readPart(part, `${at}[${index}]`, place));
+  return content.map((part: JsonValue, index) => readPart(part, `${at}[${index}]`, source));
 }
 
-function readPart(value: JsonValue, at: string, { role, turn }: Place): Item {
+function readPart(value: JsonValue, at: string, { role, turn }: Source): Item {
   if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], at, turn };
   const part = objectAt(value, at);
   const type = requiredString(part, 'type', at);
@@ -40,11 +40,11 @@ function readPart(value: JsonValue, at: string, { role, turn }: Place): Item {
   if (type === 'refusal') return { kind: 'refusal', text: requiredString(part, 'refusal', at), ...facts };
   const media = readMedia(type, part, at);
   if (media !== undefined) return { kind: 'media', role, media, ...facts };
-  // Parts of one vendor (video, thinking, …): only its own dialect can read them.
+  // Parts of one vendor (video, thinking, …), for upstreams of the same dialect only.
   return { kind: 'native', dialect: 'chat', role, body: part, ...facts };
 }
 
-/** The parts of a tool's result; images and files are a router's extension. */
+/** The parts of a tool result; images and files in it are an extension of routers. */
 export function readResultParts(content: JsonValue | undefined, at: string): Part[] {
   if (typeof content === 'string') return [{ kind: 'text', text: content }];
   if (!present(content)) return [];
@@ -68,7 +68,7 @@ function readMedia(type: string, part: JsonObject, at: string): Media | undefine
     case 'document_url':
       return readLinkedDocument(part, at);
     case 'file':
-      // Some vendors (Mistral, DeepSeek) name their files beside the type.
+      // Some vendors (Mistral, DeepSeek) put `file_id` beside the type.
       if (!present(part['file']) && present(part['file_id'])) return readFile(part, at, at);
       return readFile(objectAt(part['file'], `${at}.file`), `${at}.file`, at);
     default:
@@ -85,14 +85,14 @@ function readImage(value: JsonValue | undefined, at: string): Media {
   return { type: pictureOrFile(source), source, ...(detail === undefined ? {} : { detail }), at };
 }
 
-/** Mistral's audio is a string: a link, a data URI, or bare base64 that shows its type by its first bytes, if at all. */
+/** Mistral's audio is a string: a URL, a data URI, or plain base64, whose type is recognised by its first bytes, if at all. */
 function readAudio(part: JsonObject, at: string): Media {
   const path = `${at}.input_audio`;
   if (typeof part['input_audio'] === 'string') {
     const value = requiredName(part, 'input_audio', at);
-    const shown = sniffMime(value);
-    const mime = shown?.startsWith('audio/') ? shown : 'audio/mpeg';
-    return { type: 'audio', source: linkOf(value) ?? { from: 'inline', mime, data: value }, at };
+    const sniffed = sniffMime(value);
+    const mime = sniffed?.startsWith('audio/') ? sniffed : 'audio/mpeg';
+    return { type: 'audio', source: linkedSource(value) ?? { from: 'inline', mime, data: value }, at };
   }
   const audio = objectAt(part['input_audio'], path);
   const data = requiredString(audio, 'data', path);
@@ -102,8 +102,8 @@ function readAudio(part: JsonObject, at: string): Media {
   return { type: 'audio', source: { from: 'inline', mime, data }, at };
 }
 
-/** A data URI, a link or a private file; undefined for bare base64. */
-function linkOf(value: string): MediaSource | undefined {
+/** The source for a data URI, a URL or a private file; undefined for plain base64. */
+function linkedSource(value: string): MediaSource | undefined {
   const source = sourceOfUrl(value);
   return source.from !== 'url' || /^https?:\/\//i.test(value) ? source : undefined;
 }
@@ -115,7 +115,7 @@ function readLinkedDocument(part: JsonObject, at: string): Media {
   return { type: 'file', source, ...(filename === undefined ? {} : { filename }), at };
 }
 
-/** `file_data` is a data URI, bare base64 beside a file name, or on routers a URL. */
+/** `file_data` is a data URI, plain base64 beside a file name, or on routers a URL. */
 function readFile(file: JsonObject, path: string, at: string): Media {
   const filename = optionalString(file, 'filename', path);
   const named = filename === undefined ? {} : { filename };
@@ -123,7 +123,7 @@ function readFile(file: JsonObject, path: string, at: string): Media {
   if (id !== undefined) return { type: 'file', source: { from: 'reference', id }, ...named, at };
   if (!present(file['file_data'])) throw invalid(path, `'${path}' must hold 'file_data' or 'file_id'.`);
   const data = stringAt(file['file_data'], `${path}.file_data`);
-  const linked = linkOf(data);
+  const linked = linkedSource(data);
   if (linked !== undefined) return { type: 'file', source: linked, ...named, at };
   const mime = (filename === undefined ? undefined : mimeOfFilename(filename)) ?? sniffMime(data) ?? 'application/octet-stream';
   return { type: 'file', source: { from: 'inline', mime, data }, ...named, at };

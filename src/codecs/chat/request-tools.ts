@@ -1,4 +1,4 @@
-/** Tools, tool choice and format of a chat request. Knows both spellings of functions; does not know messages. */
+/** Tools, tool choice and format of a chat request, also in the deprecated form `functions`. Does not know messages. */
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
@@ -27,7 +27,7 @@ export function readTools(json: JsonObject): Tool[] {
 
 function readTool(value: JsonValue, at: string): Tool {
   const body = objectAt(value, at);
-  // Mistral's clients may leave it out.
+  // Mistral's clients may leave out the type.
   const type = present(body['function']) && !present(body['type']) ? 'function' : requiredString(body, 'type', at);
   switch (type) {
     case 'function':
@@ -39,14 +39,14 @@ function readTool(value: JsonValue, at: string): Tool {
     case 'custom':
       return readCustom(body, at);
     default: {
-      // Server tools of routers: only their own dialect can say them.
+      // Server tools of routers exist in their own dialect only.
       const name = body['name'];
       return { kind: 'native', dialect: 'chat', type, ...(typeof name === 'string' ? { name } : {}), body, at };
     }
   }
 }
 
-/** `at` is where its members stand, so that a refusal of its schema names them. */
+/** `at`: the path of `body`, which refusals of its schema name. */
 function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at: string): Tool {
   return {
     kind: 'function',
@@ -61,7 +61,7 @@ function readFunction(body: JsonObject, cacheControl: JsonObject | undefined, at
   };
 }
 
-/** Chat itself has no `input_schema`; it is what takes a custom tool to a messages upstream (spec rule 14). */
+/** `input_schema` is no member of chat itself: it lets a messages upstream have the tool (spec rule 14). */
 function readCustom(tool: JsonObject, at: string): Tool {
   const path = `${at}.custom`;
   const body = objectAt(tool['custom'], path);
@@ -79,7 +79,7 @@ function readCustom(tool: JsonObject, at: string): Tool {
   };
 }
 
-/** chat nests a grammar, the canonical (responses) spelling is flat. */
+/** Chat nests a grammar; the canonical form, as in responses, is flat. */
 function flatFormat(format: JsonObject, path: string): JsonObject {
   if (format['type'] !== 'grammar') return format;
   const grammar = objectAt(format['grammar'], `${path}.grammar`);
@@ -96,10 +96,10 @@ export function readToolChoice(json: JsonObject): ToolChoice | undefined {
   return { mode: 'tool', flavour: 'function', tool: { name } };
 }
 
-function mode(word: string, path: string): ToolChoice {
-  if (word === 'auto' || word === 'none' || word === 'required') return { mode: word };
-  // Mistral's word for it.
-  if (word === 'any') return { mode: 'required' };
+function mode(name: string, path: string): ToolChoice {
+  if (name === 'auto' || name === 'none' || name === 'required') return { mode: name };
+  // Mistral's name for `required`.
+  if (name === 'any') return { mode: 'required' };
   throw invalid(path, `'${path}' must be "none", "auto", "required" or an object.`);
 }
 
@@ -131,14 +131,14 @@ export function readFormat(json: JsonObject): Format | undefined {
   if (format === undefined) return undefined;
   const type = requiredString(format, 'type', 'response_format');
   if (type === 'text' || type === 'json_object') return { type };
-  // A grammar or another vendor's format stays in the body for its own dialect.
+  // Grammars and formats of other vendors stay in the text, for an upstream of the same dialect.
   if (type !== 'json_schema') return undefined;
   const path = 'response_format.json_schema';
   return { type, ...schemaMembers(objectAt(format['json_schema'], path), path) };
 }
 
 /** `logprobs` and `top_logprobs`; alternatives without logprobs are refused, as the vendor does. */
-export function readLogprobsWish(json: JsonObject): CanonicalRequest['logprobs'] {
+export function readLogprobs(json: JsonObject): CanonicalRequest['logprobs'] {
   const top = optionalInteger(json, 'top_logprobs', { least: 0, most: 20 });
   const wanted = optionalBoolean(json, 'logprobs') ?? false;
   if (!wanted && top !== undefined && top > 0) throw invalid('top_logprobs', "'top_logprobs' needs 'logprobs' to be true.");

@@ -1,4 +1,4 @@
-/** A chat-completions body into a canonical request. Strict about the members it knows; all others stay in the text. */
+/** Decodes a chat-completions body into a canonical request. Strict about the members that it knows; all others stay in the text. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl, SchemaPlaces } from '../canonical/request.ts';
 import type { RequestContext } from '../codec.ts';
@@ -20,9 +20,9 @@ import {
 import { uniqueTools } from '../tools/names.ts';
 import { READ_IN } from './read-members.ts';
 import { readMessages } from './request-messages.ts';
-import { readFormat, readLogprobsWish, readToolChoice, readTools } from './request-tools.ts';
+import { readFormat, readLogprobs, readToolChoice, readTools } from './request-tools.ts';
 
-/** Everything at the top of a body that has a canonical reading. */
+/** The members of a body that have a canonical form. */
 const READ: ReadonlySet<string> = new Set([
   ...['model', 'messages', 'stream', 'stream_options', 'n', 'session_id', 'user', 'metadata', 'store', 'service_tier'],
   ...['tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'max_completion_tokens', 'max_tokens'],
@@ -36,8 +36,8 @@ const SCHEMAS: SchemaPlaces = {
   format: ['response_format', 'json_schema', 'schema'],
 };
 
-/** Where the format is a grammar, or another vendor's, which has no canonical reading. */
-const READ_BUT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
+/** The same for a format without a canonical form: a grammar, or that of another vendor. */
+const READ_EXCEPT_FORMAT: ReadonlySet<string> = new Set([...READ].filter((key) => key !== 'response_format'));
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
@@ -55,7 +55,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     frequencyPenalty: optionalNumber(json, 'frequency_penalty'),
     logitBias: optionalObject(json, 'logit_bias'),
     stop: readStop(json),
-    logprobs: readLogprobsWish(json),
+    logprobs: readLogprobs(json),
     format: readFormat(json),
     verbosity: optionalString(json, 'verbosity'),
     reasoning: readReasoning(json, updatedEffort(updatesIn(json['messages'], updateOf))),
@@ -73,7 +73,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
     dialect: 'chat',
     text,
     json,
-    reads: optional.format === undefined ? READ_BUT_FORMAT : READ,
+    reads: optional.format === undefined ? READ_EXCEPT_FORMAT : READ,
     readsIn: READ_IN,
     schemas: SCHEMAS,
     model,
@@ -84,7 +84,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   };
 }
 
-/** What a message of a router changes from its place on: beside its role, or by it. */
+/** A router's change of the configuration from a message on: a member of that message, or its role. */
 function updateOf(message: JsonObject, index: number): ConfigurationUpdate | undefined {
   const { role, configuration_update: update } = message;
   const at = `messages[${index}]`;
@@ -93,37 +93,37 @@ function updateOf(message: JsonObject, index: number): ConfigurationUpdate | und
 }
 
 /**
- * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking`, the word of other vendors (semantics 6.7.2).
- * `enabled` switches: false is effort none, true leaves the effort to the upstream.
+ * `reasoning_effort` wins over the routers' `reasoning` object, and both over `thinking` of other vendors (semantics 6.7.2). `enabled: false`
+ * is effort none; `enabled: true` leaves the effort to the upstream. `updated`: the effort that the messages have set.
  */
 function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
   const shorthand = optionalString(json, 'reasoning_effort');
   const object = isObject(json['reasoning']) ? json['reasoning'] : {};
   const thinking = isObject(json['thinking']) ? json['thinking'] : {};
-  const switched = optionalBoolean(object, 'enabled', 'reasoning') ?? SWITCH.get(thinking['type']);
-  const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (switched === false ? 'none' : undefined);
+  const enabled = optionalBoolean(object, 'enabled', 'reasoning') ?? ENABLED.get(thinking['type']);
+  const effort = shorthand ?? optionalString(object, 'effort', 'reasoning') ?? (enabled === false ? 'none' : undefined);
   const budget = optionalInteger(object, 'max_tokens', { least: 0 }, 'reasoning');
   const control = defined<ReasoningControl>({
     effort: effortOf(updated ?? effort),
-    budget: budget ?? (switched === true ? budgetOf(thinking) : undefined),
+    budget: budget ?? (enabled === true ? budgetOf(thinking) : undefined),
     summary: optionalString(object, 'summary', 'reasoning'),
-    adaptive: switched === true ? true : undefined,
+    adaptive: enabled === true ? true : undefined,
   });
   return Object.keys(control).length === 0 ? undefined : control;
 }
 
-/** A vendor's member, which the standard does not have: what is no budget there is left to the upstream of the same protocol. */
+/** This member is a vendor's own, so an invalid value is ignored here and left to an upstream of the same protocol. */
 function budgetOf({ budget_tokens: tokens }: JsonObject): number | undefined {
   return Number.isSafeInteger(tokens) && Number(tokens) > 0 ? Number(tokens) : undefined;
 }
 
-const SWITCH: ReadonlyMap<JsonValue | undefined, boolean> = new Map([
+const ENABLED: ReadonlyMap<JsonValue | undefined, boolean> = new Map([
   ['enabled', true],
   ['adaptive', true],
   ['disabled', false],
 ]);
 
 /** `minimum` is an old alias. */
-function effortOf(word: string | undefined): string | undefined {
-  return word === 'minimum' ? 'minimal' : word;
+function effortOf(name: string | undefined): string | undefined {
+  return name === 'minimum' ? 'minimal' : name;
 }

@@ -1,4 +1,4 @@
-/** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so both use the stream's parts. */
+/** Whole chat-completions bodies, both ways. A whole answer is a stream that arrived at once, so decoding uses the parts of the stream decoder. */
 import { append } from '../append.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
@@ -7,12 +7,12 @@ import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, Tool
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { GrowingLength } from '../answers/citations.ts';
+import { CodePointCounter } from '../answers/citations.ts';
 import { editJson } from '../json/text.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../answers/token-usage.ts';
 import { Answer } from './answer.ts';
-import { annotation } from './annotations.ts';
+import { writeAnnotation } from './annotations.ts';
 import { imageSignatureId, sealedEntry } from './envelopes.ts';
 import { failureIn, undecodable } from './errors.ts';
 import {
@@ -27,16 +27,16 @@ import {
   toolCallHead,
   wantsLegacyCalls,
 } from './message.ts';
-import { ownBody } from './native-stream.ts';
+import { bodyEdits } from './native-stream.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
-import { firstChoice, list, object, usageIn, word } from './wire.ts';
+import { firstChoice, listAt, objectAt, usageIn, nonEmptyString } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);
   const native: Native = { dialect: 'chat', name: 'response', text, json: body };
   const events: CanonicalEvent[] = [startOf(body)];
-  const tier = word(body['service_tier']);
+  const tier = nonEmptyString(body['service_tier']);
   const usage = readTokenUsage(usageIn(body));
   const report: CanonicalEvent[] =
     usage === undefined ? [] : [{ type: 'usage.report', usage: tier === undefined ? usage : { ...usage, serviceTier: tier } }];
@@ -51,29 +51,29 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const answer = new Answer(context, true);
   let reason: string | undefined;
   for (const choice of choices) {
-    const said = finishReason(choice);
-    if (said !== undefined && outweighs(said, reason)) reason = said;
+    const given = finishReason(choice);
+    if (given !== undefined && outweighs(given, reason)) reason = given;
     const { message } = choice;
-    // A filtered answer may come without a message at all.
-    if (message !== undefined && message !== null) answer.push(object(message, 'message'), choice, 'whole', events);
-    if (isObject(message)) answer.citeSources(message);
+    // A filtered answer may have no message.
+    if (message !== undefined && message !== null) answer.push(objectAt(message, 'message'), choice, 'whole', events);
+    if (isObject(message)) answer.addSources(message);
   }
   if (reason === undefined && context.options.acceptDoneWithoutFinish === true) reason = 'stop';
   if (reason === undefined) throw upstreamFault('truncated', 'The upstream answered without a finish reason.');
-  answer.citeSources(body);
+  answer.addSources(body);
   const outcome = outcomeOf(reason, answer.hasToolCalls);
   answer.close(lastItemStatus(outcome), events);
   events.push(...report, { type: 'response.end', outcome });
-  // Clients read one choice: an answer in several is put together for those of the same dialect, too.
+  // Clients read one choice, so an answer that is split over several has no native form.
   return choices.length === 1 ? { native, events } : { events };
 }
 
 /**
- * The choice that is the answer. Copilot splits one over several without an index of their own, its text in one and its calls in others: two
- * that both have a text are candidates all the same.
+ * The choices that make up the answer: the first one, or all. Copilot splits an answer over several choices without an index, its text in one
+ * and its calls in others. Two choices that both have text are candidates.
  */
 function choicesOf(body: JsonObject): readonly JsonObject[] {
-  const all = list(body['choices'], 'choices').map((choice) => object(choice, 'choices'));
+  const all = listAt(body['choices'], 'choices').map((choice) => objectAt(choice, 'choices'));
   const isNumbered = all.some(({ index }) => index !== undefined && index !== null && index !== 0);
   if (!isNumbered && all.filter(hasText).length <= 1) return all;
   const first = firstChoice(body);
@@ -93,8 +93,8 @@ function readBody(text: string): JsonObject {
 }
 
 function startOf(body: JsonObject): CanonicalEvent {
-  const id = word(body['id']);
-  const model = word(body['model']);
+  const id = nonEmptyString(body['id']);
+  const model = nonEmptyString(body['model']);
   const created = body['created'];
   return {
     type: 'response.start',
@@ -107,7 +107,7 @@ function startOf(body: JsonObject): CanonicalEvent {
 /** The body for a client that does not stream. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
-  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, ownBody(native.json, whole, context));
+  if (native?.dialect === 'chat' && isObject(native.json)) return editJson(native.text, bodyEdits(native.json, whole, context));
   const parts = new Parts(context);
   for (const { item } of whole.items) parts.add(item);
   const choice = {
@@ -123,7 +123,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     model: context.model,
     choices: [choice],
     ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
-    // Vendors that have none say so, and a router's official client refuses an answer without the word.
+    // A router's official client refuses an answer without this member; null is what vendors write that have no value.
     system_fingerprint: null,
   });
 }
@@ -144,7 +144,7 @@ class Parts {
   #last: OutputItem | undefined;
   #phase: string | undefined;
   /** Code points of the content. */
-  readonly #length = new GrowingLength();
+  readonly #length = new CodePointCounter();
   readonly #context: ResponseContext;
 
   constructor(context: ResponseContext) {
@@ -178,14 +178,14 @@ class Parts {
   #addText({ text, phase, citations, logprobs, opaque }: TextItem): void {
     this.#hasText = true;
     if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== phase)) this.content += TEXT_SEPARATOR;
-    const base = this.#length.of(this.content);
+    const base = this.#length.count(this.content);
     const start = this.content.length;
     this.#phase = phase;
     this.content += text;
     append(this.logprobs, logprobsOf(text, logprobs) ?? []);
     for (const citation of citations) {
-      const said = annotation(citation, base);
-      if (said !== undefined) this.annotations.push(said);
+      const written = writeAnnotation(citation, base);
+      if (written !== undefined) this.annotations.push(written);
     }
     this.#addSealed(opaque, textSignatureId({ start, end: this.content.length }));
   }
@@ -194,7 +194,7 @@ class Parts {
     this.raw += item.raw ?? '';
     const summary = (item.summary ?? []).filter((part) => part !== '').join(SUMMARY_SEPARATOR);
     if (summary === '' && item.opaque === undefined) return;
-    // The two faces of one thought share their number.
+    // Summary and payload of one item share their index.
     const index = this.#index++;
     const id = reasoningId(item, this.#context);
     if (summary !== '') {
@@ -214,16 +214,16 @@ class Parts {
     else this.#audio = { ...member.audio, expires_at: 0 };
   }
 
-  /** What is opaque of an item goes beside it, under the item's id. */
+  /** Adds an entry for an item's opaque value, under the item's id. */
   #addSealed(opaque: Opaque | undefined, id: string): void {
     if (opaque !== undefined) this.details.push(sealedEntry(opaque, id, this.#index++, this.#context));
   }
 
   message(): JsonObject {
-    const isBeside = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
+    const hasOtherContent = this.toolCalls.length > 0 || this.refusal !== '' || this.#audio !== undefined;
     return {
       role: 'assistant',
-      content: this.#hasText || !isBeside ? this.content : null,
+      content: this.#hasText || !hasOtherContent ? this.content : null,
       refusal: this.refusal === '' ? null : this.refusal,
       ...(this.raw === '' ? {} : { reasoning_content: this.raw }),
       ...(this.reasoning === '' ? {} : { reasoning: this.reasoning }),

@@ -1,55 +1,56 @@
 /**
- * Signatures of texts in the one content that a chat message has. An answer may hold several texts, and a signature belongs to one of them:
- * its entry of `reasoning_details` says by its id where that text stands, so that it is found again when the message comes back.
+ * Signatures of texts. A chat message joins all texts of an answer into one content, but a signature belongs to one of them. The id of its
+ * entry in `reasoning_details` gives the range of that text, so that it is found again when the client sends the message back.
  */
 import type { Item, TextItem } from '../canonical/item.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import { TEXT_SEPARATOR } from './message.ts';
 
-/** Where a text stands in the content, in code units. */
-export interface TextPlace {
+/** The range of a text in the content, in code units. */
+export interface TextRange {
   readonly start: number;
   readonly end: number;
 }
 
-export interface SignedText extends TextPlace {
+export interface SignedText extends TextRange {
   readonly opaque: Opaque;
 }
 
-/** The place of a text whose signature does not say it: the last text takes such a one. */
-export const SOMEWHERE: TextPlace = { start: 0, end: Number.POSITIVE_INFINITY };
+/** The range for a signature that does not give one: it belongs to the last text. */
+export const UNKNOWN_RANGE: TextRange = { start: 0, end: Number.POSITIVE_INFINITY };
 
-/** The `id` of the entry that holds the signature of the text at this place. */
-export function textSignatureId({ start, end }: TextPlace): string {
+/** The `id` of the entry that holds the signature of the text in this range. */
+export function textSignatureId({ start, end }: TextRange): string {
   return `text_signature_${start}_${end}`;
 }
 
-/** The place that the `id` of such an entry says; undefined for the `id` of anything else. */
-export function placeOfText(id: string): TextPlace | undefined {
+/** The range that the `id` of such an entry gives; undefined for any other `id`. */
+export function textRangeOf(id: string): TextRange | undefined {
   const [, start, end] = /^text_signature_(\d{1,15})_(\d{1,15})$/.exec(id) ?? [];
   return start === undefined || end === undefined ? undefined : { start: Number(start), end: Number(end) };
 }
 
-/** The content with each signed text as an item of its own. Where the places fit no more, the last text takes the last signature. */
+/** The content with each signed text as an item of its own. Where the ranges no longer fit, the last text gets the last signature. */
 export function signTexts(content: readonly Item[], signed: readonly SignedText[]): readonly Item[] {
   const last = signed.at(-1);
   if (last === undefined) return content;
   const [only] = content;
-  const parted = content.length === 1 && only?.kind === 'text' ? part(only, signed) : undefined;
-  if (parted !== undefined) return parted;
+  const split = content.length === 1 && only?.kind === 'text' ? splitText(only, signed) : undefined;
+  if (split !== undefined) return split;
   const at = content.findLastIndex(({ kind }) => kind === 'text');
   return content.map((item, index): Item => (index === at && item.kind === 'text' ? { ...item, opaque: last.opaque } : item));
 }
 
-function part(item: TextItem, signed: readonly SignedText[]): readonly TextItem[] | undefined {
-  // A breakpoint stands behind the whole text.
+/** Undefined where the ranges do not fit the text. */
+function splitText(item: TextItem, signed: readonly SignedText[]): readonly TextItem[] | undefined {
+  // A cache breakpoint belongs to the whole text.
   if (item.cacheControl !== undefined) return undefined;
   const parts: TextItem[] = [];
   let from = 0;
   for (const { start, end, opaque } of signed.toSorted((a, b) => a.start - b.start)) {
     if (start < from || start >= end || end > item.text.length) return undefined;
     const before = item.text.slice(from, start);
-    // What only parts two texts was put there for clients.
+    // The separator was added for the client.
     if (before !== '' && before !== TEXT_SEPARATOR) parts.push({ ...item, text: before });
     parts.push({ ...item, text: item.text.slice(start, end), opaque });
     from = end;

@@ -1,6 +1,6 @@
 /**
- * A chat body for a chat upstream: the client's own text with only the gateway's members changed, so that prompt caches and
- * unknown members survive.
+ * Writes a chat body for a chat upstream: the client's own text, in which only the gateway's members change, so that prompt caches and unknown
+ * members survive.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isEnvelope, type Opaque } from '../canonical/opaque.ts';
@@ -27,8 +27,8 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   disableReasoning(json, edits);
   if (target.options.legacyOutputCap === true) useLegacyCap(request, edits);
   if (target.options.developerAsSystem === true) renameDevelopers(json, edits, losses);
-  if (target.without.has('raw')) leaveOutReasoning(json, target, edits, losses);
-  giveReasoning(json, target, edits);
+  if (target.without.has('raw')) removeReasoning(json, target, edits, losses);
+  addMissingReasoning(json, target, edits);
   openEnvelopes(request, target, edits, losses);
   return editJson(request.text, edits);
 }
@@ -39,7 +39,7 @@ function forceUsage(json: JsonObject, edits: JsonEdit[]): void {
   else if (options['include_usage'] !== true) edits.push({ path: ['stream_options', 'include_usage'], value: 'true' });
 }
 
-/** Effort none is said in the native `reasoning` object where there is one, and then not in the shorthand (spec). */
+/** Effort none stands in the `reasoning` object where there is one, and then not in `reasoning_effort` (spec). */
 function disableReasoning(json: JsonObject, edits: JsonEdit[]): void {
   const { reasoning, reasoning_effort: shorthand } = json;
   if (!isObject(reasoning)) return;
@@ -65,8 +65,8 @@ function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: L
   }
 }
 
-/** In every spelling of it but the one that the server wants: one that refuses one knows none of the others. */
-function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
+/** Removes raw reasoning from the history, in every member but the one that the Channel replays: a server that refuses one member knows no other. */
+function removeReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
   if (!Array.isArray(messages)) return;
   const members = ['reasoning', 'reasoning_details'];
   if (options.replayReasoningContent !== true) members.push('reasoning_content');
@@ -80,7 +80,7 @@ function leaveOutReasoning({ messages }: JsonObject, { options }: Target, edits:
   }
 }
 
-function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
+function addMissingReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
   const missing = missingReasoning(target.options);
   if (missing === undefined || !Array.isArray(messages)) return;
   for (const [turn, message] of messages.entries()) {
@@ -91,10 +91,10 @@ function giveReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit
   }
 }
 
-/** Opaque values are opened for their owner; what may not go there is removed with the item that it belongs to. */
+/** Opens the opaque values that the target may receive. All others are removed, with the item that each belongs to. */
 function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[], losses: Losses): void {
   const messages = Array.isArray(request.json['messages']) ? request.json['messages'] : [];
-  const values = new Allowed(request.items, target, losses);
+  const values = new OpaqueValues(request.items, target, losses);
   for (const [turn, message] of messages.entries()) {
     if (!isObject(message) || message['role'] !== 'assistant') continue;
     const path: JsonPath = ['messages', turn];
@@ -114,7 +114,7 @@ function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdi
   }
 }
 
-function openSignature(signed: JsonValue, path: JsonPath, values: Allowed, edits: JsonEdit[]): void {
+function openSignature(signed: JsonValue, path: JsonPath, values: OpaqueValues, edits: JsonEdit[]): void {
   const signature = signatureOf(signed);
   const value = signature === undefined ? undefined : values.of(signature);
   if (value === signature) return;
@@ -122,22 +122,28 @@ function openSignature(signed: JsonValue, path: JsonPath, values: Allowed, edits
   else edits.push({ path: [...path, ...SIGNATURE_PATH], value: JSON.stringify(value) });
 }
 
-function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allowed, edits: JsonEdit[], losses: Losses): void {
+function openDetails(
+  details: readonly JsonValue[],
+  path: JsonPath,
+  values: OpaqueValues,
+  edits: JsonEdit[],
+  losses: Losses,
+): void {
   const removed = new Set<number>();
   for (const [at, entry] of details.entries()) {
     const detail = readDetail(entry);
     if (detail?.payload === undefined) {
-      if (detail === undefined || !isOurSummary(detail) || hasPayload(details, detail)) continue;
+      if (detail === undefined || !isGatewaySummary(detail) || hasPayload(details, detail)) continue;
       removed.add(at);
       losses.add('reasoning: summary in history');
       continue;
     }
     const value = values.of(detail.payload);
     if (value === undefined) removed.add(at);
-    else if (value !== detail.payload) edits.push(opened(detail, value, values, [...path, 'reasoning_details', at]));
+    else if (value !== detail.payload) edits.push(openedEntry(detail, value, values, [...path, 'reasoning_details', at]));
   }
   if (removed.size === 0) return;
-  // The summary of a payload that may not go along goes with it: the vendor checks the pair.
+  // The summary of a removed payload is removed, too: the vendor checks the pair.
   const pairs = new Set([...removed].map((at) => pairOf(details[at])));
   for (const [at, entry] of details.entries()) {
     if (readDetail(entry)?.kind === 'summary' && pairs.has(pairOf(entry))) removed.add(at);
@@ -149,8 +155,8 @@ function openDetails(details: readonly JsonValue[], path: JsonPath, values: Allo
   for (const at of removed) edits.push({ path: [...path, 'reasoning_details', at], value: undefined });
 }
 
-/** A summary of an answer of another protocol: no chat upstream said it, and strict ones refuse members that they do not know. */
-function isOurSummary({ kind, format, id }: Detail): boolean {
+/** True for a summary that the gateway made from an answer of another protocol. Strict chat upstreams refuse entries that are not theirs. */
+function isGatewaySummary({ kind, format, id }: Detail): boolean {
   return kind === 'summary' && format === UNKNOWN_FORMAT && id !== undefined;
 }
 
@@ -163,8 +169,8 @@ function pairOf(entry: JsonValue | undefined): string {
   return `${detail?.format ?? ''} ${detail?.index ?? ''}`;
 }
 
-/** An entry of our own making goes back as its vendor spelled it; the vendor's own entry only gets its value back. */
-function opened(detail: Detail, value: string, values: Allowed, path: JsonPath): JsonEdit {
+/** The edit that opens an entry. One that the gateway made gets the form of its vendor; in a vendor's own entry only the value changes. */
+function openedEntry(detail: Detail, value: string, values: OpaqueValues, path: JsonPath): JsonEdit {
   const item = values.itemOf(detail.payload);
   const form = entryOfForm(item?.opaque?.form);
   if (form === undefined || form['type'] === detail.body['type']) {
@@ -174,12 +180,13 @@ function opened(detail: Detail, value: string, values: Allowed, path: JsonPath):
   return { path, value: JSON.stringify(detailEntries(form, raw, value).at(-1)) };
 }
 
-type Sealed = Extract<Item, { readonly opaque?: Opaque }>;
+/** An item that may hold an opaque value. */
+type SealedItem = Extract<Item, { readonly opaque?: Opaque }>;
 
-/** What each opaque value of the body becomes for one target. */
-class Allowed {
+/** The opaque values of a body, as one target may receive them. */
+class OpaqueValues {
   readonly #target: Target;
-  readonly #bySealed = new Map<string, Sealed>();
+  readonly #bySealed = new Map<string, SealedItem>();
   readonly #losses: Losses;
 
   constructor(items: readonly Item[], target: Target, losses: Losses) {
@@ -190,11 +197,11 @@ class Allowed {
     }
   }
 
-  itemOf(payload: string | undefined): Sealed | undefined {
+  itemOf(payload: string | undefined): SealedItem | undefined {
     return payload === undefined ? undefined : this.#bySealed.get(payload);
   }
 
-  /** The raw value, or undefined where it must be left out, which is a loss. */
+  /** The raw value; undefined, and noted as a loss, where the target may not receive it. */
   of(payload: string): string | undefined {
     const value = this.#valueOf(payload);
     if (value === undefined) this.#losses.add('reasoning: opaque of another owner');

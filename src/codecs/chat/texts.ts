@@ -1,6 +1,6 @@
 /**
- * The texts and refusals of one streamed answer, and the citations that belong to them. A text is said when another kind
- * begins, and then ends, unless citations may still come for it: they mostly come with the last chunk.
+ * The texts and refusals of one streamed answer, and the citations that belong to them. A text is complete when another kind of item begins.
+ * It ends then, unless citations may still arrive for it: they mostly arrive with the last chunk.
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
@@ -8,86 +8,86 @@ import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { Citation, ItemStatus, Logprobs, TokenLogprob } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { GrowingLength } from '../answers/citations.ts';
-import { logprobsOf, spokenBy } from '../answers/logprobs.ts';
-import { annotation, place, sourcesIn, within } from './annotations.ts';
+import { CodePointCounter } from '../answers/citations.ts';
+import { logprobsOf, runSpelling } from '../answers/logprobs.ts';
+import { sourcesIn, toItemPositions, withinText, writeAnnotation } from './annotations.ts';
 
 type TextKind = 'text' | 'refusal';
 
-/** More than the tokens of any character, and than a server holds back. */
-const MAX_EARLY = 16;
+/** More tokens than any character has, and more than servers hold back. */
+const MAX_HELD_TOKENS = 16;
 const NONE: Logprobs = [];
 
 interface OpenText {
   readonly kind: TextKind;
   readonly index: number;
   text: string;
-  readonly length: GrowingLength;
+  readonly length: CodePointCounter;
   readonly citations: Citation[];
   logprobs: TokenLogprob[] | undefined;
-  /** Where the item begins in the whole content, in code points: annotations count from there. */
+  /** The code point of the whole content at which the item begins. */
   readonly base: number;
 }
 
 export class Texts {
-  /** Makes way for a new item and counts it. */
+  /** Ends what a new item ends, and gives its index. */
   readonly #begin: (out: CanonicalEvent[]) => number;
-  /** Whether a text that is said waits for the end of the answer: the first citation promises more. */
-  #awaitsCitations: boolean;
+  /** Whether complete texts stay open until the end of the answer; true from the first citation on, since more may follow. */
+  #keepsTextsOpen: boolean;
   #open: OpenText | undefined;
-  /** Texts that say no more and wait for their citations. */
-  readonly #said: OpenText[] = [];
-  /** Code points of the content when a text ended last; undefined before the first. */
-  #ended: number | undefined;
-  /** Code points of the content. */
-  readonly #length = new GrowingLength();
-  /** What was said of each kind by texts that are not open any more. */
-  readonly #past: Record<TextKind, string> = { text: '', refusal: '' };
-  /** Citations that no text has yet. */
-  #citations: Citation[] = [];
-  /** Made for the first citation. */
-  #cited: Set<string> | undefined;
-  /** What is listed beside the answer, by its link: said at the end, where no citation of the answer names it. */
+  /** Complete texts that wait for their citations. */
+  readonly #awaitingCitations: OpenText[] = [];
+  /** Length of the content, in code points, when a text ended last; undefined while none has. */
+  #endedLength: number | undefined;
+  /** Counts the whole content. */
+  readonly #length = new CodePointCounter();
+  /** The joined text of each kind before the open item. */
+  readonly #earlier: Record<TextKind, string> = { text: '', refusal: '' };
+  /** Citations that arrived before any text. */
+  #unassigned: Citation[] = [];
+  /** Citations and links that were cited already; made for the first citation. */
+  #seen: Set<string> | undefined;
+  /** Sources that are listed beside the answer, by URL. Those that no citation names are cited at the end. */
   #sources: Map<string, Citation> | undefined;
-  /** Tokens that came with no text of their own: perhaps pieces of the next character. */
-  #early: Logprobs | undefined;
+  /** Tokens that arrived without text: perhaps pieces of the next character. */
+  #heldTokens: Logprobs | undefined;
 
-  constructor(awaitsCitations: boolean, begin: (out: CanonicalEvent[]) => number) {
-    this.#awaitsCitations = awaitsCitations;
+  constructor(keepsTextsOpen: boolean, begin: (out: CanonicalEvent[]) => number) {
+    this.#keepsTextsOpen = keepsTextsOpen;
     this.#begin = begin;
   }
 
-  /** What all texts say together. */
+  /** All texts so far, joined. */
   get content(): string {
-    return this.#all('text');
+    return this.#joined('text');
   }
 
-  #all(kind: TextKind): string {
+  #joined(kind: TextKind): string {
     const open = this.#open;
-    return open?.kind === kind ? this.#past[kind] + open.text : this.#past[kind];
+    return open?.kind === kind ? this.#earlier[kind] + open.text : this.#earlier[kind];
   }
 
-  /** The part of a whole content, or refusal, that was not said yet. */
-  unsaid(kind: TextKind, whole: string): string {
+  /** The part of the whole content, or refusal, that was not streamed yet. Throws where the two differ. */
+  rest(kind: TextKind, whole: string): string {
     if (whole === '') return '';
-    const said = this.#all(kind);
-    if (!whole.startsWith(said)) {
+    const streamed = this.#joined(kind);
+    if (!whole.startsWith(streamed)) {
       throw upstreamFault('illegal_lifecycle', `The upstream's final ${kind} contradicts what it streamed.`);
     }
-    return whole.slice(said.length);
+    return whole.slice(streamed.length);
   }
 
-  /** Tokens without text. Those that the next piece does not say are marks of the model, which no text has. */
-  hold(logprobs: Logprobs): void {
-    this.#early = [...(this.#early ?? NONE), ...logprobs].slice(-MAX_EARLY);
+  /** Keeps tokens that arrived without text for the next piece. Those that are not in it are special tokens of the model. */
+  holdTokens(logprobs: Logprobs): void {
+    this.#heldTokens = [...(this.#heldTokens ?? NONE), ...logprobs].slice(-MAX_HELD_TOKENS);
   }
 
-  /** Returns the item that says it; undefined where there is nothing to say. */
-  say(kind: TextKind, piece: string, scored: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
+  /** Adds a piece. Returns the index of its item; undefined for an empty piece. */
+  add(kind: TextKind, piece: string, tokens: Logprobs | undefined, out: CanonicalEvent[]): number | undefined {
     if (piece === '') return undefined;
     const open = this.#open?.kind === kind ? this.#open : this.#start(kind, out);
-    const logprobs = scored === undefined ? undefined : saying(piece, [...(this.#early ?? NONE), ...scored]);
-    this.#early = undefined;
+    const logprobs = tokens === undefined ? undefined : tokensOf(piece, [...(this.#heldTokens ?? NONE), ...tokens]);
+    this.#heldTokens = undefined;
     open.text = grown(open.text, piece);
     if (logprobs !== undefined && kind === 'text') {
       open.logprobs ??= [];
@@ -99,7 +99,7 @@ export class Texts {
     return open.index;
   }
 
-  /** One more piece of what is open; undefined where it says nothing. */
+  /** Adds a piece without logprobs to the open item; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const open = this.#open;
     if (open === undefined || piece === '') return undefined;
@@ -107,83 +107,83 @@ export class Texts {
     return { type: 'item.delta', index: open.index, delta: { kind: 'text', text: piece } };
   }
 
-  /** Another kind begins: what is open says no more. */
-  pause(out: CanonicalEvent[]): void {
+  /** The open item is complete because another kind begins. */
+  completeOpen(out: CanonicalEvent[]): void {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    this.#past[open.kind] += open.text;
-    if (open.kind === 'text' && this.#awaitsCitations) this.#said.push(open);
+    this.#earlier[open.kind] += open.text;
+    if (open.kind === 'text' && this.#keepsTextsOpen) this.#awaitingCitations.push(open);
     else this.#end(open, 'completed', out);
   }
 
-  cite(citation: Citation, out: CanonicalEvent[]): void {
+  addCitation(citation: Citation, out: CanonicalEvent[]): void {
     const key = JSON.stringify(citation);
     if (!this.#isNew(key)) return;
     if (citation.kind === 'url') this.#isNew(citation.url);
-    this.#awaitsCitations = true;
+    this.#keepsTextsOpen = true;
     if (this.#isLate(citation)) {
-      sayLate(citation, out);
+      emitLate(citation, out);
       return;
     }
     const open = this.#textOf(citation);
     if (open === undefined) {
-      this.#citations.push(citation);
+      this.#unassigned.push(citation);
       return;
     }
-    const placed = place(citation, open.base);
+    const placed = toItemPositions(citation, open.base);
     open.citations.push(placed);
-    // One that points beyond what has been said waits for the end of the text.
-    if (within(placed, open.length.of(open.text)) !== placed) return;
+    // One that points beyond the text so far is emitted with the whole item.
+    if (withinText(placed, open.length.count(open.text)) !== placed) return;
     out.push({ type: 'item.delta', index: open.index, delta: { kind: 'citation', citation: placed } });
   }
 
   /** True the first time. */
   #isNew(citation: string): boolean {
-    this.#cited ??= new Set();
-    if (this.#cited.has(citation)) return false;
-    this.#cited.add(citation);
+    this.#seen ??= new Set();
+    if (this.#seen.has(citation)) return false;
+    this.#seen.add(citation);
     return true;
   }
 
-  /** Sources that are listed beside the answer; a repeated one is said once. */
-  citeSources(chunk: JsonObject): void {
+  /** Adds the sources that a chunk lists beside the answer. */
+  addSources(chunk: JsonObject): void {
     for (const { url, title } of sourcesIn(chunk)) {
       this.#sources ??= new Map();
       if (this.#sources.has(url)) continue;
-      this.#awaitsCitations = true;
+      this.#keepsTextsOpen = true;
       this.#sources.set(url, { kind: 'url', url, ...(title === '' ? {} : { title }) });
     }
   }
 
   /**
-   * The answer says no more. Citations that came before any text stand in the one that they point into; sources stand in the latest text,
-   * and where there is none at all in an empty one.
+   * Assigns what is left at the end of the answer: citations that arrived before any text go to the text that they point into, sources to the
+   * latest text. An answer without text gets an empty one for them.
    */
-  settleSources(out: CanonicalEvent[]): void {
-    for (const [url, source] of this.#sources ?? []) if (this.#isNew(url)) this.#citations.push(source);
-    if (this.#citations.length === 0) return;
-    if (this.#latest === undefined && this.#ended === undefined) this.#start('text', out);
-    for (const citation of this.#citations) {
+  assignCitations(out: CanonicalEvent[]): void {
+    for (const [url, source] of this.#sources ?? []) if (this.#isNew(url)) this.#unassigned.push(source);
+    if (this.#unassigned.length === 0) return;
+    if (this.#latest === undefined && this.#endedLength === undefined) this.#start('text', out);
+    for (const citation of this.#unassigned) {
       const cited = this.#textOf(citation);
-      if (cited === undefined) sayLate(citation, out);
-      else cited.citations.push(place(citation, cited.base));
+      if (cited === undefined) emitLate(citation, out);
+      else cited.citations.push(toItemPositions(citation, cited.base));
     }
   }
 
-  /** Ends every item. `cut`: the item that was cut, if any. */
+  /** Ends every item; the one with the index `cut` is incomplete. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     const open = this.#open;
     const status = open !== undefined && open.index === cut ? 'incomplete' : 'completed';
     if (open?.kind === 'refusal') this.#end(open, status, out);
-    else if (open !== undefined) this.#said.push(open);
-    for (const said of this.#said) this.#end(said, said === open ? status : 'completed', out);
+    else if (open !== undefined) this.#awaitingCitations.push(open);
+    for (const text of this.#awaitingCitations) this.#end(text, text === open ? status : 'completed', out);
   }
 
   #start(kind: TextKind, out: CanonicalEvent[]): OpenText {
     const index = this.#begin(out);
-    const base = this.#length.of(this.content);
-    const length = new GrowingLength();
+    const base = this.#length.count(this.content);
+    const length = new CodePointCounter();
     const open: OpenText = { kind, index, text: '', length, citations: [], logprobs: undefined, base };
     this.#open = open;
     out.push({ type: 'item.start', index, head: kind === 'text' ? { kind, role: 'assistant' } : { kind } });
@@ -191,7 +191,7 @@ export class Texts {
   }
 
   get #latest(): OpenText | undefined {
-    return this.#open?.kind === 'text' ? this.#open : this.#said.at(-1);
+    return this.#open?.kind === 'text' ? this.#open : this.#awaitingCitations.at(-1);
   }
 
   /** The text that a citation points into; one without a position belongs to the latest. */
@@ -199,14 +199,14 @@ export class Texts {
     const start = startOf(citation);
     const latest = this.#latest;
     if (start === undefined || latest === undefined || start >= latest.base) return latest;
-    return this.#said.findLast((open) => open.base <= start);
+    return this.#awaitingCitations.findLast((open) => open.base <= start);
   }
 
-  /** What it points into has ended. */
+  /** True when the text that it points into has ended. */
   #isLate(citation: Citation): boolean {
-    if (this.#ended === undefined) return false;
+    if (this.#endedLength === undefined) return false;
     const start = startOf(citation);
-    return start === undefined ? this.#latest === undefined : start < this.#ended;
+    return start === undefined ? this.#latest === undefined : start < this.#endedLength;
   }
 
   #end(open: OpenText, status: ItemStatus, out: CanonicalEvent[]): void {
@@ -215,26 +215,26 @@ export class Texts {
       out.push({ type: 'item.end', index, item: { kind, text: open.text }, status });
       return;
     }
-    this.#ended = this.#length.of(this.content);
-    const length = open.citations.length === 0 ? 0 : open.length.of(open.text);
-    const citations = open.citations.map((citation) => within(citation, length));
+    this.#endedLength = this.#length.count(this.content);
+    const length = open.citations.length === 0 ? 0 : open.length.count(open.text);
+    const citations = open.citations.map((citation) => withinText(citation, length));
     const logprobs = logprobsOf(open.text, open.logprobs);
-    const scored = logprobs === undefined ? {} : { logprobs };
-    out.push({ type: 'item.end', index, item: { kind, role: 'assistant', text: open.text, citations, ...scored }, status });
+    const tokens = logprobs === undefined ? {} : { logprobs };
+    out.push({ type: 'item.end', index, item: { kind, role: 'assistant', text: open.text, citations, ...tokens }, status });
   }
 }
 
-/** Those tokens that say the piece. Where none do all are taken: a server that holds text back says it later (vLLM), and the sum decides. */
-function saying(piece: string, logprobs: Logprobs): Logprobs {
-  return spokenBy(piece, logprobs) ?? logprobs;
+/** The tokens of the piece. Where none match it, all are kept: a server may send their text later (vLLM), and the whole item decides. */
+function tokensOf(piece: string, logprobs: Logprobs): Logprobs {
+  return runSpelling(piece, logprobs) ?? logprobs;
 }
 
 function startOf(citation: Citation): number | undefined {
   return citation.kind === 'url' ? citation.start : undefined;
 }
 
-/** A citation of a text that has ended: no item can take it any more, so it stays in its own protocol, as a position that no other can say. */
-function sayLate(citation: Citation, out: CanonicalEvent[]): void {
-  const body = citation.kind === 'native' ? citation.body : annotation(citation, 0);
+/** A citation of a text that has ended. No item can take it any more, so it is a native event, which other protocols do not see. */
+function emitLate(citation: Citation, out: CanonicalEvent[]): void {
+  const body = citation.kind === 'native' ? citation.body : writeAnnotation(citation, 0);
   if (body !== undefined) out.push({ type: 'native.event', dialect: 'chat', name: 'annotations', body });
 }

@@ -1,5 +1,5 @@
 /**
- * The tool calls of one streamed answer: finds the call that a delta belongs to and emits it live. Knows the ways in which
+ * The tool calls of one streamed answer: finds the call that a delta belongs to and emits the delta as it arrives. Knows the ways in which
  * vendors leave out indices, ids and names; does not know the rest of the answer.
  */
 import { grown } from '../canonical/grown.ts';
@@ -12,21 +12,21 @@ import type { DecodeContext } from '../codec.ts';
 import { customToolOf, FreeformReader } from '../tools/freeform.ts';
 import { callOpaque } from './call-signatures.ts';
 import { type Piece, readPiece } from './tool-pieces.ts';
-import { malformed, object } from './wire.ts';
+import { malformed, objectAt } from './wire.ts';
 
 interface Call {
-  /** The wire's index, where it was given. */
+  /** The upstream's index, where it gave one. */
   readonly wireIndex: number | undefined;
-  /** Undefined until the name is known: nothing of the call is said before. */
+  /** The index of its item; undefined until the name is known, since the item cannot start before. */
   index: number | undefined;
   flavour: 'function' | 'custom';
-  /** Under which its item is known: that of the upstream, or one of our own where that has none or says one twice. */
+  /** The id of its item: that of the upstream, or a new one where the upstream gave none or gave it to another call. */
   callId: string;
-  /** As the upstream says it. */
-  givenId: string | undefined;
+  /** The upstream's own id. */
+  upstreamId: string | undefined;
   name: string;
-  /** The name may go on: nothing of the call is said before it is whole. */
-  isSpelled: boolean;
+  /** The name may be continued by the next piece, so the item does not start yet. */
+  isNamePartial: boolean;
   tool: ToolName | undefined;
   /** The arguments as they came. */
   input: string;
@@ -37,7 +37,7 @@ interface Call {
 
 export class ToolCalls {
   readonly #context: DecodeContext;
-  /** Counts a new item and lets whatever was being said give way. */
+  /** Ends what a new item ends, and gives its index. */
   readonly #nextItem: (out: CanonicalEvent[]) => number;
   readonly #calls: Call[] = [];
   readonly #byIndex = new Map<number, Call>();
@@ -45,9 +45,10 @@ export class ToolCalls {
   readonly #byPosition = new Map<number, Call>();
   #legacy: Call | undefined;
   #last: Call | undefined;
-  /** Calls with a name of which nothing is said yet: the first may still be spelled, the others wait for it. */
+  /** Named calls whose items have not started: the name of the first may be partial, the others wait for it. */
   readonly #held: Call[] = [];
-  #declared: readonly string[] | undefined;
+  /** The wire names of the declared tools; made when first needed. */
+  #declaredNames: readonly string[] | undefined;
 
   constructor(context: DecodeContext, nextItem: (out: CanonicalEvent[]) => number) {
     this.#context = context;
@@ -63,28 +64,28 @@ export class ToolCalls {
     return this.#last?.index;
   }
 
-  /** `whole`: the entries are complete calls, each its own. `last`: no more pieces follow. */
+  /** `piece`: the entries are pieces of calls. `last`: they are, and no more follow. `whole`: each entry is a complete call. */
   push(entries: readonly JsonValue[], form: 'piece' | 'last' | 'whole', out: CanonicalEvent[]): void {
     for (const [position, value] of entries.entries()) {
-      const piece = readPiece(object(value, 'tool_calls'));
+      const piece = readPiece(objectAt(value, 'tool_calls'));
       const call = (form === 'whole' ? undefined : this.#find(piece, position, entries.length)) ?? this.#open(piece, position);
-      const input = unsaid(call, piece.input, form === 'last');
+      const input = newInput(call, piece.input, form === 'last');
       this.#extend(call, input === piece.input ? piece : { ...piece, input }, out);
     }
   }
 
-  /** One more piece of the arguments of the latest call; undefined where it says nothing. */
+  /** One more piece of the arguments of the latest call; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
     const call = this.#last;
-    if (call?.index === undefined || isNothing(call, piece) || unsaid(call, piece, false) === '') return undefined;
+    if (call?.index === undefined || isNullInput(call, piece) || newInput(call, piece, false) === '') return undefined;
     call.input = grown(call.input, piece);
     const text = call.freeform === undefined ? piece : call.freeform.push(piece);
     return text === '' ? undefined : { type: 'item.delta', index: call.index, delta: { kind: 'input', text } };
   }
 
-  /** The legacy single call (`function_call`). False where the member is there but has said nothing yet: that is no call. */
+  /** The deprecated single call (`function_call`). False where the member is still empty: that is no call. */
   pushLegacy(value: JsonValue, out: CanonicalEvent[]): boolean {
-    const body = object(value, 'function_call');
+    const body = objectAt(value, 'function_call');
     const piece = readPiece({ function: body });
     if (this.#legacy === undefined && piece.name === undefined && piece.input === '') return false;
     this.#legacy ??= this.#open({ ...piece, id: undefined, index: undefined }, 0);
@@ -92,10 +93,10 @@ export class ToolCalls {
     return true;
   }
 
-  /** Final values of the whole message: only what was not said yet is added. */
+  /** The calls of the whole message: adds only what was not streamed yet. */
   complete(entries: readonly JsonValue[], out: CanonicalEvent[]): void {
     for (const [position, value] of entries.entries()) {
-      const piece = readPiece(object(value, 'tool_calls'));
+      const piece = readPiece(objectAt(value, 'tool_calls'));
       const known = piece.id === undefined ? this.#calls[position] : (this.#byId.get(piece.id) ?? this.#calls[position]);
       if (known === undefined) {
         this.#extend(this.#open(piece, position), piece, out);
@@ -108,7 +109,7 @@ export class ToolCalls {
     }
   }
 
-  /** Ties a signature to the call with this id. */
+  /** Gives the signature to the call with this id; false where there is none. */
   sign(callId: string, opaque: Opaque): boolean {
     const call = this.#byId.get(callId);
     if (call === undefined) return false;
@@ -116,31 +117,33 @@ export class ToolCalls {
     return true;
   }
 
-  /** Something else is said: names that may stand for themselves do, all but that of `but`. Begins calls in their order. */
-  settle(out: CanonicalEvent[], but?: Call): void {
+  /**
+   * Starts held calls in their order, because other content arrives. It stops at a partial name that is no declared name by itself, and at
+   * the partial name of `current`.
+   */
+  beginHeld(out: CanonicalEvent[], current?: Call): void {
     for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) {
-      if (call.isSpelled && (call === but || !this.#names.includes(call.name))) return;
-      this.#beginHeld(call, out);
+      if (call.isNamePartial && (call === current || !this.#names.includes(call.name))) return;
+      this.#beginFirstHeld(call, out);
     }
   }
 
-  /** Nothing more is said: every name is whole. */
-  settleAll(out: CanonicalEvent[]): void {
-    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) this.#beginHeld(call, out);
+  /** Starts every held call: no more content arrives, so every name is whole. */
+  beginAllHeld(out: CanonicalEvent[]): void {
+    for (let call = this.#held[0]; call !== undefined; call = this.#held[0]) this.#beginFirstHeld(call, out);
   }
 
-  /** Begins the first of those that were held. */
-  #beginHeld(call: Call, out: CanonicalEvent[]): void {
-    call.isSpelled = false;
+  #beginFirstHeld(call: Call, out: CanonicalEvent[]): void {
+    call.isNamePartial = false;
     this.#held.shift();
     this.#begin(call, out);
   }
 
-  /** Ends every call. `cut` is the item that an incomplete answer was cut in. */
+  /** Ends every call; the one with the item index `cut` is incomplete. */
   close(cut: number | undefined, out: CanonicalEvent[]): void {
     for (const call of this.#calls) {
       if (call.index === undefined || call.tool === undefined) throw malformed('a tool call without a name');
-      if (call.freeform !== undefined) pushInput(call.index, call.freeform.end(), out);
+      if (call.freeform !== undefined) pushDelta(call.index, call.freeform.end(), out);
       const isWhole = call.index !== cut && call.freeform?.isWhole !== false;
       const status: ItemStatus = isWhole ? 'completed' : 'incomplete';
       if (call.input.trim() === '' && call.flavour === 'function' && status === 'completed') {
@@ -159,37 +162,38 @@ export class ToolCalls {
     }
   }
 
-  #find(piece: Piece, position: number, among: number): Call | undefined {
+  /** The call that the piece belongs to; undefined for a new one. `position` and `count`: its place among the entries of its delta. */
+  #find(piece: Piece, position: number, count: number): Call | undefined {
     const named = piece.id === undefined ? undefined : this.#byId.get(piece.id);
-    if (named !== undefined) return introducesAnother(named, piece) && !this.#spellsOn(named, piece) ? undefined : named;
-    const call = this.#candidate(piece, position, among);
+    if (named !== undefined) return introducesAnother(named, piece) && !this.#continuesName(named, piece) ? undefined : named;
+    const call = this.#candidate(piece, position, count);
     if (call === undefined) return undefined;
-    if (call.name === '') return piece.id === undefined || call.givenId === undefined ? call : undefined;
-    // A named call goes on only with pieces that do not introduce another one. Some servers give every piece an id of its own.
-    if (piece.name === undefined || this.#spellsOn(call, piece)) return call;
+    if (call.name === '') return piece.id === undefined || call.upstreamId === undefined ? call : undefined;
+    // A named call is continued only by pieces that begin no other call. Some servers give every piece an id of its own.
+    if (piece.name === undefined || this.#continuesName(call, piece)) return call;
     if (!sameName(call, piece)) return undefined;
-    if (piece.id !== undefined && call.givenId !== undefined) return isCut(call) ? call : undefined;
-    const isAnother = piece.index === undefined ? call.input !== '' : beginsAnew(call, piece);
+    if (piece.id !== undefined && call.upstreamId !== undefined) return isUnfinished(call) ? call : undefined;
+    const isAnother = piece.index === undefined ? call.input !== '' : startsNewInput(call, piece);
     return piece.id === undefined && isAnother ? undefined : call;
   }
 
-  /** True where the piece goes on with a name that is not whole: the two together are, or begin, what a declared tool is called. */
-  #spellsOn(call: Call, piece: Piece): boolean {
-    if (!call.isSpelled || piece.name === undefined || (piece.id !== undefined && piece.id !== call.givenId)) return false;
+  /** True where the piece continues a partial name: the two joined are, or begin, the name of a declared tool. */
+  #continuesName(call: Call, piece: Piece): boolean {
+    if (!call.isNamePartial || piece.name === undefined || (piece.id !== undefined && piece.id !== call.upstreamId)) return false;
     const name = call.name + piece.name;
     return this.#names.some((declared) => declared.startsWith(name));
   }
 
   get #names(): readonly string[] {
     const { request, toolNames } = this.#context;
-    this.#declared ??= request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)]));
-    return this.#declared;
+    this.#declaredNames ??= request.tools.flatMap((tool) => (tool.kind === 'native' ? [] : [toolNames.toWire(tool.tool)]));
+    return this.#declaredNames;
   }
 
-  #candidate(piece: Piece, position: number, among: number): Call | undefined {
+  #candidate(piece: Piece, position: number, count: number): Call | undefined {
     if (piece.index !== undefined) return this.#byIndex.get(piece.index);
     if (piece.id !== undefined) return this.#last?.name === '' ? this.#last : undefined;
-    return among === 1 && piece.name === undefined ? this.#last : this.#byPosition.get(position);
+    return count === 1 && piece.name === undefined ? this.#last : this.#byPosition.get(position);
   }
 
   #open(piece: Piece, position: number): Call {
@@ -198,9 +202,9 @@ export class ToolCalls {
       index: undefined,
       flavour: piece.custom ? 'custom' : 'function',
       callId: piece.id ?? '',
-      givenId: piece.id,
+      upstreamId: piece.id,
       name: '',
-      isSpelled: false,
+      isNamePartial: false,
       tool: undefined,
       input: '',
       freeform: undefined,
@@ -212,11 +216,11 @@ export class ToolCalls {
     return call;
   }
 
-  #extend(call: Call, said: Piece, out: CanonicalEvent[]): void {
-    const piece = isNothing(call, said.input) ? { ...said, input: '' } : said;
+  #extend(call: Call, given: Piece, out: CanonicalEvent[]): void {
+    const piece = isNullInput(call, given.input) ? { ...given, input: '' } : given;
     this.#last = call;
-    if (piece.id !== undefined && call.givenId === undefined) call.givenId = piece.id;
-    if (call.givenId !== undefined && !this.#byId.has(call.givenId)) this.#byId.set(call.givenId, call);
+    if (piece.id !== undefined && call.upstreamId === undefined) call.upstreamId = piece.id;
+    if (call.upstreamId !== undefined && !this.#byId.has(call.upstreamId)) this.#byId.set(call.upstreamId, call);
     call.input = grown(call.input, piece.input);
     if (piece.signature !== undefined) call.opaque ??= callOpaque(piece.signature, this.#context.owner);
     if (piece.custom && call.index === undefined) call.flavour = 'custom';
@@ -224,29 +228,29 @@ export class ToolCalls {
       if (piece.name === undefined) return;
       call.name = piece.name;
       this.#held.push(call);
-    } else if (this.#spellsOn(call, piece)) call.name += piece.name ?? '';
+    } else if (this.#continuesName(call, piece)) call.name += piece.name ?? '';
     else if (!sameName(call, piece)) throw malformed('a tool call that changes its name');
     if (call.index !== undefined) {
-      say(call, piece.input, out);
+      emitInput(call, piece.input, out);
       return;
     }
-    call.isSpelled = this.#mayGoOn(call);
-    this.settle(out, call);
+    call.isNamePartial = this.#isNamePrefix(call);
+    this.beginHeld(out, call);
   }
 
-  /** True for what a longer declared name begins with; arguments end a name that is declared itself. */
-  #mayGoOn({ name, input }: Call): boolean {
+  /** True for a proper prefix of a declared name. A name that is declared itself is whole once arguments arrive. */
+  #isNamePrefix({ name, input }: Call): boolean {
     if (!this.#names.some((declared) => declared !== name && declared.startsWith(name))) return false;
     return input === '' || !this.#names.includes(name);
   }
 
-  /** Says the call as far as it came. */
+  /** Starts the item of the call and emits the arguments so far. */
   #begin(call: Call, out: CanonicalEvent[]): void {
-    // Two calls of one answer are never the same call, though the upstream gave them one id.
-    const isOwn = call.givenId !== undefined && this.#byId.get(call.givenId) === call;
-    call.callId = isOwn && call.givenId !== undefined ? call.givenId : this.#context.mint('call_');
+    // An id that the upstream gave to an earlier call, too, does not identify this one.
+    const isOwn = call.upstreamId !== undefined && this.#byId.get(call.upstreamId) === call;
+    call.callId = isOwn && call.upstreamId !== undefined ? call.upstreamId : this.#context.mint('call_');
     call.tool = this.#context.toolNames.fromWire(call.name);
-    // A custom tool that was declared as a function comes back as what it was; models also answer so on their own.
+    // A custom tool that was declared as a function is returned as a custom call; models also call custom tools as functions by themselves.
     const custom = customToolOf(this.#context.request.tools, call.tool);
     if (custom !== undefined && custom.inputSchema === undefined && call.flavour === 'function')
       call.freeform = new FreeformReader();
@@ -254,50 +258,50 @@ export class ToolCalls {
     call.index = this.#nextItem(out);
     const { flavour, callId, tool } = call;
     out.push({ type: 'item.start', index: call.index, head: { kind: 'toolCall', flavour, callId, tool } });
-    say(call, call.input, out);
+    emitInput(call, call.input, out);
   }
 }
 
-function say({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
-  if (index !== undefined) pushInput(index, freeform === undefined ? piece : freeform.push(piece), out);
+function emitInput({ index, freeform }: Call, piece: string, out: CanonicalEvent[]): void {
+  if (index !== undefined) pushDelta(index, freeform === undefined ? piece : freeform.push(piece), out);
 }
 
-function pushInput(index: number, text: string, out: CanonicalEvent[]): void {
+function pushDelta(index: number, text: string, out: CanonicalEvent[]): void {
   if (text !== '') out.push({ type: 'item.delta', index, delta: { kind: 'input', text } });
 }
 
-/** A known id with another name, or with a name and an index or whole arguments of its own, is not the call that it names. */
+/** True for a piece with the id of a known call that begins another one: it has another name, or the name with another index or whole arguments. */
 function introducesAnother(known: Call, piece: Piece): boolean {
   if (piece.name === undefined || known.name === '') return false;
   if (!sameName(known, piece)) return true;
   if (piece.index !== undefined && known.wireIndex !== undefined && piece.index !== known.wireIndex) return true;
-  return piece.input !== known.input && beginsAnew(known, piece);
+  return piece.input !== known.input && startsNewInput(known, piece);
 }
 
-/** `null` where an object begins is how some models call without arguments (Groq). */
-function isNothing({ flavour, input }: Call, piece: string): boolean {
+/** Some models write `null` for a call without arguments (Groq). */
+function isNullInput({ flavour, input }: Call, piece: string): boolean {
   return piece === 'null' && input === '' && flavour === 'function';
 }
 
-/** Arguments that are no object yet go on, under whatever id. */
-function isCut({ flavour, input }: Call): boolean {
+/** True for arguments that are not a whole object yet. */
+function isUnfinished({ flavour, input }: Call): boolean {
   return flavour === 'function' && input !== '' && !isObjectText(input);
 }
 
-/** Whole arguments are followed by others: with a name beside them these are another call's, though index and name are the same. */
-function beginsAnew(call: Call, piece: Piece): boolean {
+/** True where whole arguments are followed by the beginning of an object. With a name beside it, that is another call of the same tool. */
+function startsNewInput(call: Call, piece: Piece): boolean {
   return piece.input.trimStart().startsWith('{') && isObjectText(call.input);
 }
 
 /**
- * What a piece adds. Some servers (vLLM) flush whole arguments at the end though they were said in pieces before: where only that makes
- * them an object, the beginning is not said again. Elsewhere only a repetition of all is known for certain.
+ * The part of a piece that is new. Some servers (vLLM) send the whole arguments once more at the end: where these are an object and both
+ * together are not, only the rest is new. Before the last piece, only an exact repetition of everything counts as one.
  */
-function unsaid({ input: said, flavour, freeform }: Call, piece: string, isLast: boolean): string {
+function newInput({ input: known, flavour, freeform }: Call, piece: string, isLast: boolean): string {
   if (flavour === 'custom' && freeform === undefined) return piece;
-  if (said === '' || piece.length < said.length || (piece.length > said.length && !isLast)) return piece;
-  if (!piece.startsWith(said) || !isObjectText(piece) || isObjectText(said + piece)) return piece;
-  return piece.slice(said.length);
+  if (known === '' || piece.length < known.length || (piece.length > known.length && !isLast)) return piece;
+  if (!piece.startsWith(known) || !isObjectText(piece) || isObjectText(known + piece)) return piece;
+  return piece.slice(known.length);
 }
 
 function sameName(call: Call, piece: Piece): boolean {

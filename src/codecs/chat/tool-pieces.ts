@@ -1,8 +1,8 @@
-/** One entry of `tool_calls`, read: what a delta or a message says of a call. Does not know which call that is. */
+/** Reads one entry of `tool_calls` in a delta or a message. Does not know to which call of the answer it belongs. */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { signatureOf } from './call-signatures.ts';
-import { saysOnly } from './lifecycle.ts';
-import { list, malformed, object, word } from './wire.ts';
+import { hasOnly } from './lifecycle.ts';
+import { listAt, malformed, objectAt, nonEmptyString } from './wire.ts';
 
 export interface Piece {
   readonly index: number | undefined;
@@ -13,27 +13,27 @@ export interface Piece {
   readonly signature: string | undefined;
 }
 
-/** The entries of `tool_calls`; TGI streams the one call without its list. */
+/** The entries of `tool_calls`. TGI streams its only call without the list. */
 export function callEntries(value: JsonValue | undefined): readonly JsonValue[] {
-  return isObject(value) ? [value] : list(value, 'tool_calls');
+  return isObject(value) ? [value] : listAt(value, 'tool_calls');
 }
 
 export function readPiece(entry: JsonObject): Piece {
   const custom = entry['type'] === 'custom' || (entry['custom'] !== undefined && entry['custom'] !== null);
   const body = custom ? entry['custom'] : entry['function'];
-  const members = body === undefined || body === null ? {} : object(body, 'tool_calls');
+  const members = body === undefined || body === null ? {} : objectAt(body, 'tool_calls');
   const index = entry['index'];
   return {
     index: typeof index === 'number' ? index : undefined,
-    id: word(entry['id']),
-    name: word(members['name']),
+    id: nonEmptyString(entry['id']),
+    name: nonEmptyString(members['name']),
     input: readInput(custom ? members['input'] : members['arguments']),
     custom,
     signature: signatureOf(entry),
   };
 }
 
-/** Arguments are text; a vendor that sends them as a value gets them spelled as JSON. */
+/** Arguments are text; the object that some vendors send is written as JSON. */
 function readInput(value: JsonValue | undefined): string {
   if (value === undefined || value === null) return '';
   if (typeof value === 'string') return value;
@@ -41,19 +41,19 @@ function readInput(value: JsonValue | undefined): string {
   throw malformed('tool call arguments');
 }
 
-/** True for the calls of a delta that are one piece of arguments, so that another like it belongs to the same call. */
-export function goesOn(delta: JsonObject): boolean {
+/** True for a delta with one piece of arguments that begins no call, so that a delta of the same shape continues the same call. */
+export function continuesCall(delta: JsonObject): boolean {
   const entries = delta['tool_calls'];
   if (!Array.isArray(entries) || entries.length !== 1 || !isObject(entries[0])) return false;
   const { id, name, custom } = readPiece(entries[0]);
   return id === undefined && name === undefined && !custom;
 }
 
-/** True for a delta that introduces calls, each with an id and a name, and says nothing else. */
+/** True for a delta that begins calls, each with an id and a name, and has no other content. */
 export function beginsCalls(delta: JsonObject): boolean {
-  if (!saysOnly('tool_calls', delta)) return false;
+  if (!hasOnly('tool_calls', delta)) return false;
   return callEntries(delta['tool_calls']).every((entry) => {
-    const { id, name } = readPiece(object(entry, 'tool_calls'));
+    const { id, name } = readPiece(objectAt(entry, 'tool_calls'));
     return id !== undefined && name !== undefined;
   });
 }

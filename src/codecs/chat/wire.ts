@@ -1,4 +1,4 @@
-/** The wire shapes of chat completions that are read by name, and checked access to upstream JSON. Knows no meaning. */
+/** Checked access to the JSON of chat upstreams, and the members that more than one file reads. Knows no canonical meaning. */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
@@ -8,20 +8,20 @@ export function malformed(what: string): GatewayError {
   return upstreamFault('malformed_event', `The upstream sent a malformed chunk (${what}).`);
 }
 
-/** Missing, null and "" are alike in upstream deltas. */
-export function text(value: JsonValue | undefined, what: string): string {
+/** A string; upstreams also write null, or leave the member out, for an empty one. */
+export function textAt(value: JsonValue | undefined, what: string): string {
   if (value === undefined || value === null) return '';
   if (typeof value !== 'string') throw malformed(what);
   return value;
 }
 
-/** A string that says something, else undefined; other types are no string and no error. */
-export function word(value: JsonValue | undefined): string | undefined {
+/** A string that is not empty; undefined for everything else, which is no error. */
+export function nonEmptyString(value: JsonValue | undefined): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The entries of a list that say something: a server may leave one null as it does a member (MiniMax). */
-export function list(value: JsonValue | undefined, what: string): readonly JsonValue[] {
+/** The entries of a list. Missing and null count as an empty list, and entries that are null (MiniMax) are left out. */
+export function listAt(value: JsonValue | undefined, what: string): readonly JsonValue[] {
   const entries = entriesOf(value, what);
   return entries.includes(null) ? entries.filter((entry) => entry !== null) : entries;
 }
@@ -32,23 +32,23 @@ function entriesOf(value: JsonValue | undefined, what: string): readonly JsonVal
   return value;
 }
 
-export function object(value: JsonValue | undefined, what: string): JsonObject {
+export function objectAt(value: JsonValue | undefined, what: string): JsonObject {
   if (!isObject(value)) throw malformed(what);
   return value;
 }
 
 export interface FirstChoice {
   readonly choice: JsonObject;
-  /** Its place in `choices`. */
+  /** Its position in `choices`. */
   readonly at: number;
 }
 
-/** The choice with index 0, else one without an index; other candidates are never merged into the answer. */
+/** The first choice whose index is 0 or missing. Other candidates are never part of the answer. */
 export function firstChoice(chunk: JsonObject): FirstChoice | undefined {
   const choices = entriesOf(chunk['choices'], 'choices');
   for (let at = 0; at < choices.length; at += 1) {
     if (choices[at] === null) continue;
-    const choice = object(choices[at], 'choices');
+    const choice = objectAt(choices[at], 'choices');
     const index = choice['index'];
     if (index === 0 || index === undefined || index === null) return { choice, at };
     if (!Number.isInteger(index)) throw malformed('index');
@@ -56,7 +56,7 @@ export function firstChoice(chunk: JsonObject): FirstChoice | undefined {
   return undefined;
 }
 
-/** The usage of a chunk or a body: its own, or where vendors put it in streams (Groq; Moonshot: the choice that finishes). */
+/** The usage of a chunk or body. In streams, Groq puts it into `x_groq` and Moonshot into the choice that finishes. */
 export function usageIn(chunk: JsonObject): JsonValue | undefined {
   if (isObject(chunk['usage'])) return chunk['usage'];
   const groq = chunk['x_groq'];

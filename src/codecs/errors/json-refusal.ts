@@ -1,4 +1,4 @@
-/** The refusal of an upstream that writes its errors as JSON of the usual shapes; for endpoints that have no dialect of their own. */
+/** Decodes JSON errors of the usual shapes, for endpoints that have no dialect of their own. */
 import type { GatewayError } from '../canonical/error.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { errorBody, readErrorMembers, refusal, retryAfterMs } from './upstream.ts';

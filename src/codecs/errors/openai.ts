@@ -9,7 +9,7 @@ export function openAiErrorBody(error: GatewayError): JsonObject {
   return bodyFor(error, error.status);
 }
 
-/** The same in a stream, where no status says what kind of error it is. */
+/** The same as a frame of a stream, where there is no HTTP status to tell the kind of error. */
 export function openAiErrorFrame(error: GatewayError): Frame {
   return { event: undefined, data: JSON.stringify(bodyFor(error, statusInStream(error))) };
 }
@@ -18,7 +18,7 @@ function bodyFor({ message, param, shownCode }: GatewayError, status: number): J
   return { error: { message, type: openAiErrorType(status), param, code: shownCode } };
 }
 
-/** The words that OpenAI clients know. */
+/** The error type that OpenAI clients expect for a status. */
 export function openAiErrorType(status: number): string {
   switch (status) {
     case 401:

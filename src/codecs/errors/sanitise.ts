@@ -1,6 +1,6 @@
 /**
- * Upstream text made fit for clients: no URLs, hosts, addresses, keys, account ids, stack traces or HTML, at most 1 KiB. The full text
- * goes to the request log only (spec, "Errors").
+ * Removes from upstream text what clients must not see: URLs, hosts, addresses, keys, account ids, stack traces and HTML. The result has at
+ * most 1 KiB; the full text goes to the request log only (spec, "Errors").
  */
 
 const MAX_CHARS = 1024;
@@ -15,7 +15,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/[\w.+-]+@[\w-]+(\.[\w-]+)+/g, '[email]'],
   [/\b(bearer|basic)\s+[\w.~+/=-]+/gi, '$1 [redacted]'],
   [/\b(sk|pk|rk|gsk|xai|AIza|org|proj|acct)[-_][\w*.-]{6,}/gi, '[redacted]'],
-  // Parameters begin so, too (`user_location`): what identifies has a digit, or the stars of a key that was masked.
+  // Names of parameters begin like this, too (`user_location`), but only ids have digits, or the stars of a masked key.
   [/\b(key|api|req|user)[-_](?=[\w.-]*[\d*])[\w*.-]{6,}/gi, '[redacted]'],
   [/\bAIza[\w-]{20,}/g, '[redacted]'],
   [/\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/gi, '[redacted]'],
@@ -32,14 +32,14 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/[A-Za-z0-9+/_-]{48,}={0,2}/g, '[redacted]'],
 ];
 
-/** Where a stack trace begins in JavaScript, Java and .NET, Python and Go; line breaks may have been escaped on the way. */
+/** The beginning of a stack trace of JavaScript, Java, .NET, Python or Go; its line breaks may be escaped. */
 const STACK =
   /(?:\n|\\n)(?:\s|\\t)+at\s|\sat \S{1,200} \([^\s()]{1,300}:\d+\)|\bTraceback \(most recent call last\)|\bFile "[^"\n]{1,300}", line \d|\bgoroutine \d+ \[/;
 
-/** Control characters, with the colours of a terminal that the escape among them begins. */
+/** Control characters and the colour sequences of terminals. */
 const CONTROLS = /(?:\p{Cc}\[[\d;]*m|\p{Cc})+/gu;
 
-/** The text without anything that identifies the upstream or our credential; `fallback` where nothing readable is left. */
+/** The text without anything that identifies the upstream or our credential; `fallback` if nothing readable is left. */
 export function sanitise(text: string | undefined, fallback: string): string {
   if (text === undefined || text.trim() === '' || /<\s*(!doctype|html|head|body|title)\b/i.test(text)) return fallback;
   const head = text.slice(0, 2 * MAX_CHARS);
@@ -51,7 +51,7 @@ export function sanitise(text: string | undefined, fallback: string): string {
   return safe === '' ? fallback : safe;
 }
 
-/** What upstreams call a picture that was sent along and is of no use to them. */
+/** Error codes of upstreams for an input image that they cannot use. */
 export const PICTURE_FAULTS = [
   'invalid_image',
   'invalid_image_format',
@@ -71,10 +71,10 @@ export const PICTURE_FAULTS = [
   'image_file_not_found',
 ] as const;
 
-/** What the vendor's policies refuse of a request, beside its filters. */
+/** Error codes for requests that a vendor's policies refuse. */
 export const POLICY_FAULTS = ['bio_policy', 'cyber_policy', 'misalignment_policy_violation'] as const;
 
-/** What messages upstreams say of a request in `error.details.error_code`: the official client has a class for each, and goes on without a thread. */
+/** Values of `error.details.error_code` of messages upstreams. The official client has a class for each and falls back to requests without a thread. */
 export const MESSAGES_FAULTS = [
   'available_tools_limit_exceeded',
   'compaction_block_ambiguous',
@@ -116,14 +116,14 @@ const SHOWN_CODES = new Set([
   'vector_store_timeout',
   'request_too_large',
   'moderation_blocked',
-  // What another gateway of this kind says, which is then an upstream of this one.
+  // Codes of another gateway of this kind as an upstream.
   'upstream_error',
   'unsupported_conversion',
   'response_not_representable',
   'cancelled',
 ]);
 
-/** An upstream's code where clients may read it: one of a list, since any other may name a host, a key or an account. */
+/** An upstream's code if clients may see it. Any code outside the list could name a host, a key or an account. */
 export function shownUpstreamCode(code: string | undefined): string | undefined {
   return code !== undefined && SHOWN_CODES.has(code) ? code : undefined;
 }

@@ -1,13 +1,13 @@
 /**
- * An upstream's refusal as a GatewayError: what clients may read, and the full facts for the log. Shared by all dialects;
- * each codec only finds the members in its own error shape (semantics: "Upstream error parsing").
+ * Makes a GatewayError of an upstream's error: a message that clients may read, and the full facts for the log. Shared by all dialects; each
+ * codec only finds the members in its own error shape (semantics: "Upstream error parsing").
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../canonical/error.ts';
 import { isObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
 import { PICTURE_FAULTS, POLICY_FAULTS, sanitise, shownUpstreamCode } from './sanitise.ts';
 
-/** Statuses that say the same for every Channel: the request itself is wrong. */
+/** Statuses that every Channel would answer: the request itself is wrong. */
 const DETERMINISTIC = new Set([400, 413, 422]);
 
 export interface ErrorMembers {
@@ -19,12 +19,12 @@ export interface ErrorMembers {
 
 const EVENT_DATA = /^data:(.*)$/m;
 
-/** The JSON of an error answer, also where a stream was asked for and the answer is framed as its first event; else its text. */
+/** The JSON of an error answer, or of the first event of one that is framed as a stream; the text itself where neither is JSON. */
 export function errorBody(text: string): JsonValue {
   return tryJson(text) ?? tryJson(EVENT_DATA.exec(text)?.[1] ?? '') ?? text;
 }
 
-/** A scalar as text; numbers and booleans become their spelling, empty strings and everything else are missing. */
+/** A string, number or boolean as text; undefined for an empty string and everything else. */
 export function textOf(value: JsonValue | undefined): string | undefined {
   if (typeof value === 'string') return value === '' ? undefined : value;
   if (typeof value === 'number' || typeof value === 'boolean') return String(value);
@@ -47,17 +47,17 @@ export function readErrorMembers(body: JsonValue | undefined): ErrorMembers {
   };
 }
 
-/** FastAPI's list of what is wrong with a body: `[{loc: ["body", "max_tokens"], msg}]`. */
+/** The validation errors of FastAPI as one text: `[{loc: ["body", "max_tokens"], msg}]`. */
 function validationText(entries: readonly JsonValue[]): string | undefined {
-  const said = entries.filter(isObject).flatMap((entry) => {
+  const messages = entries.filter(isObject).flatMap((entry) => {
     const message = textOf(entry['msg']) ?? textOf(entry['message']);
-    const place = Array.isArray(entry['loc']) ? entry['loc'].map(textOf).filter((part) => part !== 'body') : [];
-    return message === undefined ? [] : [place.length === 0 ? message : `${place.join('.')}: ${message}`];
+    const path = Array.isArray(entry['loc']) ? entry['loc'].map(textOf).filter((part) => part !== 'body') : [];
+    return message === undefined ? [] : [path.length === 0 ? message : `${path.join('.')}: ${message}`];
   });
-  return said.length === 0 ? undefined : said.join('; ');
+  return messages.length === 0 ? undefined : messages.join('; ');
 }
 
-const STATUS_BY_WORD: Readonly<Record<string, number>> = {
+const STATUS_BY_CODE: Readonly<Record<string, number>> = {
   rate_limit_error: 429,
   rate_limit_exceeded: 429,
   too_many_requests: 429,
@@ -81,7 +81,7 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
   request_too_large: 413,
   unprocessable_entity_error: 422,
   timeout_error: 504,
-  // What was asked, and the pictures that were sent along: an error of the asker, said inside a 200.
+  // Errors of the client that may arrive inside a 200: its prompt, or its images.
   ...Object.fromEntries(
     [
       ...PICTURE_FAULTS,
@@ -90,21 +90,21 @@ const STATUS_BY_WORD: Readonly<Record<string, number>> = {
       'moderation_blocked',
       'content_policy_violation',
       'image_generation_user_error',
-    ].map((word) => [word, 400]),
+    ].map((code) => [code, 400]),
   ),
 };
 
-/** Ark's words for what its filters refuse, which may have a cause at the end (`InputTextSensitiveContentDetected.PolicyViolation`). */
+/** Ark's codes for what its filters refuse, perhaps with a cause at the end (`InputTextSensitiveContentDetected.PolicyViolation`). */
 const SENSITIVE = /^(input|output)[a-z]+sensitivecontentdetected(\.|$)/;
 
-/** The HTTP status that an error inside a 200 stands for, where its members say one (400 to 599). */
+/** The HTTP status (400 to 599) that the members of an error inside a 200 stand for, if any. */
 export function statusOfMembers(members: ErrorMembers): number | undefined {
   const numeric = Number(members.code);
   if (Number.isInteger(numeric) && numeric >= 400 && numeric <= 599) return numeric;
-  for (const word of [members.code, members.type]) {
-    const name = word?.toLowerCase();
+  for (const code of [members.code, members.type]) {
+    const name = code?.toLowerCase();
     if (name === undefined) continue;
-    if (Object.hasOwn(STATUS_BY_WORD, name)) return STATUS_BY_WORD[name];
+    if (Object.hasOwn(STATUS_BY_CODE, name)) return STATUS_BY_CODE[name];
     if (SENSITIVE.test(name)) return 400;
   }
   return undefined;
@@ -117,17 +117,17 @@ export interface RefusalOptions {
 }
 
 /**
- * How vendors that answer 400 for it say that our key is wrong (xAI, Google): as the first words, where nothing is quoted that a client
- * wrote, since a refused key takes a Channel out for everybody.
+ * The messages of vendors that answer 400 to a wrong key (xAI, Google). Only the beginning of a message is matched, which never quotes the
+ * client: a refused key takes the Channel out of service for everybody.
  */
 const OUR_KEY = /^(?:(?:incorrect|invalid|missing) api[ _-]?key\b|api[ _-]?key (?:not valid|not found|expired|invalid)\b)/i;
 
 /**
- * The error for an upstream's refusal. Only for 400, 404, 413 and 422 is its (sanitised) message shown; for credentials,
- * limits and server faults a general one, since those are ours to answer for.
+ * The error for an upstream's refusal. Its (sanitised) message is shown for 400, 404, 413 and 422 only. Credentials, limits and server
+ * faults get a general message, since they are the gateway's concern. `given`: the upstream's status.
  */
-export function refusal(said: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
-  const status = meantBy(said, members);
+export function refusal(given: number | undefined, members: ErrorMembers, options: RefusalOptions): GatewayError {
+  const status = effectiveStatus(given, members);
   const facts: { -readonly [K in keyof UpstreamFacts]: UpstreamFacts[K] } = { text: options.text };
   if (status !== undefined) facts.status = status;
   if (members.code !== undefined) facts.code = members.code;
@@ -143,13 +143,13 @@ export function refusal(said: number | undefined, members: ErrorMembers, options
   });
 }
 
-/** Statuses of an upstream that a client may read in a stream: those that it can act on, never those of our credential. */
+/** Statuses of an upstream that a client may see in a stream: those that it can act on, never those of our credential. */
 const SHOWN_IN_STREAM: ReadonlySet<number> = new Set([400, 413, 422, 429, 503, 504, 529]);
 
-/** The status that an error inside a 200 stands for, where the words of a protocol depend on one. */
+/** The status of an error inside a 200 stream, for protocols whose error types depend on it. */
 export function statusInStream(error: GatewayError): number {
-  const said = error.details.upstream?.status;
-  return error.blame === 'upstream' && said !== undefined && SHOWN_IN_STREAM.has(said) ? said : error.status;
+  const status = error.details.upstream?.status;
+  return error.blame === 'upstream' && status !== undefined && SHOWN_IN_STREAM.has(status) ? status : error.status;
 }
 
 /** A path as vendors write it: `messages[3].content`, `tools.0.name`. */
@@ -157,8 +157,8 @@ const FIELD = /^[a-z]\w*(?:\[\d+\]|\.\w+)*$/i;
 const MAX_FIELD_CHARS = 200;
 
 /**
- * The same error, with the field that it names where the request is at fault and the name is nothing but a path (semantics 2.1.1). Only for
- * an upstream that was asked in the client's own dialect: the fields of another one are not the client's.
+ * The same error with the field that the upstream names, if the request is at fault and the name is nothing but a path (semantics 2.1.1).
+ * Only for an upstream of the client's own dialect: the client did not write the fields of another one.
  */
 export function namingField(error: GatewayError): GatewayError {
   const { param, status } = error.details.upstream ?? {};
@@ -167,19 +167,19 @@ export function namingField(error: GatewayError): GatewayError {
   return new GatewayError(error.code, error.message, { ...error.details, param });
 }
 
-/** What a 400 stands for where its members say more than it does. */
-function meantBy(said: number | undefined, members: ErrorMembers): number | undefined {
-  if (said !== 400) return said;
+/** The status that a 400 should have been, where its members tell. */
+function effectiveStatus(given: number | undefined, members: ErrorMembers): number | undefined {
+  if (given !== 400) return given;
   if (OUR_KEY.test(members.message ?? '')) return 401;
-  return lacksModel(members) ? 404 : said;
+  return lacksModel(members) ? 404 : given;
 }
 
-/** OpenAI's responses endpoint answers 400 where it has no such model, others 404: the request is not wrong, the Channel's map of models is. */
+/** OpenAI's responses endpoint answers 400 for an unknown model, others 404: not the request is wrong, but the Channel's map of models. */
 function lacksModel({ code, param }: ErrorMembers): boolean {
   return code === 'model_not_found' && (param === undefined || param === 'model');
 }
 
-/** 400, 413 and 422: what is wrong with the request is wrong with it everywhere. */
+/** True for 400, 413 and 422: every Channel would refuse the request. */
 export function isDeterministic(status: number | undefined): boolean {
   return status !== undefined && DETERMINISTIC.has(status);
 }
@@ -194,27 +194,27 @@ function messageFor(status: number | undefined, message: string | undefined): st
 }
 
 const AMOUNT = /^\d+(\.\d+)?$/;
-/** The three forms of RFC 9110: anything else that `Date.parse` would take is no date. */
+/** The three forms of RFC 9110; `Date.parse` takes many others. */
 const HTTP_DATE =
   /^(?:[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4}|[A-Z][a-z]+day, \d\d-[A-Z][a-z]{2}-\d\d|[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: GMT| \d{4})$/;
 
-/** `retry-after-ms`, else `retry-after` in seconds or as a date, by the upstream's own clock where it says one. Undefined for what is none. */
+/** `retry-after-ms`, else `retry-after` in seconds or as a date, which counts from the upstream's own `date`. Undefined for anything else. */
 export function retryAfterMs({ headers, receivedAtMs }: Pick<UpstreamAnswer, 'headers' | 'receivedAtMs'>): number | undefined {
-  const one = (name: string): string => {
+  const header = (name: string): string => {
     const value = headers[name];
     return (typeof value === 'string' ? value : (value?.[0] ?? '')).trim();
   };
-  const ms = one('retry-after-ms');
-  if (AMOUNT.test(ms)) return waitOf(Number(ms));
-  const text = one('retry-after');
-  if (AMOUNT.test(text)) return waitOf(Number(text) * 1000);
-  const now = dateOf(one('date')) ?? receivedAtMs;
+  const ms = header('retry-after-ms');
+  if (AMOUNT.test(ms)) return wholeMs(Number(ms));
+  const text = header('retry-after');
+  if (AMOUNT.test(text)) return wholeMs(Number(text) * 1000);
+  const now = dateOf(header('date')) ?? receivedAtMs;
   const date = dateOf(text);
   return date === undefined || now === undefined ? undefined : Math.max(0, date - now);
 }
 
-/** An amount that is longer than a clock can count says nothing. */
-function waitOf(ms: number): number | undefined {
+/** Rounded up; undefined for a delay that is too long to be a safe integer. */
+function wholeMs(ms: number): number | undefined {
   const whole = Math.ceil(ms);
   return Number.isSafeInteger(whole) ? whole : undefined;
 }

@@ -13,7 +13,7 @@ export function argumentsOf(call: ToolCallItem, isFreeform: boolean): RawJson {
   return new RawJson(text);
 }
 
-/** JSON object text from the text of an object, of null or nothing (`{}`), or of a string that holds such a text. */
+/** The text of a JSON object: the text itself, `{}` for null and for nothing, or what a JSON string holds. Undefined for anything else. */
 export function objectText(text: string): string | undefined {
   if (text.trim() === '') return '{}';
   const value = tryJson(text);

@@ -1,7 +1,7 @@
 /**
- * Parts as items: neighbouring texts of one kind become one item, a signature stays with the part that it came on, a call
- * is whole when it ends. An item ends when another begins, so that a late empty part can still bring its signature; an
- * unsigned text ends with the answer, since its citations come with the last chunk.
+ * Builds canonical items from the parts of an answer. Neighbouring texts of one kind become one item, and a signature stays with the part
+ * that carried it. An item stays open until another begins, because a later empty part may still bring its signature. An unsigned text ends
+ * with the answer, because its citations arrive with the last chunk.
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
@@ -29,8 +29,8 @@ interface OpenText {
   readonly tokens: TokenLogprob[];
   /** UTF-8 bytes of the visible text before it. */
   readonly base: number;
-  /** The parts of the wire that it is made of, and the code unit at which each begins in its text. */
-  readonly parts: { place: number; start: number }[];
+  /** The wire parts that it is made of, and the code unit of its text at which each begins. */
+  readonly parts: { part: number; start: number }[];
 }
 interface OpenCall {
   readonly kind: 'call';
@@ -39,10 +39,10 @@ interface OpenCall {
   readonly isFreeform: boolean;
   input: string;
   signature: string | undefined;
-  /** Arguments that arrive by path; `undefined` once they are whole. */
-  arriving: PartialArguments | undefined;
+  /** Arguments that arrive by path; undefined once they are whole. */
+  partial: PartialArguments | undefined;
 }
-/** Samples without a frame of their own, which come in any number of parts. */
+/** Raw audio samples, which may be spread over any number of parts. */
 interface OpenAudio {
   readonly kind: 'audio';
   readonly index: number;
@@ -56,14 +56,14 @@ export class ItemComposer {
   readonly #context: DecodeContext;
   readonly #sources: CitedSources;
   #open: Open | undefined;
-  /** Texts that say no more but may still be cited. */
-  readonly #said: OpenText[] = [];
-  #count = 0;
-  /** The place of the latest part among all parts of the answer, as grounding counts them. */
-  #place = -1;
-  /** UTF-8 bytes of the texts that are not open any more. */
+  /** Complete texts that wait for their citations. */
+  readonly #awaitingCitations: OpenText[] = [];
+  #itemCount = 0;
+  /** The index of the latest part among all parts of the answer, as grounding counts them. */
+  #part = -1;
+  /** UTF-8 bytes of the texts before the open item. */
   #visibleBytes = 0;
-  #calls = 0;
+  #hasToolCalls = false;
   readonly #callIds = new Set<string>();
 
   constructor(context: DecodeContext, sources: CitedSources) {
@@ -71,32 +71,32 @@ export class ItemComposer {
     this.#sources = sources;
   }
 
-  get calledTools(): boolean {
-    return this.#calls > 0;
+  get hasToolCalls(): boolean {
+    return this.#hasToolCalls;
   }
-  /** The call whose arguments are still arriving by path. */
-  get arriving(): PartialArguments | undefined {
-    return this.#open?.kind === 'call' ? this.#open.arriving : undefined;
+  /** The arguments of the open call, while they arrive by path. */
+  get partialArguments(): PartialArguments | undefined {
+    return this.#open?.kind === 'call' ? this.#open.partial : undefined;
   }
 
-  /** `isContinued`: the piece may extend the part before it, since a stream cuts parts anywhere. */
-  text(
+  /** `mayContinue`: the piece is the first of its chunk and may belong to the part before it, since a stream cuts parts anywhere. */
+  addText(
     piece: { kind: 'text' | 'thought'; text: string; signature: string | undefined; logprobs: Logprobs | undefined },
-    isContinued: boolean,
+    mayContinue: boolean,
     out: CanonicalEvent[],
   ): void {
     const { kind, text, signature, logprobs } = piece;
     if (text === '') {
-      if (signature !== undefined) this.signature(signature, kind, out);
+      if (signature !== undefined) this.addSignature(signature, kind, out);
       return;
     }
     let open = this.#open;
-    if (open?.kind !== kind || isFull(open, signature !== undefined)) {
+    if (open?.kind !== kind || isComplete(open, signature !== undefined)) {
       this.close(out);
       open = this.#begin(kind, out);
-    } else if (!isContinued) {
-      this.#place += 1;
-      open.parts.push({ place: this.#place, start: open.text.length });
+    } else if (!mayContinue) {
+      this.#part += 1;
+      open.parts.push({ part: this.#part, start: open.text.length });
     }
     const start = open.text.length;
     open.text = grown(open.text, text);
@@ -111,8 +111,8 @@ export class ItemComposer {
     }
   }
 
-  /** A signature on an empty part: of what is open and unsigned, else an item that holds nothing else. */
-  signature(value: string, kind: 'text' | 'thought', out: CanonicalEvent[]): void {
+  /** The signature of an empty part. It belongs to the open item if that has none yet, else it becomes an item of its own. */
+  addSignature(value: string, kind: 'text' | 'thought', out: CanonicalEvent[]): void {
     const open = this.#open;
     if (open !== undefined && open.signature === undefined && (open.kind === 'thought' || kind === 'text')) {
       if (open.kind === 'call' || open.kind === 'audio') {
@@ -126,29 +126,29 @@ export class ItemComposer {
     }
     this.close(out);
     const opaque = sign(this.#context.owner, value, kind === 'thought' ? 'thought' : 'empty');
-    this.#whole({ kind: 'reasoning', opaque }, out);
+    this.#emitWhole({ kind: 'reasoning', opaque }, out);
   }
 
-  /** Tokens that came beside no single piece of text: they count if they add up to the item's whole text. */
-  lateLogprobs(logprobs: Logprobs): void {
+  /** Tokens that could not be matched to the parts of their chunk. They are kept if they add up to the whole text of the item. */
+  addLogprobs(logprobs: Logprobs): void {
     if (this.#open?.kind === 'text') append(this.#open.tokens, logprobs);
   }
 
-  /** A call begins. `input` is whole JSON text, or undefined when the arguments will arrive by path. */
-  call(
+  /** A call begins. Either `input` holds its whole arguments as JSON text, or `partial` will collect them. */
+  beginCall(
     wire: { name: string; id: string | undefined; signature: string | undefined },
     input: string | undefined,
-    arriving: PartialArguments | undefined,
+    partial: PartialArguments | undefined,
     out: CanonicalEvent[],
   ): void {
     this.close(out);
-    this.#place += 1;
-    this.#calls += 1;
+    this.#part += 1;
+    this.#hasToolCalls = true;
     const tool = this.#context.toolNames.fromWire(wire.name);
     const custom = customToolOf(this.#context.request.tools, tool);
     const callId = this.#callId(wire.id);
     const flavour = custom === undefined ? 'function' : 'custom';
-    const index = this.#next();
+    const index = this.#nextIndex();
     this.#open = {
       kind: 'call',
       index,
@@ -156,38 +156,38 @@ export class ItemComposer {
       isFreeform: custom !== undefined && custom.inputSchema === undefined,
       input: '',
       signature: wire.signature,
-      arriving,
+      partial,
     };
     out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
-    if (input !== undefined) this.callInput(input, out);
+    if (input !== undefined) this.completeCall(input, out);
   }
 
   /** The whole arguments of the open call. */
-  callInput(json: string, out: CanonicalEvent[]): void {
+  completeCall(json: string, out: CanonicalEvent[]): void {
     const open = this.#open;
     if (open?.kind !== 'call') throw malformed('functionCall');
     const object = objectText(json);
     if (object === undefined) throw malformed('args');
-    open.arriving = undefined;
+    open.partial = undefined;
     open.input = open.isFreeform ? unwrapFreeform(object) : object;
     if (open.input !== '') out.push({ type: 'item.delta', index: open.index, delta: { kind: 'input', text: open.input } });
   }
 
-  /** `inlineData` or `fileData`: media exists only whole, raw audio once its last part has come. */
-  media(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
+  /** A part with `inlineData` or `fileData`. Media is one whole item; raw audio is joined until something else begins. */
+  addMedia(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
     const media = readMedia(part);
     const { source } = media;
     if (source.from === 'inline' && isRawAudio(source.mime)) {
-      this.#audio(source.mime, source.data, signature, out);
+      this.#addAudio(source.mime, source.data, signature, out);
       return;
     }
     this.close(out);
-    this.#place += 1;
+    this.#part += 1;
     const opaque = signature === undefined ? {} : { opaque: sign(this.#context.owner, signature, 'inlineData') };
-    this.#whole({ kind: 'media', role: 'assistant', media, ...opaque }, out);
+    this.#emitWhole({ kind: 'media', role: 'assistant', media, ...opaque }, out);
   }
 
-  #audio(mime: string, data: string, signature: string | undefined, out: CanonicalEvent[]): void {
+  #addAudio(mime: string, data: string, signature: string | undefined, out: CanonicalEvent[]): void {
     const open = this.#open;
     if (open?.kind === 'audio' && open.mime === mime && open.signature === undefined) {
       open.pieces.push(data);
@@ -195,32 +195,32 @@ export class ItemComposer {
       return;
     }
     this.close(out);
-    this.#place += 1;
-    const index = this.#next();
+    this.#part += 1;
+    const index = this.#nextIndex();
     this.#open = { kind: 'audio', index, mime, pieces: [data], signature };
     out.push({ type: 'item.start', index, head: { kind: 'media' } });
   }
 
-  /** What only this protocol can read: executed code, server-side tools, pictures of a thought, parts of an unknown kind. */
-  native(part: JsonObject, out: CanonicalEvent[]): void {
+  /** A part without a canonical form: executed code, server-side tools, images of a thought, parts of an unknown kind. */
+  addNative(part: JsonObject, out: CanonicalEvent[]): void {
     this.close(out);
-    this.#place += 1;
-    this.#whole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
+    this.#part += 1;
+    this.#emitWhole({ kind: 'native', dialect: 'gemini', body: part, role: 'assistant' }, out);
   }
 
-  /** Something else begins: ends what is open. An unsigned text says no more, and ends with the answer. */
+  /** Ends the open item because another begins. An unsigned text is complete too, but ends with the answer. */
   close(out: CanonicalEvent[]): void {
     this.#closeOpen('completed', false, out);
   }
 
-  /** The answer is over: ends every item, what is open with `status`. Citations that fit nowhere come to the last text without a position. */
+  /** Ends every item, the open one with `status`. Citations that fit no text go to the last text, without a position. */
   finish(status: ItemStatus, out: CanonicalEvent[]): void {
     const open = this.#open;
-    this.#closeOpen(status, this.#said.length === 0, out);
+    this.#closeOpen(status, this.#awaitingCitations.length === 0, out);
     this.#closeTexts(open, status, out);
   }
 
-  /** `isLastText`: a signed text that is open is the last one that citations may come to. */
+  /** `isLastText`: if a signed text is open, it takes all citations that are left. */
   #closeOpen(status: ItemStatus, isLastText: boolean, out: CanonicalEvent[]): void {
     const open = this.#open;
     this.#open = undefined;
@@ -229,16 +229,16 @@ export class ItemComposer {
     else if (open?.kind === 'thought') this.#closeThought(open, status, out);
     else if (open !== undefined) {
       this.#visibleBytes += Buffer.byteLength(open.text);
-      if (open.signature === undefined) this.#said.push(open);
+      if (open.signature === undefined) this.#awaitingCitations.push(open);
       else this.#closeText(open, status, isLastText, out);
     }
   }
 
   #closeTexts(open: Open | undefined, status: ItemStatus, out: CanonicalEvent[]): void {
-    const latest = this.#said.at(-1);
-    for (const text of this.#said) this.#closeText(text, text === open ? status : 'completed', text === latest, out);
-    if (!this.#sources.areWaiting) return;
-    // Sources without any text to stand in are kept in an empty one.
+    const latest = this.#awaitingCitations.at(-1);
+    for (const text of this.#awaitingCitations) this.#closeText(text, text === open ? status : 'completed', text === latest, out);
+    if (!this.#sources.hasPending) return;
+    // Sources of an answer without text are kept in an empty text.
     this.#closeText(this.#begin('text', out), 'completed', true, out);
     this.#open = undefined;
   }
@@ -270,16 +270,16 @@ export class ItemComposer {
   }
 
   #closeCall(open: OpenCall, status: ItemStatus, out: CanonicalEvent[]): void {
-    const { index, item, arriving } = open;
-    if (arriving !== undefined && status === 'completed') {
+    const { index, item, partial } = open;
+    if (partial !== undefined && status === 'completed') {
       throw upstreamFault('illegal_lifecycle', 'The upstream went on before the arguments of a function call were whole.');
     }
-    // Arguments that were cut off stay unfinished text, so that nobody can run them.
-    const cut = arriving?.toJson().slice(0, -1);
+    // Arguments that were cut off must not parse, so that no client runs the call.
+    const cut = partial?.toJson().slice(0, -1);
     const input = cut === undefined ? open.input : open.isFreeform ? unwrapFreeform(cut) : cut;
     const opaque =
       open.signature === undefined ? {} : { opaque: sign(this.#context.owner, open.signature, 'functionCall', item.callId) };
-    const wholeStatus = arriving === undefined ? 'completed' : status;
+    const wholeStatus = partial === undefined ? 'completed' : status;
     out.push({ type: 'item.end', index, item: { ...item, input, ...opaque }, status: wholeStatus });
   }
 
@@ -290,8 +290,8 @@ export class ItemComposer {
   }
 
   #begin(kind: 'text' | 'thought', out: CanonicalEvent[]): OpenText {
-    this.#place += 1;
-    const index = this.#next();
+    this.#part += 1;
+    const index = this.#nextIndex();
     const open: OpenText = {
       kind,
       index,
@@ -299,7 +299,7 @@ export class ItemComposer {
       signature: undefined,
       tokens: [],
       base: this.#visibleBytes,
-      parts: [{ place: this.#place, start: 0 }],
+      parts: [{ part: this.#part, start: 0 }],
     };
     this.#open = open;
     const head = kind === 'thought' ? ({ kind: 'reasoning' } as const) : ({ kind: 'text', role: 'assistant' } as const);
@@ -307,18 +307,17 @@ export class ItemComposer {
     return open;
   }
 
-  #whole(item: OutputItem & { kind: 'reasoning' | 'media' | 'native' }, out: CanonicalEvent[]): void {
-    const index = this.#next();
+  #emitWhole(item: OutputItem & { kind: 'reasoning' | 'media' | 'native' }, out: CanonicalEvent[]): void {
+    const index = this.#nextIndex();
     const head = item.kind === 'native' ? ({ kind: 'native', dialect: 'gemini' } as const) : ({ kind: item.kind } as const);
     out.push({ type: 'item.start', index, head }, { type: 'item.end', index, item, status: 'completed' });
   }
 
-  #next(): number {
-    this.#count += 1;
-    return this.#count - 1;
+  #nextIndex(): number {
+    return this.#itemCount++;
   }
 
-  /** The upstream's id, unless it has none or repeats one: two calls of one answer are never the same call. */
+  /** The upstream's id, or a new one where it gave none or gave it to another call of this answer. */
   #callId(given: string | undefined): string {
     const id = given === undefined || this.#callIds.has(given) ? this.#context.mint('call_') : given;
     this.#callIds.add(id);
@@ -330,7 +329,7 @@ function isRawAudio(mime: string): boolean {
   return /^audio\/(?:l16|pcm)$/i.test(essenceOf(mime));
 }
 
-/** One signature an item: a second one, or more thought behind the empty part that closed it, begins the next. */
-function isFull({ signature }: OpenText, brings: boolean): boolean {
-  return signature !== undefined && (brings || signature.form === 'thought+empty');
+/** An item holds one signature. A second one begins the next item, as does text after the empty part that closed a thought. */
+function isComplete({ signature }: OpenText, isSigned: boolean): boolean {
+  return signature !== undefined && (isSigned || signature.form === 'thought+empty');
 }

@@ -1,6 +1,6 @@
 /**
- * A conversation as `systemInstruction` and `contents`: roles alternate and start with the user, every content of the model
- * that calls functions is followed by one content that answers all its calls first, in the order of the calls.
+ * A conversation as `systemInstruction` and `contents`. Roles alternate and start with the user. A content of the model that calls functions
+ * is followed by a content of the user that begins with the responses to all its calls, in the order of the calls.
  */
 import { append } from '../append.ts';
 import { notConvertible } from '../canonical/error.ts';
@@ -24,7 +24,7 @@ export interface Conversation {
   readonly contents: readonly Content[];
 }
 
-/** Said where the protocol needs a turn of the user and the history has none. */
+/** Written where the protocol needs a turn of the user and the history has none. */
 const PLACEHOLDER: Part = { text: ' ' };
 
 export function encodeConversation(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog): Conversation {
@@ -42,11 +42,11 @@ class Writer {
   readonly #log: LossLog;
   readonly #options: Target['options'];
   readonly #signatures: Signatures;
-  readonly #answers: ReadonlyMap<ToolCallItem, ToolResultItem>;
+  readonly #results: ReadonlyMap<ToolCallItem, ToolResultItem>;
   readonly #system: Part[] = [];
   readonly #contents: DraftContent[] = [];
-  /** Calls of the content of the model that is being written. */
-  #calls: ToolCallItem[] = [];
+  /** Calls of the current content of the model, which have no responses yet. */
+  #unansweredCalls: ToolCallItem[] = [];
 
   constructor(request: CanonicalRequest, target: Target, names: ToolNames, log: LossLog) {
     this.#request = request;
@@ -54,17 +54,17 @@ class Writer {
     this.#log = log;
     this.#options = target.options;
     this.#signatures = new Signatures(request.items, target);
-    this.#answers = pairCalls(request.items);
+    this.#results = pairCalls(request.items);
   }
 
   write(): Conversation {
     let isLeading = true;
-    const answered = new Set(this.#answers.values());
+    const answered = new Set(this.#results.values());
     for (const item of this.#request.items) {
-      if (item.cacheControl !== undefined) this.#log.meet('cache breakpoint');
+      if (item.cacheControl !== undefined) this.#log.note('cache breakpoint');
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
       if (isInstruction && isLeading) {
-        this.#log.meet(item.role === 'system' ? 'system text' : 'developer text');
+        this.#log.note(item.role === 'system' ? 'system text' : 'developer text');
         if (item.text !== '') this.#system.push({ text: item.text });
         continue;
       }
@@ -77,8 +77,8 @@ class Writer {
       }
     }
     this.#answerCalls();
-    if (this.#signatures.droppedForeign) this.#log.meet('reasoning: opaque of another owner');
-    this.#refuseNothing();
+    if (this.#signatures.droppedForeign) this.#log.note('reasoning: opaque of another owner');
+    this.#refuseEmpty();
     if (this.#contents[0]?.role !== 'user') this.#contents.unshift({ role: 'user', parts: [PLACEHOLDER] });
     signForeignCalls(this.#contents);
     return this.#system.length === 0
@@ -86,8 +86,8 @@ class Writer {
       : { systemInstruction: { parts: this.#system }, contents: this.#contents };
   }
 
-  /** Where all that the user said is what only another protocol can read, an answer would be one to nothing. */
-  #refuseNothing(): void {
+  /** A request whose only content is native to another protocol would leave the model nothing to answer. */
+  #refuseEmpty(): void {
     if (this.#contents.length > 0 || this.#system.length > 0) return;
     const unread = this.#request.items.find((item) => item.kind === 'native' && item.role === 'user');
     if (unread !== undefined) throw notConvertible(unread.at, 'The request holds nothing that a gemini upstream can be asked.');
@@ -96,18 +96,18 @@ class Writer {
   #writeOfModel(item: Item): void {
     switch (item.kind) {
       case 'text':
-        if (item.phase !== undefined) this.#log.meet('assistant phase');
+        if (item.phase !== undefined) this.#log.note('assistant phase');
         this.#add('model', signedText('text', item.text, this.#signatures.of(item)));
         return;
       case 'refusal':
-        this.#log.meet('refusal in history');
+        this.#log.note('refusal in history');
         this.#add('model', signedText('text', item.text, undefined));
         return;
       case 'reasoning': {
         if (this.#signatures.isForeign(item)) return;
-        if (item.raw !== undefined) this.#log.meet('reasoning: raw text in history');
+        if (item.raw !== undefined) this.#log.note('reasoning: raw text in history');
         const summary = item.summary?.join('\n\n') ?? '';
-        if (summary !== '') this.#log.meet('reasoning: summary in history');
+        if (summary !== '') this.#log.note('reasoning: summary in history');
         const opaque = this.#signatures.ofReasoning(item);
         if (opaque?.form === 'empty') this.#add('model', [{ text: '', thoughtSignature: opaque.value }]);
         this.#add('model', signedText('thought', summary, opaque?.form === 'empty' ? undefined : opaque));
@@ -121,7 +121,7 @@ class Writer {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#log.meet('native item');
+        this.#log.note('native item');
         return;
       case 'toolResult':
         return;
@@ -129,18 +129,18 @@ class Writer {
   }
 
   #writeCall(call: ToolCallItem): void {
-    if (!this.#answers.has(call)) {
-      this.#log.meet('function call without a result');
+    if (!this.#results.has(call)) {
+      this.#log.note('function call without a result');
       return;
     }
     const custom = customToolOf(this.#request.tools, call.tool);
     const isFreeform = call.flavour === 'custom' && custom?.inputSchema === undefined;
-    if (call.flavour === 'custom') this.#log.meet('custom tool call');
+    if (call.flavour === 'custom') this.#log.note('custom tool call');
     const isLowered = isFreeform && this.#options.lowerCustomTools === true;
-    const saysObject = call.input.trim() === '' || isObjectText(call.input);
-    if (isFreeform && !isLowered && !saysObject) this.#log.meet('custom tool: freeform', call.at);
+    const isObjectInput = call.input.trim() === '' || isObjectText(call.input);
+    if (isFreeform && !isLowered && !isObjectInput) this.#log.note('custom tool: freeform', call.at);
     const opaque = this.#signatures.of(call);
-    this.#calls.push(call);
+    this.#unansweredCalls.push(call);
     this.#add('model', [
       {
         functionCall: { id: call.callId, name: this.#names.toWire(call.tool), args: argumentsOf(call, isLowered) },
@@ -150,7 +150,7 @@ class Writer {
   }
 
   #media(item: MediaItem): Part {
-    if (item.role === 'assistant') this.#log.meet('image by assistant in history', item.media.at ?? item.at);
+    if (item.role === 'assistant') this.#log.note('image by assistant in history', item.media.at ?? item.at);
     const opaque = item.role === 'assistant' ? this.#signatures.of(item) : undefined;
     const part = mediaPart(item.media, item.at, this.#log);
     return opaque === undefined ? part : { ...part, thoughtSignature: opaque.value };
@@ -166,11 +166,11 @@ class Writer {
         return;
       case 'native':
         refuseForeignItem(item);
-        this.#log.meet('native item');
+        this.#log.note('native item');
         return;
       case 'toolResult':
-        // Written with its call.
-        if (!answered.has(item)) this.#log.meet('tool result without a call');
+        // A result is written after its call, unless it has none.
+        if (!answered.has(item)) this.#log.note('tool result without a call');
         return;
       default:
         return;
@@ -180,17 +180,17 @@ class Writer {
   #userText(item: TextItem): Part[] {
     if (item.text === '') return [];
     if (item.role === 'user') return [{ text: item.text }];
-    this.#log.meet('system text after the first turn');
+    this.#log.note('system text after the first turn');
     return [{ text: `<system_message>\n${item.text}\n</system_message>` }];
   }
 
   #answerCalls(): void {
-    const calls = this.#calls;
+    const calls = this.#unansweredCalls;
     if (calls.length === 0) return;
-    this.#calls = [];
+    this.#unansweredCalls = [];
     const parts: Part[] = [];
     for (const call of calls) {
-      const result = this.#answers.get(call);
+      const result = this.#results.get(call);
       if (result !== undefined) parts.push({ functionResponse: this.#response(call, result) });
     }
     this.#add('user', parts);
@@ -201,15 +201,15 @@ class Writer {
     const media: Part[] = [];
     for (const part of result.content) {
       if (part.kind === 'text') texts.push(part.text);
-      else if (part.kind === 'native') this.#log.meet('native item');
+      else if (part.kind === 'native') this.#log.note('native item');
       else if (part.media.source.from === 'text') texts.push(titledText(part.media.source.text, part.media.filename));
       else {
-        this.#log.meet(part.media.type === 'image' ? 'tool result: image' : 'tool result: file');
+        this.#log.note(part.media.type === 'image' ? 'tool result: image' : 'tool result: file');
         media.push(mediaPart(part.media, result.at, this.#log));
       }
     }
     const text = texts.join('\n');
-    this.#log.meet(result.isError ? 'tool result: error flag' : 'tool result: text');
+    this.#log.note(result.isError ? 'tool result: error flag' : 'tool result: text');
     return {
       id: call.callId,
       name: this.#names.toWire(call.tool),
@@ -227,9 +227,9 @@ class Writer {
 }
 
 /**
- * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so one without a
- * signature of theirs was made elsewhere and gets the documented value, in earlier turns too: a call that lost it with the next
- * question would change the prefix that the upstream caches. Older models do not look.
+ * Newer models refuse a step of the current turn whose first call is unsigned. They sign that call themselves, so an unsigned one was made by
+ * another model and gets the documented value. Calls of earlier turns get it too: a call that lost it when the next question arrives
+ * would change the prefix that the upstream caches. Older models ignore it.
  */
 function signForeignCalls(contents: readonly DraftContent[]): void {
   for (const { role, parts } of contents) {

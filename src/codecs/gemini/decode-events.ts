@@ -14,11 +14,11 @@ import { errorOf } from './errors.ts';
 import { STREAM, type StreamState, type StreamVerb } from './lifecycle.ts';
 import { blockedError, type Finish, isBlocked, outcomeOf } from './outcome.ts';
 import { PartialArguments } from './partial-arguments.ts';
-import { array, type Candidate, type Chunk, malformed, object, readChunk, text } from './read-chunk.ts';
+import { arrayOrEmpty, type Candidate, type Chunk, malformed, optionalObject, readChunk, optionalString } from './read-chunk.ts';
 import { readLogprobs, tokensOfParts } from './read-logprobs.ts';
 import { UsageReports } from './usage.ts';
 
-/** Metadata that has no canonical form; shown to readers of native events only. */
+/** Metadata without a canonical form, passed on as native events. */
 const METADATA = ['groundingMetadata', 'urlContextMetadata'] as const;
 
 export class GenerateContentDecoder implements Stage<Frame, Step> {
@@ -28,10 +28,11 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   readonly #usage = new UsageReports();
   #state: StreamState = 'idle';
   #started = false;
+  /** The wire's index of the candidate that is the answer. */
   #index: number | undefined;
   #finish: Finish | undefined;
-  /** Chunks of other candidates that came before candidate 0: they are the answer only if it never comes. */
-  #others: { readonly json: JsonValue; readonly source: string; readonly index: number }[] = [];
+  /** Chunks of other candidates that arrived before candidate 0. They are the answer only if candidate 0 never arrives. */
+  #otherChunks: { readonly json: JsonValue; readonly source: string; readonly index: number }[] = [];
 
   constructor(context: DecodeContext) {
     this.#context = context;
@@ -41,7 +42,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   get ended(): boolean {
     return this.#state === 'ended';
   }
-  /** A finish reason was seen: if the upstream now stays silent, the answer is whole. */
+  /** A finish reason was seen, so the answer counts as whole if nothing more arrives. */
   get finished(): boolean {
     return this.#state === 'finished';
   }
@@ -58,10 +59,10 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
   end(out: Step[]): void {
     if (this.ended) return;
     const events: CanonicalEvent[] = [];
-    this.#readOthers(events);
+    this.#readOtherChunks(events);
     this.#advance('close');
     const finish = this.#finish ?? { reason: 'STOP', message: undefined };
-    const outcome = outcomeOf(finish, this.#items.calledTools);
+    const outcome = outcomeOf(finish, this.#items.hasToolCalls);
     this.#items.finish(outcome.status === 'completed' ? 'completed' : 'incomplete', events);
     this.#close(outcome, events);
     out.push({ events });
@@ -76,7 +77,7 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     }
     const chunk = readChunk(json, this.#index);
     const { promptFeedback } = chunk;
-    const candidate = this.#holdOther(chunk.candidate, json, source) ? undefined : chunk.candidate;
+    const candidate = this.#deferOther(chunk.candidate, json, source) ? undefined : chunk.candidate;
     const blocked = candidate === undefined && isBlocked(promptFeedback) ? promptFeedback : undefined;
     this.#advance(blocked !== undefined ? 'blocked' : verbOf(candidate));
     this.#start(chunk, out);
@@ -90,26 +91,26 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     if (usage !== undefined) out.push({ type: 'usage.report', usage });
   }
 
-  /** True for a candidate that has to wait, since candidate 0 may still come. */
-  #holdOther(candidate: Candidate | undefined, json: JsonValue, source: string): boolean {
+  /** Keeps a chunk of another candidate while candidate 0 may still arrive; true where it did. */
+  #deferOther(candidate: Candidate | undefined, json: JsonValue, source: string): boolean {
     const index = candidate?.index ?? 0;
     if (candidate === undefined || this.#index !== undefined || index === 0) return false;
-    this.#others.push({ json, source, index });
+    this.#otherChunks.push({ json, source, index });
     return true;
   }
 
-  /** Candidate 0 never came: the first one that did is the answer. */
-  #readOthers(out: CanonicalEvent[]): void {
-    const others = this.#index === undefined ? this.#others : [];
-    this.#index ??= others[0]?.index;
-    this.#others = [];
-    for (const { json, source } of others) {
+  /** Where candidate 0 never arrived, the first one that did is the answer. */
+  #readOtherChunks(out: CanonicalEvent[]): void {
+    const deferred = this.#index === undefined ? this.#otherChunks : [];
+    this.#index ??= deferred[0]?.index;
+    this.#otherChunks = [];
+    for (const { json, source } of deferred) {
       const { candidate } = readChunk(json, this.#index);
       if (candidate === undefined) continue;
       this.#advance(verbOf(candidate));
       this.#readCandidate(candidate, source, out);
-      // It was reported before its answer began.
-      this.#usage.again();
+      // Usage was reported before the answer began: it is reported once more, since an early report counts as a placeholder.
+      this.#usage.reportAgain();
     }
   }
 
@@ -120,83 +121,84 @@ export class GenerateContentDecoder implements Stage<Frame, Step> {
     out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
   }
 
-  #readCandidate(candidate: Candidate, source: string, out: CanonicalEvent[]): void {
+  #readCandidate(candidate: Candidate, text: string, out: CanonicalEvent[]): void {
     this.#index ??= 0;
     const { finishReason: reason, finishMessage: message, json, parts } = candidate;
-    // Some servers close an answer with STOP whatever it was cut by.
+    // Some servers close an answer with STOP after the true reason.
     if (reason !== undefined && (reason !== 'STOP' || this.#finish === undefined)) this.#finish = { reason, message };
     this.#sources.read(json);
     const logprobs = this.#context.request.logprobs === undefined ? [] : readLogprobs(json);
-    const beside = tokensOfParts(parts, logprobs);
-    const at: Place = { slice: jsonSlicer(source), candidate: candidate.place, part: 0 };
+    const tokensByPart = tokensOfParts(parts, logprobs);
+    const source: PartSource = { slice: jsonSlicer(text), candidate: candidate.position, part: 0 };
     for (const part of parts) {
-      this.#readPart(part, at, beside.get(part), out);
-      at.part += 1;
+      this.#readPart(part, source, tokensByPart.get(part), out);
+      source.part += 1;
     }
-    if (logprobs.length > 0 && beside.size === 0) this.#items.lateLogprobs(logprobs);
+    if (logprobs.length > 0 && tokensByPart.size === 0) this.#items.addLogprobs(logprobs);
     for (const name of METADATA) {
       const body = json[name];
       if (isObject(body) && Object.keys(body).length > 0) out.push({ type: 'native.event', dialect: 'gemini', name, body });
     }
   }
 
-  #readPart(part: JsonObject, at: Place, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
-    const signature = text(part, 'thoughtSignature') ?? text(part, 'thought_signature');
-    const call = object(part, 'functionCall');
-    const media = kindOf(part) === 'thought' ? undefined : (object(part, 'inlineData') ?? object(part, 'fileData'));
-    const words = part['text'] ?? undefined;
-    if (words !== undefined && typeof words !== 'string') throw malformed('text');
-    // Some servers write a text beside the member that counts, mostly an empty one.
+  #readPart(part: JsonObject, source: PartSource, logprobs: Logprobs | undefined, out: CanonicalEvent[]): void {
+    const signature = optionalString(part, 'thoughtSignature') ?? optionalString(part, 'thought_signature');
+    const call = optionalObject(part, 'functionCall');
+    const media =
+      kindOf(part) === 'thought' ? undefined : (optionalObject(part, 'inlineData') ?? optionalObject(part, 'fileData'));
+    const text = part['text'] ?? undefined;
+    if (text !== undefined && typeof text !== 'string') throw malformed('text');
+    // Some servers write a text, mostly an empty one, beside the member that counts.
     const isText = call === undefined && media === undefined;
-    if (words !== undefined && (isText || words !== '')) {
-      const said = { kind: kindOf(part), text: words, signature: isText ? signature : undefined, logprobs };
-      this.#items.text(said, at.part === 0, out);
+    if (text !== undefined && (isText || text !== '')) {
+      const piece = { kind: kindOf(part), text, signature: isText ? signature : undefined, logprobs };
+      this.#items.addText(piece, source.part === 0, out);
     }
     if (call !== undefined) {
-      this.#readCall(call, signature, at, out);
+      this.#readCall(call, signature, source, out);
     } else if (media !== undefined) {
-      this.#items.media(part, signature, out);
-    } else if (words === undefined) {
+      this.#items.addMedia(part, signature, out);
+    } else if (text === undefined) {
       this.#readOther(part, signature, out);
     }
   }
 
-  /** A part of the vendor's own kind, or one that brings nothing but a signature. */
+  /** A part of a kind without a canonical form, or one that holds nothing but a signature. */
   #readOther(part: JsonObject, signature: string | undefined, out: CanonicalEvent[]): void {
-    if (Object.entries(part).some(([name, value]) => value !== null && !MODIFIERS.has(name))) this.#items.native(part, out);
-    else if (signature !== undefined) this.#items.signature(signature, kindOf(part), out);
+    if (Object.entries(part).some(([name, value]) => value !== null && !MODIFIERS.has(name))) this.#items.addNative(part, out);
+    else if (signature !== undefined) this.#items.addSignature(signature, kindOf(part), out);
   }
 
-  /** A call is whole in one part, or its name comes first and its arguments follow by path in further parts. */
-  #readCall(call: JsonObject, signature: string | undefined, at: Place, out: CanonicalEvent[]): void {
-    const name = text(call, 'name');
-    const pieces = array(call, 'partialArgs');
+  /** A call is whole in one part, or its first part gives the name and further parts give the arguments by path. */
+  #readCall(call: JsonObject, signature: string | undefined, source: PartSource, out: CanonicalEvent[]): void {
+    const name = optionalString(call, 'name');
+    const pieces = arrayOrEmpty(call, 'partialArgs');
     const continues = call['willContinue'] === true;
-    if (name === undefined && this.#items.arriving === undefined) {
-      // Some servers close a call that was whole already.
-      if (Object.keys(call).length === 0 && this.#items.calledTools) return;
+    if (name === undefined && this.#items.partialArguments === undefined) {
+      // Some servers send an empty call after a whole one.
+      if (Object.keys(call).length === 0 && this.#items.hasToolCalls) return;
       throw malformed('functionCall');
     }
     if (name !== undefined) {
-      const wire = { name, id: text(call, 'id'), signature };
+      const wire = { name, id: optionalString(call, 'id'), signature };
       const isWhole = pieces.length === 0 && !continues;
-      const input = isWhole ? argumentsOf(call, at) : undefined;
-      this.#items.call(wire, input, isWhole ? undefined : new PartialArguments(), out);
+      const input = isWhole ? argumentsOf(call, source) : undefined;
+      this.#items.beginCall(wire, input, isWhole ? undefined : new PartialArguments(), out);
       if (isWhole) return;
     } else if (signature !== undefined) {
-      this.#items.signature(signature, 'text', out);
+      this.#items.addSignature(signature, 'text', out);
     }
-    const arriving = this.#items.arriving;
-    if (arriving === undefined) return;
+    const partial = this.#items.partialArguments;
+    if (partial === undefined) return;
     for (const [index, piece] of pieces.entries()) {
-      arriving.add(piece, () => slice(at, 'partialArgs', index, 'numberValue'));
+      partial.add(piece, () => sliceCall(source, 'partialArgs', index, 'numberValue'));
     }
-    if (!continues) this.#items.callInput(arriving.toJson(), out);
+    if (!continues) this.#items.completeCall(partial.toJson(), out);
   }
 
   #close(outcome: Outcome, out: CanonicalEvent[]): void {
-    // A failure is paid by what is reported beside it.
-    if (outcome.status === 'failed') this.#usage.again();
+    // A failed answer is billed by the usage that is reported with its end.
+    if (outcome.status === 'failed') this.#usage.reportAgain();
     const usage = this.#usage.take();
     if (usage !== undefined) out.push({ type: 'usage.report', usage });
     out.push({ type: 'response.end', outcome });
@@ -221,28 +223,29 @@ function verbOf(candidate: Candidate | undefined): StreamVerb {
   return candidate?.finishReason === undefined ? 'chunk' : 'finish';
 }
 
-/** Where a part stands in the text of its chunk. */
-interface Place {
+/** The text of a chunk and the part of it that is being read, for exact slices. */
+interface PartSource {
   readonly slice: (path: JsonPath) => string | undefined;
   readonly candidate: number;
   part: number;
 }
 
-/** A member of the part's call, exactly as it was sent. */
-function slice(at: Place, ...path: readonly (string | number)[]): string | undefined {
-  const part: JsonPath = ['candidates', at.candidate, 'content', 'parts', at.part];
-  return at.slice([...part, 'functionCall', ...path]) ?? at.slice([...part, 'function_call', ...path]);
+/** A member of the part's function call, exactly as it was sent. */
+function sliceCall({ slice, candidate, part }: PartSource, ...path: readonly (string | number)[]): string | undefined {
+  const at: JsonPath = ['candidates', candidate, 'content', 'parts', part];
+  return slice([...at, 'functionCall', ...path]) ?? slice([...at, 'function_call', ...path]);
 }
 
-/** The arguments as they are spelled, without white space between tokens. */
-function argumentsOf(call: JsonObject, at: Place): string {
+/** The arguments in the upstream's own spelling, without white space between tokens. */
+function argumentsOf(call: JsonObject, source: PartSource): string {
   const args = call['args'];
   if (args === undefined || args === null) return '{}';
   if (typeof args === 'string') return args;
-  const spelled = slice(at, 'args');
-  return spelled === undefined ? JSON.stringify(args) : compactJson(spelled);
+  const text = sliceCall(source, 'args');
+  return text === undefined ? JSON.stringify(args) : compactJson(text);
 }
 
+/** Members that a part may have beside its content. */
 const MODIFIERS = new Set([
   'thought',
   'thoughtSignature',

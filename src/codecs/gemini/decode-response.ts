@@ -1,4 +1,4 @@
-/** A whole body: one chunk, or all chunks of a stream that is no SSE, and then the end. */
+/** A whole body: one chunk, or a JSON array with all chunks of a stream. */
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';

@@ -1,4 +1,4 @@
-/** A canonical request as a call of `generateContent` or its stream form. The model is in the path, not in the body. */
+/** A canonical request as a call of `generateContent` or `streamGenerateContent`. The model is in the path, not in the body. */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../requests/foreign-content.ts';
@@ -18,7 +18,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   const { systemInstruction, contents } = encodeConversation(request, target, toolNames, log);
   const { tools, toolConfig } = encodeTools(request, toolNames, target.options, log);
   const generationConfig = encodeGenerationConfig(request, target.facts, log);
-  meetUnsaid(request, log);
+  noteLeftOut(request, log);
   return {
     path: pathOf(target.owner.model, request.stream),
     body: writeJson({ contents, systemInstruction, tools, toolConfig, generationConfig }),
@@ -40,9 +40,9 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'cacheControl',
 ];
 
-function meetUnsaid(request: CanonicalRequest, log: LossLog): void {
-  noteMembers(request, LEFT_OUT, (feature) => log.meet(feature));
-  if (hasUnreadMembers(request)) log.meet('unknown members');
+function noteLeftOut(request: CanonicalRequest, log: LossLog): void {
+  noteMembers(request, LEFT_OUT, (feature) => log.note(feature));
+  if (hasUnreadMembers(request)) log.note('unknown members');
 }
 
 const RESOURCES = new Set(['models', 'tunedModels', 'publishers', 'projects', 'endpoints']);

@@ -1,4 +1,4 @@
-/** Errors of the upstream: HTTP error bodies, and error objects inside a stream. One written raw into it is read in the http room. */
+/** Errors of the upstream: HTTP error bodies, and error objects inside a stream. The http room reads an error body that replaces a stream. */
 import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { UpstreamAnswer } from '../codec.ts';
@@ -7,18 +7,18 @@ import { errorBody, type ErrorMembers, refusal, retryAfterMs, statusOfMembers, t
 export function decodeError(answer: UpstreamAnswer): GatewayError {
   const error = errorObject(errorBody(answer.text));
   const members = error === undefined ? { message: plainText(answer.text) } : membersOf(error);
-  return refusal(ownFault(error, answer.status) ?? answer.status, members, {
+  return refusal(statusOfCredential(error, answer.status) ?? answer.status, members, {
     reason: 'http_status',
     text: answer.text,
     retryAfterMs: (error === undefined ? undefined : retryDelayMs(error)) ?? retryAfterMs(answer),
   });
 }
 
-/** The error that `{error: …}` inside a 200 says. */
+/** The error of an `{error: …}` object inside a 200 answer. */
 export function errorOf(error: JsonValue, text: string): GatewayError {
   const object = isObject(error) ? error : { message: textOf(error) ?? '' };
   const members = membersOf(object);
-  return refusal(ownFault(object, statusOf(object)) ?? statusOf(object) ?? statusOfMembers(members), members, {
+  return refusal(statusOfCredential(object, statusOf(object)) ?? statusOf(object) ?? statusOfMembers(members), members, {
     reason: 'error_event',
     text,
     retryAfterMs: retryDelayMs(object),
@@ -46,8 +46,8 @@ function statusOf(error: JsonObject): number | undefined {
   return Number.isInteger(code) && code >= 400 && code <= 599 ? code : undefined;
 }
 
-/** Our credential, account or region was refused, though the server says that the request is wrong. */
-function ownFault(error: JsonObject | undefined, status: number | undefined): number | undefined {
+/** The true status of a 400 that refuses our credential, account or region; undefined for any other error. */
+function statusOfCredential(error: JsonObject | undefined, status: number | undefined): number | undefined {
   if (error === undefined || status !== 400) return undefined;
   if (reasonsOf(error).some((reason) => /^(API_KEY_|ACCESS_TOKEN_|CREDENTIALS_)/.test(reason))) return 401;
   return error['status'] === 'FAILED_PRECONDITION' ? 403 : undefined;

@@ -9,10 +9,10 @@ import type { LossLog } from './loss-log.ts';
 /** The specification's limit. */
 const MAX_TOP_LOGPROBS = 20;
 
-/** The members that the client set, in the protocol's order; undefined when there is none. */
+/** The members that the client set; undefined when there is none. */
 export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFacts, log: LossLog): JsonObject | undefined {
-  if (request.verbosity !== undefined) log.meet('verbosity');
-  if (request.logitBias !== undefined) log.meet('logit bias');
+  if (request.verbosity !== undefined) log.note('verbosity');
+  if (request.logitBias !== undefined) log.note('logit bias');
   const config: Record<string, JsonObject[string]> = {
     temperature: request.temperature,
     topP: request.topP,
@@ -21,7 +21,7 @@ export function encodeGenerationConfig(request: CanonicalRequest, facts: ModelFa
     stopSequences: request.stop === undefined || request.stop.length === 0 ? undefined : request.stop,
     presencePenalty: request.presencePenalty,
     frequencyPenalty: request.frequencyPenalty,
-    // The protocol takes 32 bits. Which seed it is does not matter, only that equal seeds stay equal.
+    // The protocol takes 32 bits. The value does not matter as long as equal seeds stay equal.
     seed: request.seed === undefined ? undefined : request.seed | 0,
     ...logprobMembers(request),
     ...formatMembers(request.format),
@@ -56,9 +56,9 @@ const MODALITIES: ReadonlyMap<string, string> = new Map([
 function modalitiesOf(modalities: readonly string[] | undefined): string[] | undefined {
   if (modalities === undefined || modalities.every((modality) => modality === 'text')) return undefined;
   return modalities.map((modality) => {
-    const word = MODALITIES.get(modality.toLowerCase());
-    if (word === undefined) throw notConvertible('modalities', 'The selected upstream does not know this output modality.');
-    return word;
+    const name = MODALITIES.get(modality.toLowerCase());
+    if (name === undefined) throw notConvertible('modalities', 'The selected upstream does not know this output modality.');
+    return name;
   });
 }
 
@@ -88,12 +88,12 @@ function thinkingOf(request: CanonicalRequest, facts: ModelFacts, log: LossLog):
   const control = request.reasoning;
   if (control === undefined) return undefined;
   if (control.effort === 'none' || (control.effort === undefined && control.budget === 0)) {
-    log.meet('reasoning effort: none');
+    log.note('reasoning effort: none');
     return { thinkingBudget: 0 };
   }
   const amount = amountOf(control, facts, request.dialect, log);
   const wantsSummary = control.summary !== undefined && control.summary !== 'none';
-  if (wantsSummary) log.meet('reasoning summary asked');
+  if (wantsSummary) log.note('reasoning summary asked');
   if (amount === undefined) return wantsSummary ? { includeThoughts: true } : undefined;
   return wantsSummary ? { ...amount, includeThoughts: true } : amount;
 }
@@ -108,7 +108,7 @@ function amountOf(
   const { effort, budget } = control;
   const byLevel = facts.thinking === 'level';
   if (effort !== undefined) {
-    log.meet('reasoning effort');
+    log.note('reasoning effort');
     const level = LEVELS.get(effort);
     const wanted = BUDGETS.get(effort);
     if (level === undefined || wanted === undefined) {
@@ -117,7 +117,7 @@ function amountOf(
     return byLevel ? { thinkingLevel: level } : { thinkingBudget: clamp(isLeast(effort) ? leastBudget(facts) : wanted, facts) };
   }
   if (budget === undefined) return undefined;
-  log.meet('reasoning budget');
+  log.note('reasoning budget');
   if (!byLevel) return { thinkingBudget: budget < 0 ? budget : clamp(budget, facts) };
   return { thinkingLevel: budget <= LOW_BUDGET ? 'low' : budget <= MEDIUM_BUDGET ? 'medium' : 'high' };
 }
@@ -126,7 +126,7 @@ function isLeast(effort: string): boolean {
   return effort === 'minimal' || effort === 'minimum';
 }
 
-/** What "minimal" means: the least that the model can do, where that is known. */
+/** The budget for "minimal": the smallest of the model, where that is known. */
 function leastBudget(facts: ModelFacts): number {
   const least = facts.minThinkingBudget ?? 0;
   return least > 0 ? least : 512;

@@ -1,13 +1,13 @@
 /**
- * The order of a generative-content stream. Chunks may repeat their finish reason and bring more after it (seen from
- * real servers), so only the end of the bytes ends the answer; a blocked prompt and an error object end it at once.
+ * The order of a generative-content stream. Real servers repeat the finish reason and send more content after it, so only the end of the
+ * stream ends an answer. A blocked prompt and an error object end it at once.
  */
 import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
 
 const no = illegal;
 
 export type StreamState = 'idle' | 'open' | 'finished' | 'ended';
-/** `finish`: a chunk whose candidate has a finish reason. `blocked`: the prompt was refused. `close`: the bytes ended. */
+/** `finish`: a chunk whose candidate has a finish reason. `blocked`: the prompt was refused. `close`: the upstream closed the stream. */
 export type StreamVerb = 'chunk' | 'finish' | 'blocked' | 'error' | 'close';
 
 export const STREAM = {
@@ -18,7 +18,7 @@ export const STREAM = {
   ended: { chunk: no, finish: no, blocked: no, error: no, close: no },
 } as const satisfies Transitions<StreamState, StreamVerb>;
 
-/** The verbs in order; true when they are a whole, good stream. For tests and generated streams. */
+/** True when the verbs are those of a complete stream in order. For tests and generated streams. */
 export function checkStream(verbs: Iterable<StreamVerb>): boolean {
   let state: StreamState = 'idle';
   try {

@@ -19,7 +19,7 @@ import type { Part } from './wire.ts';
 export function mediaPart(media: Media, at: string | undefined, log: LossLog): Part {
   const path = media.at ?? at;
   const { source, filename } = media;
-  log.meet(featureOf(media), path);
+  log.note(featureOf(media), path);
   switch (source.from) {
     case 'inline':
       return { inlineData: inlineData(source, mimeOfContent(source, filename) ?? unknownType(path)) };
@@ -46,7 +46,7 @@ function featureOf(media: Media): RequestFeature {
   return `${media.type}: ${from}`;
 }
 
-/** Parameters of a type are refused, except those that say how sound is sampled. */
+/** The protocol refuses parameters of media types, except those of audio, which describe the samples. */
 function inlineData(source: InlineData, mime: string): { mimeType: string; data: string } {
   const essence = essenceOf(mime);
   if (essence.startsWith('audio/')) return { mimeType: mime, data: source.data };
@@ -57,7 +57,7 @@ function unknownType(path: string | undefined): never {
   throw notConvertible(path, 'The selected upstream needs the media type of this file; give a type or a name with an extension.');
 }
 
-/** A name or URI of the vendor's file store, or of its object storage. Whose credential may read it, `http` has checked. */
+/** A name or URI in the vendor's file store or object storage. The http room has checked which credential may read it. */
 function isFileUri(id: string): boolean {
   return /^files\/[\w-]+$/.test(id) || /^gs:\/\/\S+$/.test(id) || /^https:\/\/\S+\/files\/[\w-]+$/.test(id);
 }

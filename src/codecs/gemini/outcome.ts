@@ -1,9 +1,9 @@
-/** How an answer ended: the finish reason's group, a blocked prompt, or an error object in the place of a chunk. */
+/** How an answer ended: by its finish reason, or by a blocked prompt. */
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Outcome } from '../canonical/outcome.ts';
 import { refusal } from '../errors/upstream.ts';
-import { text } from './read-chunk.ts';
+import { optionalString } from './read-chunk.ts';
 
 const FILTERED = new Set([
   'SAFETY',
@@ -33,10 +33,10 @@ export interface Finish {
   readonly message: string | undefined;
 }
 
-/** An unknown reason is no success: the answer counts as incomplete, and the word is kept. */
-export function outcomeOf(finish: Finish, calledTools: boolean): Outcome {
+/** An unknown reason is no success: the answer counts as incomplete, and the reason is kept. */
+export function outcomeOf(finish: Finish, hasToolCalls: boolean): Outcome {
   const native = finish.reason;
-  if (native === 'STOP') return { status: 'completed', stop: calledTools ? 'toolUse' : 'end', native };
+  if (native === 'STOP') return { status: 'completed', stop: hasToolCalls ? 'toolUse' : 'end', native };
   if (native === 'MAX_TOKENS') return { status: 'incomplete', reason: 'max_output', native };
   if (FILTERED.has(native)) return { status: 'incomplete', reason: 'content_filter', native };
   if (!FAILED.has(native)) return { status: 'incomplete', reason: 'other', native };
@@ -51,17 +51,17 @@ export function outcomeOf(finish: Finish, calledTools: boolean): Outcome {
 /** True when the prompt itself was refused. */
 export function isBlocked(feedback: JsonObject | undefined): feedback is JsonObject {
   if (feedback === undefined) return false;
-  const reason = text(feedback, 'blockReason');
+  const reason = optionalString(feedback, 'blockReason');
   if (reason !== undefined) return reason !== 'BLOCK_REASON_UNSPECIFIED' && reason !== 'BLOCKED_REASON_UNSPECIFIED';
-  return text(feedback, 'blockReasonMessage') !== undefined;
+  return optionalString(feedback, 'blockReasonMessage') !== undefined;
 }
 
 /** The same request would be refused again, so this is the client's 400 and not a reason to try elsewhere. */
 export function blockedError(feedback: JsonObject): GatewayError {
-  const reason = text(feedback, 'blockReason') ?? 'UNKNOWN';
-  const said = text(feedback, 'blockReasonMessage');
+  const reason = optionalString(feedback, 'blockReason') ?? 'UNKNOWN';
   const message =
-    said ?? `The prompt was blocked by the model's filters (${/^[A-Z_]{1,64}$/.test(reason) ? reason : 'UNKNOWN'}).`;
+    optionalString(feedback, 'blockReasonMessage') ??
+    `The prompt was blocked by the model's filters (${/^[A-Z_]{1,64}$/.test(reason) ? reason : 'UNKNOWN'}).`;
   return refusal(
     400,
     { code: 'content_filter', type: reason, message },

@@ -1,6 +1,6 @@
 /**
- * Arguments that arrive by path (`{jsonPath: "$.a[0].b", stringValue: "Bos", willContinue: true}`), built without ever
- * assigning into an object by an outside key.
+ * Arguments that arrive by path (`{jsonPath: "$.a[0].b", stringValue: "Bos", willContinue: true}`). They are built in maps: no key of the
+ * upstream is ever assigned to an object.
  */
 import { grown } from '../canonical/grown.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
@@ -15,7 +15,7 @@ type Node =
 export class PartialArguments {
   readonly #root: Node = { kind: 'object', members: new Map() };
 
-  /** One piece. `spelling` gives the number's text exactly as it was sent. Throws `malformed_event`. */
+  /** Adds one piece. `spelling` gives the text of its number exactly as it was sent. Throws `malformed_event`. */
   add(piece: JsonValue, spelling: () => string | undefined): void {
     if (!isObject(piece) || typeof piece['jsonPath'] !== 'string') throw malformed('partialArgs');
     const path = readPath(piece['jsonPath']);
@@ -79,7 +79,7 @@ function at(holder: Node, step: string | number): Node | undefined {
   throw malformed('jsonPath');
 }
 
-/** Elements come in order: a gap would mean a lost piece. */
+/** Elements arrive in order, so a gap means that a piece was lost. */
 function put(holder: Node, step: string | number, value: Node): Node {
   if (holder.kind === 'object' && typeof step === 'string') holder.members.set(step, value);
   else if (holder.kind === 'array' && typeof step === 'number' && step <= holder.elements.length) holder.elements[step] = value;
@@ -89,7 +89,7 @@ function put(holder: Node, step: string | number, value: Node): Node {
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,9})\]|\[(?:'([^'\\]*(?:\\.[^'\\]*)*)'|"([^"\\]*(?:\\.[^"\\]*)*)")\]/gy;
 
-/** Longer ones are no path into arguments, and deeper ones leave no room on the stack. */
+/** No path into real arguments is longer; a very deep one would overflow the stack. */
 const MAX_PATH_CHARS = 4096;
 
 function readPath(path: string): (string | number)[] {

@@ -1,20 +1,21 @@
-/** Checks one `GenerateContentResponse` and takes out what is meant. A known member of a wrong type is an error. */
+/** Reads one `GenerateContentResponse`. A known member of a wrong type is a malformed event. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { inCamelCase } from './spelling.ts';
 
 /** One response object of a stream, or the only one. */
 export interface Chunk {
-  readonly json: JsonObject;
-  /** The candidate that is returned, and its place in `candidates` (for exact slices of the text). */
+  /** The candidate that is the answer. */
   readonly candidate: Candidate | undefined;
   readonly usage: JsonObject | undefined;
   readonly responseId: string | undefined;
   readonly modelVersion: string | undefined;
   readonly promptFeedback: JsonObject | undefined;
 }
+
 export interface Candidate {
-  readonly place: number;
+  /** Its position in `candidates`, for exact slices of the chunk's text. */
+  readonly position: number;
   /** The wire's `index`; undefined where the server left it out, as it does for 0. */
   readonly index: number | undefined;
   readonly json: JsonObject;
@@ -23,21 +24,20 @@ export interface Candidate {
   readonly finishMessage: string | undefined;
 }
 
-/** `wanted` is the index of the candidate of earlier chunks; undefined: index 0, or else the first. */
-export function readChunk(said: JsonValue, wanted: number | undefined): Chunk {
-  if (!isObject(said)) throw malformed('chunk');
-  const json = inCamelCase(said);
+/** `wanted` is the index of the candidate that earlier chunks gave. Where it is undefined, index 0 is the answer, or else the first candidate. */
+export function readChunk(value: JsonValue, wanted: number | undefined): Chunk {
+  if (!isObject(value)) throw malformed('chunk');
+  const json = inCamelCase(value);
   return {
-    json,
-    candidate: pick(json['candidates'], wanted),
-    usage: object(json, 'usageMetadata'),
-    responseId: text(json, 'responseId'),
-    modelVersion: text(json, 'modelVersion'),
-    promptFeedback: object(json, 'promptFeedback'),
+    candidate: pickCandidate(json['candidates'], wanted),
+    usage: optionalObject(json, 'usageMetadata'),
+    responseId: optionalString(json, 'responseId'),
+    modelVersion: optionalString(json, 'modelVersion'),
+    promptFeedback: optionalObject(json, 'promptFeedback'),
   };
 }
 
-function pick(value: JsonValue | undefined, wanted: number | undefined): Candidate | undefined {
+function pickCandidate(value: JsonValue | undefined, wanted: number | undefined): Candidate | undefined {
   if (value === undefined || value === null) return undefined;
   if (!Array.isArray(value)) throw malformed('candidates');
   const candidates = value.map(readCandidate);
@@ -47,20 +47,20 @@ function pick(value: JsonValue | undefined, wanted: number | undefined): Candida
   return same ?? (candidates.length === 1 && only?.index === undefined ? only : undefined);
 }
 
-function readCandidate(value: JsonValue, place: number): Candidate {
+function readCandidate(value: JsonValue, position: number): Candidate {
   if (!isObject(value)) throw malformed('candidate');
   const index = value['index'];
   if (index !== undefined && index !== null && !Number.isInteger(index)) throw malformed('index');
-  const content = object(value, 'content');
-  const finishReason = text(value, 'finishReason');
+  const content = optionalObject(value, 'content');
+  const finishReason = optionalString(value, 'finishReason');
   return {
-    place,
+    position,
     index: typeof index === 'number' ? index : undefined,
     json: value,
     parts: readParts(content?.['parts']),
-    // The zero value of the enumeration says nothing.
+    // The zero value of the enumeration stands for an absent member.
     finishReason: finishReason === 'FINISH_REASON_UNSPECIFIED' ? undefined : finishReason,
-    finishMessage: text(value, 'finishMessage'),
+    finishMessage: optionalString(value, 'finishMessage'),
   };
 }
 
@@ -69,31 +69,31 @@ function readParts(value: JsonValue | undefined): readonly JsonObject[] {
   if (!Array.isArray(value)) throw malformed('parts');
   return value.map((part: JsonValue) => {
     if (!isObject(part)) throw malformed('part');
-    // What is a thought or is none decides whether a client sees it as the answer.
+    // This member decides whether a client sees the part as the answer, so no other type of value is read as true or false.
     const thought = part['thought'] ?? false;
     if (typeof thought !== 'boolean') throw malformed('thought');
     return part;
   });
 }
 
-/** A string member; null is absent, empty is absent. */
-export function text(holder: JsonObject, name: string): string | undefined {
+/** A string member; null and the empty string count as absent. */
+export function optionalString(holder: JsonObject, name: string): string | undefined {
   const value = holder[name];
   if (value === undefined || value === null || value === '') return undefined;
   if (typeof value !== 'string') throw malformed(name);
   return value;
 }
 
-/** An object member; null is absent. */
-export function object(holder: JsonObject, name: string): JsonObject | undefined {
+/** An object member; null counts as absent. */
+export function optionalObject(holder: JsonObject, name: string): JsonObject | undefined {
   const value = holder[name];
   if (value === undefined || value === null) return undefined;
   if (!isObject(value)) throw malformed(name);
   return value;
 }
 
-/** An array member; null is absent. */
-export function array(holder: JsonObject, name: string): readonly JsonValue[] {
+/** The elements of an array member; null and absent count as empty. */
+export function arrayOrEmpty(holder: JsonObject, name: string): readonly JsonValue[] {
   const value = holder[name];
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw malformed(name);

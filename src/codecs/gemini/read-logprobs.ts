@@ -1,45 +1,45 @@
-/** `logprobsResult`: two lists that run in parallel over the decoding steps. Bytes are computed, the wire has none. */
+/** Reads `logprobsResult`: two lists that run in parallel over the decoding steps. The wire has no bytes, so they are computed. */
 import type { Logprobs, TokenLogprob } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { array, malformed, object } from './read-chunk.ts';
+import { arrayOrEmpty, malformed, optionalObject } from './read-chunk.ts';
 
 export function readLogprobs(candidate: JsonObject): readonly TokenLogprob[] {
-  const result = object(candidate, 'logprobsResult');
+  const result = optionalObject(candidate, 'logprobsResult');
   if (result === undefined) return [];
-  const steps = array(result, 'topCandidates');
-  return array(result, 'chosenCandidates').map((chosen, index): TokenLogprob => {
+  const steps = arrayOrEmpty(result, 'topCandidates');
+  return arrayOrEmpty(result, 'chosenCandidates').map((chosen, index): TokenLogprob => {
     const step = steps[index];
     if (step === undefined) return readToken(chosen);
     if (!isObject(step)) throw malformed('topCandidates');
-    return { ...readToken(chosen), top: array(step, 'candidates').map(readToken) };
+    return { ...readToken(chosen), top: arrayOrEmpty(step, 'candidates').map(readToken) };
   });
 }
 
 const NONE: ReadonlyMap<JsonObject, Logprobs> = new Map();
 
-/** The tokens of each visible text among these parts; none where they do not line up with them. */
+/** The tokens of each visible text among these parts; empty where tokens and texts do not line up. */
 export function tokensOfParts(parts: readonly JsonObject[], logprobs: Logprobs): ReadonlyMap<JsonObject, Logprobs> {
   if (logprobs.length === 0) return NONE;
-  const said = new Map<JsonObject, Logprobs>();
+  const tokens = new Map<JsonObject, Logprobs>();
   let next = 0;
   for (const part of parts) {
     const text = part['text'];
     if (typeof text !== 'string' || text === '' || part['thought'] === true) continue;
     const start = next;
-    let spoken = '';
+    let joined = '';
     for (let token = logprobs[next]?.token; token !== undefined; token = logprobs[++next]?.token) {
-      if (spoken.length >= text.length && token !== '') break;
-      spoken += token;
+      if (joined.length >= text.length && token !== '') break;
+      joined += token;
     }
-    if (spoken !== text) return NONE;
-    said.set(part, logprobs.slice(start, next));
+    if (joined !== text) return NONE;
+    tokens.set(part, logprobs.slice(start, next));
   }
-  return next === logprobs.length ? said : NONE;
+  return next === logprobs.length ? tokens : NONE;
 }
 
 function readToken(value: JsonValue): { token: string; logprob: number; bytes: readonly number[] } {
   if (!isObject(value)) throw malformed('logprobsResult');
-  // Zero and the empty string are left out by this protocol.
+  // The protocol leaves out zeros and empty strings.
   const { token = '', logProbability: logprob = 0 } = value;
   if (typeof token !== 'string' || typeof logprob !== 'number') throw malformed('logprobsResult');
   return { token, logprob, bytes: [...Buffer.from(token)] };

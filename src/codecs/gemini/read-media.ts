@@ -2,21 +2,21 @@
 import type { Media } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { mimeOfFilename, sniffMime } from '../media.ts';
-import { malformed, object, text } from './read-chunk.ts';
+import { malformed, optionalObject, optionalString } from './read-chunk.ts';
 
 /** The media of a part with `inlineData` or `fileData`. */
 export function readMedia(part: JsonObject): Media {
-  const inline = object(part, 'inlineData');
+  const inline = optionalObject(part, 'inlineData');
   if (inline !== undefined) {
-    const data = text(inline, 'data');
+    const data = optionalString(inline, 'data');
     if (data === undefined) throw malformed('inlineData');
-    const mime = text(inline, 'mimeType') ?? sniffMime(data) ?? 'application/octet-stream';
+    const mime = optionalString(inline, 'mimeType') ?? sniffMime(data) ?? 'application/octet-stream';
     return { type: typeOf(mime), source: { from: 'inline', mime, data } };
   }
-  const file = object(part, 'fileData');
-  const url = file === undefined ? undefined : text(file, 'fileUri');
+  const file = optionalObject(part, 'fileData');
+  const url = file === undefined ? undefined : optionalString(file, 'fileUri');
   if (file === undefined || url === undefined) throw malformed('fileData');
-  const mime = text(file, 'mimeType') ?? mimeOfFilename(url);
+  const mime = optionalString(file, 'mimeType') ?? mimeOfFilename(url);
   return { type: typeOf(mime ?? ''), source: { from: 'url', url, ...(mime === undefined ? {} : { mime }) } };
 }
 

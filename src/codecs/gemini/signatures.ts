@@ -1,10 +1,10 @@
 /**
- * Thought signatures: which part of an answer each one sat on, and how it gets back to that part.
+ * Thought signatures: which part of an answer carried each one, and how it returns to that part in a later request.
  *
- * A signature is opaque and tied to its part. The part it came from is written into `Opaque.form`: `text` and `thought`
- * (with `:start:end` in code units when it covered only a piece of the item's text, an empty piece included),
- * `thought+empty` (an empty text part behind the thought), `functionCall`, `inlineData`, or `empty` (an empty part of its
- * own). Clients that cannot hold a signature on a text or a call return it in a reasoning item; the form finds its part.
+ * A signature is opaque and tied to its part. `Opaque.form` names that part: `text` or `thought` (with `:start:end` in code units where it
+ * covered only a piece of the item's text, which may be empty), `thought+empty` (an empty text part after the thought), `functionCall`,
+ * `inlineData`, or `empty` (an empty part of its own). Clients that cannot keep a signature on a text or a call return it in a reasoning
+ * item of its own: such a signature is called detached, and its form tells to which item it belongs.
  */
 import { isOfModel } from '../tools/call-pairs.ts';
 import type { Item, ReasoningItem } from '../canonical/item.ts';
@@ -13,10 +13,10 @@ import type { Target } from '../codec.ts';
 import { mayReplay } from '../requests/opaque-replay.ts';
 import type { Part } from './wire.ts';
 
-/** The vendor's documented value for calls that another model made; it is checked nowhere else. */
+/** The vendor's documented value for calls that another model made. */
 export const FOREIGN_CALL_SIGNATURE = 'skip_thought_signature_validator';
 
-/** Where in its item's text a signature sat, in code units. */
+/** The piece of its item's text that a signature covers, in code units. */
 export interface Span {
   readonly start: number;
   readonly end: number;
@@ -36,7 +36,7 @@ function kindOfForm(form: string | undefined): string {
   return form?.split(':')[0] ?? 'thought';
 }
 
-/** The text as parts, the signature on the piece that it came with. A span that no longer fits covers everything. */
+/** The text as parts, with the signature on the piece that it covers. A span that no longer fits covers the whole text. */
 export function signedText(kind: 'text' | 'thought', text: string, opaque: Opaque | undefined): Part[] {
   const part = (piece: string): Part => (kind === 'thought' ? { text: piece, thought: true } : { text: piece });
   const plain = (piece: string): Part[] => (piece === '' ? [] : [part(piece)]);
@@ -55,11 +55,12 @@ function spanOf(form: string | undefined): Span | undefined {
   return span.start <= span.end ? span : undefined;
 }
 
-/** The signatures of this owner in one request, each found for the item that it belongs to. */
+/** The signatures in one request that its target may receive, by the item that each belongs to. */
 export class Signatures {
   readonly #target: Target;
   readonly #byItem = new Map<Item, Opaque>();
-  readonly #settled = new Set<ReasoningItem>();
+  /** Items whose detached signature was given to the item that it belongs to. */
+  readonly #reattached = new Set<ReasoningItem>();
   /** True when a value of another owner was left out. */
   readonly droppedForeign: boolean;
 
@@ -70,15 +71,15 @@ export class Signatures {
       const opaque = this.#ownOf(item);
       if (opaque !== undefined && !isDetached(item, opaque)) this.#byItem.set(item, opaque);
     }
-    const homes = new Homes(items);
+    const signed = new SignedItems(items);
     for (const [at, item] of items.entries()) {
-      homes.pass(item);
+      signed.pass(item);
       const opaque = item.kind === 'reasoning' ? this.#ownOf(item) : undefined;
       if (item.kind !== 'reasoning' || opaque === undefined || !isDetached(item, opaque)) continue;
-      const home = homes.of(opaque, at);
-      if (home === undefined) continue;
-      this.#settled.add(item);
-      if (!this.#byItem.has(home)) this.#byItem.set(home, opaque);
+      const owner = signed.itemOf(opaque, at);
+      if (owner === undefined) continue;
+      this.#reattached.add(item);
+      if (!this.#byItem.has(owner)) this.#byItem.set(owner, opaque);
     }
   }
 
@@ -86,12 +87,12 @@ export class Signatures {
     return this.#byItem.get(item);
   }
 
-  /** What a reasoning item holds for a part of its own: nothing when its signature went home to another item. */
+  /** The signature of a reasoning item's own part; undefined where it was given to another item. */
   ofReasoning(item: ReasoningItem): Opaque | undefined {
-    return this.#settled.has(item) ? undefined : this.#ownOf(item);
+    return this.#reattached.has(item) ? undefined : this.#ownOf(item);
   }
 
-  /** True for an item whose value belongs to another owner: a vendor checks value and words together, so neither is sent. */
+  /** True for an item whose value the target may not receive. A vendor checks value and text together, so neither is sent. */
   isForeign(item: Item): boolean {
     return 'opaque' in item && item.opaque !== undefined && this.#ownOf(item) === undefined;
   }
@@ -102,26 +103,28 @@ export class Signatures {
   }
 }
 
-type HomeKind = 'text' | 'toolCall' | 'media';
+type SignedKind = 'text' | 'toolCall' | 'media';
 
-/** The items that detached signatures belong to: clients put one behind its item where they cannot put it on it. Goes through the items once. */
-class Homes {
+/** Finds the items that detached signatures belong to: the call that they name, else the nearest item of their kind. */
+class SignedItems {
   readonly #items: readonly Item[];
-  /** The calls so far by their ids: of several with one id, the latest. */
-  readonly #passed = new Map<string, Item>();
-  /** The first call of each id in all; made for the first signature that asks for a call. */
-  #first: ReadonlyMap<string, Item> | undefined;
-  readonly #neighbours = new Map<HomeKind, readonly (Item | undefined)[]>();
+  /** The calls so far by id; of several with one id, the latest. */
+  readonly #calls = new Map<string, Item>();
+  /** The first call of each id in the whole request; made when it is first needed. */
+  #firstCalls: ReadonlyMap<string, Item> | undefined;
+  readonly #neighbours = new Map<SignedKind, readonly (Item | undefined)[]>();
 
   constructor(items: readonly Item[]) {
     this.#items = items;
   }
 
+  /** Is told every item in order. */
   pass(item: Item): void {
-    if (item.kind === 'toolCall') this.#passed.set(item.callId, item);
+    if (item.kind === 'toolCall') this.#calls.set(item.callId, item);
   }
 
-  of(opaque: Opaque, at: number): Item | undefined {
+  /** `at`: the index of the reasoning item that holds the signature. */
+  itemOf(opaque: Opaque, at: number): Item | undefined {
     const kind = kindOfForm(opaque.form);
     if (kind === 'functionCall') return this.#call(opaque.itemId) ?? this.#neighbour('toolCall', at);
     if (kind === 'text') return this.#neighbour('text', at);
@@ -130,19 +133,21 @@ class Homes {
 
   #call(id: string | undefined): Item | undefined {
     if (id === undefined) return undefined;
-    this.#first ??= new Map(this.#items.toReversed().flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item]] : [])));
-    return this.#passed.get(id) ?? this.#first.get(id);
+    this.#firstCalls ??= new Map(
+      this.#items.toReversed().flatMap((item) => (item.kind === 'toolCall' ? [[item.callId, item]] : [])),
+    );
+    return this.#calls.get(id) ?? this.#firstCalls.get(id);
   }
 
-  #neighbour(kind: HomeKind, at: number): Item | undefined {
+  #neighbour(kind: SignedKind, at: number): Item | undefined {
     const known = this.#neighbours.get(kind) ?? neighboursOf(this.#items, kind);
     this.#neighbours.set(kind, known);
     return known[at];
   }
 }
 
-/** For each item the nearest one of `kind` in the same run of assistant items, first before, then behind. */
-function neighboursOf(items: readonly Item[], kind: HomeKind): readonly (Item | undefined)[] {
+/** For each item the nearest one of `kind` in the same run of assistant items: before it, or else after it. */
+function neighboursOf(items: readonly Item[], kind: SignedKind): readonly (Item | undefined)[] {
   const found: (Item | undefined)[] = [];
   let near: Item | undefined;
   for (const item of items) {
@@ -158,7 +163,7 @@ function neighboursOf(items: readonly Item[], kind: HomeKind): readonly (Item | 
   return found;
 }
 
-/** True for a reasoning item that carries the signature of something else. */
+/** True for a reasoning item that holds the signature of another item. */
 function isDetached(item: Item, opaque: Opaque): boolean {
   if (item.kind !== 'reasoning') return false;
   const kind = kindOfForm(opaque.form);

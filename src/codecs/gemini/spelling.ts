@@ -1,16 +1,16 @@
-/** Servers that write their answers with the field names of the protocol's definition: `usage_metadata`, `finish_reason` (known failure G14). */
+/** Answers of servers that use the snake_case names of the protocol's definition, such as `usage_metadata` (known failure G14). */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
-/** What is inside belongs to the client's tools, names included. */
-const FOREIGN = new Set(['args', 'response']);
+/** Members whose content belongs to the client's tools, names included. */
+const TOOL_DATA = new Set(['args', 'response']);
 
-/** The chunk with the names of the wire; itself, as nearly always, where it has them. */
+/** The chunk with camelCase names. Nearly all chunks have them and are returned as they are. */
 export function inCamelCase(chunk: JsonObject): JsonObject {
-  return isSpelledOut(chunk) ? renamed(chunk) : chunk;
+  return usesSnakeCase(chunk) ? renamed(chunk) : chunk;
 }
 
-/** Looks at the objects that tell how a chunk is spelled, and at no more: every chunk of a stream comes by. */
-function isSpelledOut(chunk: JsonObject): boolean {
+/** Looks only at the objects that show it, since every chunk of a stream is checked. */
+function usesSnakeCase(chunk: JsonObject): boolean {
   if (hasSnakeName(chunk) || hasSnakeName(chunk['usageMetadata'])) return true;
   const { candidates } = chunk;
   if (!Array.isArray(candidates)) return false;
@@ -32,7 +32,7 @@ function hasSnakeName(value: JsonValue | undefined): boolean {
 
 function renamed(object: JsonObject): JsonObject {
   const entries = Object.entries(object).flatMap(([name, member]): [string, JsonValue][] =>
-    member === undefined ? [] : [[inCamel(name), FOREIGN.has(name) ? member : renamedWithin(member)]],
+    member === undefined ? [] : [[inCamel(name), TOOL_DATA.has(name) ? member : renamedWithin(member)]],
   );
   return Object.fromEntries(entries);
 }

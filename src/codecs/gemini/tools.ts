@@ -1,4 +1,4 @@
-/** Tools as function declarations, and which of them the model may or must call. */
+/** Tools as function declarations, and the tool choice as a calling configuration. */
 import { notConvertible } from '../canonical/error.ts';
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject } from '../canonical/json.ts';
@@ -10,7 +10,7 @@ import type { NameRule, ToolNames } from '../tools/names.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
 import type { LossLog } from './loss-log.ts';
 
-/** Letters, digits, `_`, `.`, `:` and `-`, not starting with the last three or a digit; older models take 64 characters. */
+/** Letters, digits, `_`, `.`, `:` and `-`; the first is a letter or `_`. Older models take no more than 64 characters. */
 export const NAME_RULE: NameRule = { illegal: /[^A-Za-z0-9_.:-]/g, maxLength: 64, startsWithLetter: true };
 
 export interface ToolMembers {
@@ -29,8 +29,8 @@ export interface CallingConfig {
 
 export function encodeTools(request: CanonicalRequest, names: ToolNames, options: CodecOptions, log: LossLog): ToolMembers {
   const choice = request.toolChoice;
-  if (request.parallelToolCalls === false) log.meet('parallel tool calls: off');
-  if (choice?.mode === 'native') log.meet('tool choice: native', 'tool_choice');
+  if (request.parallelToolCalls === false) log.note('parallel tool calls: off');
+  if (choice?.mode === 'native') log.note('tool choice: native', 'tool_choice');
   const declarations: Declaration[] = [];
   const declared = new Set<string>();
   for (const tool of request.tools) {
@@ -51,8 +51,8 @@ export function encodeTools(request: CanonicalRequest, names: ToolNames, options
 }
 
 /**
- * A freeform tool that the choice leaves out. The model may not call it, so nothing is lost if it cannot be declared. Tools that can be
- * declared are, and the names of the allowed ones are sent beside them.
+ * True for a freeform tool that the tool choice does not allow. The model may not call it, so nothing is lost if it cannot be declared.
+ * Every tool that can be declared is, and the names of the allowed ones are sent beside them.
  */
 function isExcluded(tool: Tool, choice: ToolChoice | undefined, names: ToolNames): boolean {
   if (choice?.mode !== 'allowed' || tool.kind !== 'custom' || tool.inputSchema !== undefined) return false;
@@ -62,26 +62,26 @@ function isExcluded(tool: Tool, choice: ToolChoice | undefined, names: ToolNames
 
 function declare(tool: Tool, names: ToolNames, options: CodecOptions, log: LossLog): Declaration | undefined {
   if (tool.kind === 'native') {
-    log.meet('native tool');
+    log.note('native tool');
     return undefined;
   }
   const name = names.toWire(tool.tool);
   const head = { name, ...(tool.description === undefined ? {} : { description: tool.description }) };
-  if (tool.tool.namespace !== undefined) log.meet('function tool: namespace');
+  if (tool.tool.namespace !== undefined) log.note('function tool: namespace');
   if (tool.kind === 'function') {
-    if (tool.strict === true) log.meet('function tool: strict');
-    if (tool.cacheControl !== undefined) log.meet('cache breakpoint');
+    if (tool.strict === true) log.note('function tool: strict');
+    if (tool.cacheControl !== undefined) log.note('cache breakpoint');
     return { ...head, ...parametersOf(tool.parameters, `${tool.at}.parameters`) };
   }
   if (tool.inputSchema !== undefined) {
-    log.meet('custom tool with object schema');
+    log.note('custom tool with object schema');
     return { ...head, ...parametersOf(tool.inputSchema, `${tool.at}.input_schema`) };
   }
-  if (options.lowerCustomTools !== true) log.meet('custom tool: freeform', tool.at);
+  if (options.lowerCustomTools !== true) log.note('custom tool: freeform', tool.at);
   return { ...head, parametersJsonSchema: freeformSchema(tool.format) };
 }
 
-/** No parameters at all are said by leaving the member out. */
+/** A function without parameters is declared without the member. */
 function parametersOf(schema: JsonObject | undefined, at: string): Pick<Declaration, 'parametersJsonSchema'> {
   if (schema === undefined) return {};
   const { type: _type, ...rest } = lowerSchema(objectSchema(schema, at), GENERATIVE_JSON_SCHEMA);
@@ -113,7 +113,7 @@ function callingConfig(
     case 'tool':
       return { mode: 'ANY', allowedFunctionNames: offered([choice.tool]) };
     case 'allowed':
-      log.meet('tool choice: allowed tools');
+      log.note('tool choice: allowed tools');
       // Names are legal with ANY only; otherwise just these tools are declared.
       return choice.require ? { mode: 'ANY', allowedFunctionNames: offered(choice.tools) } : { mode: 'AUTO' };
     case 'native':

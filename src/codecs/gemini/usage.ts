@@ -1,8 +1,7 @@
-/** `usageMetadata`: cumulative, repeated by every chunk of a stream, with counters missing until they are known. */
-import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { isObject } from '../canonical/json.ts';
+/** Reads `usageMetadata`: every chunk of a stream repeats the totals so far, without the counters that are not known yet. */
+import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { isPlaceholder, type Usage } from '../canonical/usage.ts';
-import { array, malformed, text } from './read-chunk.ts';
+import { arrayOrEmpty, malformed, optionalString } from './read-chunk.ts';
 
 const COUNTERS = [
   'promptTokenCount',
@@ -14,7 +13,7 @@ const COUNTERS = [
 ] as const;
 type Counter = (typeof COUNTERS)[number];
 
-/** Shares of the totals by modality: the list, its word, and the canonical name. */
+/** Shares of the totals by modality: the wire's list, its name of the modality, and the canonical name. */
 const SHARES = [
   ['promptTokensDetails', 'IMAGE', 'imageInput'],
   ['candidatesTokensDetails', 'IMAGE', 'imageOutput'],
@@ -22,7 +21,7 @@ const SHARES = [
   ['candidatesTokensDetails', 'AUDIO', 'audioOutput'],
 ] as const;
 
-/** Folds the reports of one answer; the last value of each counter counts. */
+/** Merges the reports of one answer: the last value of each counter is kept. */
 export class UsageReports {
   readonly #counts = new Map<Counter | (typeof SHARES)[number][2], number>();
   #serviceTier: string | undefined;
@@ -31,19 +30,19 @@ export class UsageReports {
   /** Throws `malformed_event` for a counter that is no count. */
   read(metadata: JsonObject): void {
     for (const name of COUNTERS) this.#set(name, readCount(metadata[name], name));
-    for (const [list, word, name] of SHARES) this.#set(name, shareOf(metadata, list, word));
-    this.#serviceTier = text(metadata, 'serviceTier') ?? this.#serviceTier;
+    for (const [list, modality, name] of SHARES) this.#set(name, shareOf(metadata, list, modality));
+    this.#serviceTier = optionalString(metadata, 'serviceTier') ?? this.#serviceTier;
   }
 
   #set(name: Counter | (typeof SHARES)[number][2], count: number | undefined): void {
     const known = this.#counts.get(name);
-    // Counters only grow: a zero over a count stands for none.
+    // Counters only grow, so a zero after a count is a missing value.
     if (count === undefined || count === known || (count === 0 && known !== undefined)) return;
     this.#counts.set(name, count);
     this.#isChanged = true;
   }
 
-  /** What is known now, when it is more than placeholders and differs from what was taken before. */
+  /** The usage so far, if it changed since it was last taken and is more than placeholders. */
   take(): Usage | undefined {
     if (!this.#isChanged) return undefined;
     this.#isChanged = false;
@@ -51,8 +50,8 @@ export class UsageReports {
     return isPlaceholder(usage) ? undefined : usage;
   }
 
-  /** Has what is known taken once more. */
-  again(): void {
+  /** Lets the next `take` give the usage again, changed or not. */
+  reportAgain(): void {
     this.#isChanged = true;
   }
 
@@ -82,7 +81,7 @@ export class UsageReports {
     return Object.fromEntries(shares);
   }
 
-  /** Candidates exclude thoughts. Where they are missing the total says what is left for them. */
+  /** The wire counts candidates without thoughts. Where it leaves candidates out, the total minus the prompt is the output. */
   #output(prompt: number, toolPrompt: number, thoughts: number | undefined): number | undefined {
     const candidates = this.#counts.get('candidatesTokenCount');
     if (candidates !== undefined) return sum(candidates, thoughts ?? 0);
@@ -106,9 +105,9 @@ function readCount(value: JsonValue | undefined, name: string): number | undefin
   return count;
 }
 
-function shareOf(metadata: JsonObject, list: string, word: string): number | undefined {
-  for (const detail of array(metadata, list)) {
-    if (isObject(detail) && detail['modality'] === word) return readCount(detail['tokenCount'], 'tokenCount');
+function shareOf(metadata: JsonObject, list: string, modality: string): number | undefined {
+  for (const detail of arrayOrEmpty(metadata, list)) {
+    if (isObject(detail) && detail['modality'] === modality) return readCount(detail['tokenCount'], 'tokenCount');
   }
   return undefined;
 }

@@ -1,9 +1,9 @@
 /**
- * The members of the generative-content protocol that are written, and a writer that can hold JSON text as it came
- * (arguments keep their key order and number spelling). Reading is `read-chunk.ts`.
+ * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so that arguments
+ * keep their key order and number spelling. Reading is in `read-chunk.ts`.
  */
 
-/** JSON text that is written as it is. */
+/** JSON text that is written unchanged. */
 export class RawJson {
   readonly text: string;
   constructor(text: string) {
@@ -31,7 +31,7 @@ export interface FunctionResponse {
   readonly response: { readonly output: string } | { readonly error: string };
   readonly parts?: readonly Part[];
 }
-/** One data member, and what modifies it. */
+/** A part has one member with data; the others modify it. */
 export interface Part {
   readonly text?: string;
   readonly thought?: true;

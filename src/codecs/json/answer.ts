@@ -1,11 +1,11 @@
-/** The body of a whole answer as a JSON object; for endpoints that have no dialect of their own. */
+/** Reads the body of a whole answer as a JSON object, for endpoints that have no dialect of their own. */
 import { GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 
-/** How much of a body that cannot be read goes to the log. */
+/** How much of an unreadable body goes to the log. */
 const LOGGED_CHARS = 4096;
 
-/** Throws an upstream fault for anything that is no object. */
+/** Throws an upstream fault for anything but an object. */
 export function readJsonAnswer(text: string): JsonObject {
   let json: JsonValue;
   try {

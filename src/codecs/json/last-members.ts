@@ -1,7 +1,7 @@
-/** A JSON object without the members that a later one of the same name replaces: JSON.parse reads the last, and other readers the first. */
+/** Removes duplicate members: JSON.parse reads the last of a name, other parsers the first. */
 import { eachChild, skipValue } from './text.ts';
 
-/** `text` is that of an object that has parsed; members that stay keep their own text and order. */
+/** The text of an object with the last member of each name only. `text` must have parsed; members keep their text and order. */
 export function lastMembers(text: string): string {
   const kept = new Map<string | number, string>();
   eachChild(text, text.indexOf('{'), (key, at, start) => {

@@ -1,6 +1,6 @@
 /**
- * Events that were recognised by their shape, on their way to a client of the same dialect: parsed only when somebody asks, and spliced
- * as the first of their shape was. Knows no dialect.
+ * Events that were recognised by their shape, for a client of the same dialect: they are parsed only on demand, and get the edits of the first
+ * event of their shape. Knows no dialect.
  */
 import type { Dialect } from '../canonical/dialect.ts';
 import type { Native } from '../canonical/event.ts';
@@ -9,7 +9,7 @@ import type { Frame } from '../codec.ts';
 import { editShape, fill, type JsonShape, jsonOf, type Repeat } from './shape.ts';
 import type { JsonEdit } from './text.ts';
 
-/** An event that was recognised and not parsed: its JSON is made when somebody asks for it. */
+/** An event that was recognised and not parsed: its JSON is made on demand. */
 export class RepeatedNative implements Native {
   readonly dialect: Dialect;
   readonly name: string;
@@ -30,13 +30,13 @@ export class RepeatedNative implements Native {
   }
 }
 
-/** What was spliced into one event is spliced into each that repeats it. One for each stream. */
+/** Remembers the edits of an event and applies them to events of the same shape. One for each stream. */
 export class RepeatedEdits {
   #known:
     | { readonly shape: JsonShape; readonly name: string; readonly literals: readonly string[]; readonly oneLine: boolean }
     | undefined;
 
-  /** The frame of an event that repeats the one that was noted; undefined for every other. */
+  /** The edited frame of an event that repeats the noted one; undefined for any other. */
   apply(native: Native, event: string | undefined): Frame | undefined {
     const known = this.#known;
     const { repeat } = native;
@@ -46,7 +46,7 @@ export class RepeatedEdits {
     return { event, data: literals === repeat.shape.literals ? native.text : fill(literals, repeat.raws), oneLine };
   }
 
-  /** `edits` are what is spliced into this event, and they do not depend on what is in its holes. */
+  /** Notes an event with its edits, which must not depend on the values of its holes. */
   note({ repeat, name }: Native, edits: readonly JsonEdit[]): void {
     this.#known = undefined;
     if (repeat === undefined) return;
@@ -56,7 +56,7 @@ export class RepeatedEdits {
     this.#known = { shape, name, literals, oneLine: !literals.some((literal) => LINE_END.test(literal)) };
   }
 
-  /** What follows is spliced differently. */
+  /** The edits no longer apply to the events that follow. */
   forget(): void {
     this.#known = undefined;
   }

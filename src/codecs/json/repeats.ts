@@ -1,22 +1,22 @@
 /**
- * Events of one stream repeat themselves: token after token the same JSON text, with other words at one or two places. This learns the
- * shape of the latest one, so that the next can be recognised without being parsed. Knows no dialect: which places may differ is said
- * by its user. What is not recognised is parsed as ever.
+ * The events of a stream mostly repeat one JSON text, with different values at one or two paths. This learns the shape of the latest text, so
+ * that the next one can be recognised without being parsed. The caller gives the paths whose values may differ. A text that is not
+ * recognised must be parsed.
  */
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { type JsonShape, rawsOf, type Repeat, shapeOf } from './shape.ts';
 import type { JsonPath } from './text.ts';
 
-/** After this many texts that fitted no shape, a stream is taken to have none for as many texts again. */
-const PATIENCE = 16;
+/** After this many mismatches in a row nothing is learnt for as many texts again. */
+const MAX_MISSES = 16;
 
 /**
- * Remembers the shape of the latest text. One for each stream. Of the paths that may differ a string always is a hole; a number becomes
- * one when it has changed once, since most (a time, a count of nothing) stay for the whole stream.
+ * Remembers the shape of the latest text. One for each stream. At the given paths a string always is a hole. A number becomes one when it
+ * first changes, since most numbers (a time, a zero count) stay the same for the whole stream.
  */
 export class JsonRepeats {
   readonly #paths: readonly JsonPath[];
-  /** Made for the first that does. */
+  /** The paths whose number has changed; made for the first of them. */
   #changing: Set<JsonPath> | undefined;
   #latest: JsonValue = null;
   #shape: JsonShape | undefined;
@@ -26,7 +26,7 @@ export class JsonRepeats {
     this.#paths = paths;
   }
 
-  /** How `text` repeats the shape; undefined when it does not: then parse it, and `learn` it. */
+  /** How `text` repeats the shape; undefined when it does not, and the caller should parse it and call `learn`. */
   match(text: string): Repeat | undefined {
     const shape = this.#shape;
     if (shape === undefined) return undefined;
@@ -36,27 +36,27 @@ export class JsonRepeats {
     return { shape, raws };
   }
 
-  /** Takes a text that did not match, with what it parsed to, as the shape of those that follow; undefined where it has no hole. */
+  /** Takes a text that did not match, and its JSON, as the shape for the texts that follow; undefined where it has no hole. */
   learn(text: string, json: JsonValue): Repeat | undefined {
     this.#misses += 1;
-    if (this.#misses > 2 * PATIENCE) this.#misses = 0;
-    const shape = this.#misses > PATIENCE ? undefined : shapeOf(text, json, this.#holesIn(json));
+    if (this.#misses > 2 * MAX_MISSES) this.#misses = 0;
+    const shape = this.#misses > MAX_MISSES ? undefined : shapeOf(text, json, this.#holesIn(json));
     this.#shape = shape;
     return shape === undefined ? undefined : { shape, raws: shape.holes.map(({ start, end }) => text.slice(start, end)) };
   }
 
-  /** The paths at which `json` has a hole; none where no string that says something is among them: such a text is seldom repeated. */
+  /** The paths at which `json` has a hole; none if all its strings are empty, since such a text is seldom repeated. */
   #holesIn(json: JsonValue): readonly JsonPath[] {
     const holes: JsonPath[] = [];
-    let speaks = false;
+    let hasText = false;
     for (const path of this.#paths) {
       const value = valueAt(json, path);
-      const isWord = typeof value === 'string' && value !== '';
-      if (isWord || (isCount(value) && this.#changes(path, value))) holes.push(path);
-      speaks ||= isWord;
+      const isText = typeof value === 'string' && value !== '';
+      if (isText || (isCount(value) && this.#changes(path, value))) holes.push(path);
+      hasText ||= isText;
     }
     this.#latest = json;
-    return speaks ? holes : [];
+    return hasText ? holes : [];
   }
 
   #changes(path: JsonPath, count: number): boolean {

@@ -1,11 +1,11 @@
 /**
- * The shape of a JSON text: what stays where only the values at known places differ. A text of the same shape is read by comparing it
- * with the literals between those places instead of parsing it. What does not fit exactly is not of the shape. Knows one text, no stream.
+ * The shape of a JSON text: the literals around holes, at which the values may differ. A text of the same shape is read by comparing it with
+ * the literals instead of parsing it. Anything that does not match exactly has another shape.
  */
 import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { changesOf, type JsonEdit, type JsonPath, spanOf } from './text.ts';
 
-/** A text that was parsed, and where its holes are: values that may differ in the next text. */
+/** A text that was parsed, with its holes: the values that may differ in the next text. */
 export interface JsonShape {
   readonly text: string;
   readonly json: JsonValue;
@@ -22,7 +22,7 @@ interface Hole {
   readonly isString: boolean;
 }
 
-/** The hole that stands at `path`; -1 for none. */
+/** The index of the hole at `path` (the same array); -1 for none. */
 export function holeAt(shape: JsonShape, path: JsonPath): number {
   return shape.holes.findIndex((hole) => hole.path === path);
 }
@@ -41,10 +41,10 @@ export function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[
     const span = spanOf(text, path);
     if (span !== undefined) found.push({ path, ...span, isString: text.charCodeAt(span.start) === QUOTE });
   }
-  // A copy has no room for more.
+  // toSorted makes a copy without spare capacity.
   const holes = found.toSorted((a, b) => a.start - b.start);
-  // The shape stays, and a slice would keep the whole batch that the text came in.
-  const own = ownCopy(text);
+  // The shape is kept for long, and `text` may be a slice that keeps its whole batch in memory.
+  const own = flatCopy(text);
   const literals: string[] = [];
   let cursor = 0;
   for (const { start, end } of holes) {
@@ -55,19 +55,19 @@ export function shapeOf(text: string, json: JsonValue, paths: readonly JsonPath[
   return { text: own, json, holes, literals: literals.slice() };
 }
 
-/** V8 has no other way to say it. */
-function ownCopy(text: string): string {
+/** A copy that shares no memory with `text`; V8 has no direct way to make one. */
+function flatCopy(text: string): string {
   return JSON.parse(JSON.stringify(text));
 }
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** The raw values, if the text is the shape's literals around whole JSON strings and numbers, and nothing else. */
+/** The raw values of a text that consists of the shape's literals around whole JSON strings and numbers; undefined for any other text. */
 export function rawsOf(text: string, { holes, literals }: JsonShape): string[] | undefined {
   const first = literals[0] ?? '';
   if (!standsAt(text, 0, first)) return undefined;
-  // An array of the right length: one that is pushed to makes room for many.
+  // Made with its length, since pushing reserves space for more.
   const raws = new Array<string>(holes.length);
   let at = first.length;
   for (let index = 0; index < holes.length; index++) {
@@ -80,19 +80,19 @@ export function rawsOf(text: string, { holes, literals }: JsonShape): string[] |
   return at === text.length ? raws : undefined;
 }
 
-/** As `startsWith`, which compares character by character: a slice is free, and whole strings are compared at once. */
+/** Like `startsWith`, but faster: that compares character by character, while a slice costs nothing and is compared at once. */
 function standsAt(text: string, at: number, literal: string): boolean {
   return text.slice(at, at + literal.length) === literal;
 }
 
-/** The index after the string at `at`; -1 where there is none, or one that only a parser may judge. */
+/** The index after the string at `at`; -1 where there is no string, or an invalid one. */
 function stringEnd(text: string, at: number): number {
   if (text.charCodeAt(at) !== QUOTE) return -1;
   let escaped = false;
   for (let cursor = at + 1; cursor < text.length; cursor++) {
     const code = text.charCodeAt(cursor);
     if (code === QUOTE) return escaped && !isJson(text.slice(at, cursor + 1)) ? -1 : cursor + 1;
-    // A control character must not stand in a string.
+    // JSON strings hold no control characters.
     if (code < 0x20) return -1;
     if (code === BACKSLASH) {
       escaped = true;
@@ -107,12 +107,12 @@ function isJson(text: string): boolean {
     parseJson(text);
     return true;
   } catch {
-    // Then the whole text is no JSON either: the parser says so in its own words.
+    // Then the whole text is not JSON either, which its parser will report.
     return false;
   }
 }
 
-/** Plain whole numbers only: what else a number can be is for the parser. */
+/** The index after a plain integer at `at`; -1 for anything else, which is left to the parser. */
 function numberEnd(text: string, at: number): number {
   let end = at;
   while (isDigit(text.charCodeAt(end))) end += 1;
@@ -138,7 +138,7 @@ export function jsonOf(repeat: Repeat): JsonValue {
   return json;
 }
 
-/** A copy with one value exchanged; everything beside the path is shared. */
+/** A copy with one value replaced; everything outside the path is shared. */
 function withValue(json: JsonValue, path: JsonPath, depth: number, value: JsonValue): JsonValue {
   const step = path[depth];
   if (step === undefined || typeof json !== 'object' || json === null) return value;
@@ -171,7 +171,7 @@ export function editShape(shape: JsonShape, edits: readonly JsonEdit[]): readonl
   return literals;
 }
 
-/** The text of literals with the raw values between them. */
+/** The literals with the raw values between them. */
 export function fill(literals: readonly string[], raws: readonly string[]): string {
   let text = literals[0] ?? '';
   for (let index = 0; index < raws.length; index++) text += (raws[index] ?? '') + (literals[index + 1] ?? '');

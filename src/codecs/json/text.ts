@@ -1,6 +1,6 @@
 /**
- * Edits JSON text in place: every byte that is not named by an edit stays, so number spelling, key order, unknown members
- * and white space survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
+ * Edits JSON text without rewriting it: every byte outside an edit stays, so number spelling, key order, unknown members and white space
+ * survive (design: "Same dialect on both sides is lossless"). The text must already have parsed.
  */
 
 export type JsonPath = readonly (string | number)[];
@@ -11,17 +11,18 @@ export interface JsonEdit {
   readonly value: string | undefined;
 }
 
+/** A step in the tree of the paths of all edits. */
 interface Node {
   edit: JsonEdit | undefined;
-  /** Where the container begins that it was last found in: of two members of one name each may hold it. */
+  /** The start of the container in which it was last found: duplicate members may each hold it. */
   foundIn: number;
-  /** Made for the first: most nodes are the end of a path. */
+  /** Made for the first child: most nodes are the end of a path. */
   children: Map<string | number, Node> | undefined;
 }
 
 type Nodes = ReadonlyMap<string | number, Node>;
 
-/** A range of the text and what stands there instead. */
+/** A range of the text and its replacement. */
 export interface Change {
   readonly start: number;
   readonly end: number;
@@ -36,7 +37,7 @@ export function editJson(text: string, edits: readonly JsonEdit[]): string {
 /** What {@link editJson} would change, in text order. */
 export function changesOf(text: string, edits: readonly JsonEdit[]): Change[] {
   const root = newNode();
-  for (const edit of edits) plant(root, edit);
+  for (const edit of edits) addEdit(root, edit);
   const changes: Change[] = [];
   if (edits.length > 0) visit(text, skipSpace(text, 0), root, changes);
   return changes;
@@ -46,7 +47,7 @@ function newNode(): Node {
   return { edit: undefined, foundIn: -1, children: undefined };
 }
 
-function plant(root: Node, edit: JsonEdit): void {
+function addEdit(root: Node, edit: JsonEdit): void {
   let node = root;
   for (const step of edit.path) {
     node.children ??= new Map();
@@ -70,7 +71,7 @@ function apply(text: string, changes: readonly Change[]): string {
   return result + text.slice(cursor);
 }
 
-/** Visits the value at `start`, notes changes in text order, and returns the index after it. */
+/** Visits the value at `start`, adds its changes in text order, and returns the index after it. */
 function visit(text: string, start: number, node: Node, changes: Change[]): number {
   if (node.edit !== undefined) {
     const end = skipValue(text, start);
@@ -83,7 +84,7 @@ function visit(text: string, start: number, node: Node, changes: Change[]): numb
   return visitMembers(text, start, opening === OPEN_BRACE, children, changes);
 }
 
-/** As {@link visit}, of the container at `start`: goes through its members. */
+/** Like {@link visit}, for the members of the container at `start`. */
 function visitMembers(text: string, start: number, isObject: boolean, children: Nodes, changes: Change[]): number {
   const removals = new Removals(start + 1, changes);
   const end = eachChild(text, start, (key, at, memberStart) => {
@@ -104,14 +105,14 @@ function visitMembers(text: string, start: number, isObject: boolean, children: 
   return end;
 }
 
-/** Takes members out of one container: neighbours go in one change, and their commas with them. */
+/** Removes members from one container. Adjacent members are one change, which includes their commas. */
 class Removals {
   readonly #changes: Change[];
-  /** The end of the last member, kept or removed; before the first, where that would begin. */
+  /** The end of the last member, kept or removed; before the first member, its start. */
   lastEnd: number;
-  /** The end of the last member that stays; undefined while none does. */
+  /** The end of the last kept member; undefined while there is none. */
   keptEnd: number | undefined;
-  /** Where the open run of removed members begins. */
+  /** The start of the current run of removed members. */
   #runStart: number | undefined;
 
   constructor(start: number, changes: Change[]) {
@@ -124,7 +125,7 @@ class Removals {
     this.lastEnd = end;
   }
 
-  /** A member that stays begins here: a run before it goes with the commas behind it. */
+  /** A kept member begins here: a run before it is removed with the commas after it. */
   stop(start: number): void {
     if (this.#runStart !== undefined) this.#changes.push({ start: this.#runStart, end: start, text: '' });
     this.#runStart = undefined;
@@ -135,13 +136,13 @@ class Removals {
     this.lastEnd = end;
   }
 
-  /** The container ends: a run before that takes the comma before it instead. */
+  /** The container ends: a run at its end is removed with the comma before it. */
   close(): void {
     if (this.#runStart !== undefined) this.#changes.push({ start: this.keptEnd ?? this.#runStart, end: this.lastEnd, text: '' });
   }
 }
 
-/** Adds behind the last member of the container at `start` what was to be set and is not there. */
+/** Adds the members that were to be set and were not found, after the last member of the object at `start`. */
 function addMissing(children: Nodes, start: number, { keptEnd, lastEnd }: Removals, changes: Change[]): void {
   let added = '';
   for (const [key, child] of children) {
@@ -159,7 +160,7 @@ const CLOSE_BRACE = 0x7d;
 const OPEN_BRACKET = 0x5b;
 const CLOSE_BRACKET = 0x5d;
 
-/** The index of the first character from `at` on that is no white space. */
+/** The index of the first character at or after `at` that is not white space. */
 export function skipSpace(text: string, at: number): number {
   let code = text.charCodeAt(at);
   while (code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09) code = text.charCodeAt(++at);
@@ -189,7 +190,7 @@ function readKey(text: string, start: number, end: number): string {
 
 const STRUCTURE = /["{}[\]]/g;
 
-/** The index after the number or the word at `at`, where white space or punctuation stands. */
+/** The index after the number or literal at `at`. */
 function skipScalar(text: string, at: number): number {
   let end = at;
   while (end < text.length && !isScalarEnd(text.charCodeAt(end))) end += 1;
@@ -222,13 +223,13 @@ export function skipValue(text: string, at: number): number {
   }
 }
 
-/** The exact text of the value at `path`, or undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
+/** The exact text of the value at `path`; undefined where there is none. Of duplicate keys the last counts, as in JSON.parse. */
 export function sliceJson(text: string, path: JsonPath): string | undefined {
   const span = spanOf(text, path);
   return span === undefined ? undefined : text.slice(span.start, span.end);
 }
 
-/** Where the value at `path` stands; otherwise as {@link sliceJson}. */
+/** The range of the value at `path`; otherwise like {@link sliceJson}. */
 export function spanOf(text: string, path: JsonPath): { readonly start: number; readonly end: number } | undefined {
   let at = skipSpace(text, 0);
   for (const step of path) {
@@ -249,8 +250,8 @@ function find(text: string, start: number, step: string | number): number | unde
 }
 
 /**
- * {@link sliceJson} for many paths of one text: what lies on the way is indexed once, so that a body with thousands of calls is read
- * once a level and not once a call.
+ * {@link sliceJson} for many paths of one text. Containers on the way are indexed once, so that a body with thousands of calls is scanned
+ * once for each level, not once for each call.
  */
 export function jsonSlicer(text: string): (path: JsonPath) => string | undefined {
   const containers = new Map<number, ReadonlyMap<string | number, number>>();
@@ -272,7 +273,7 @@ export function jsonSlicer(text: string): (path: JsonPath) => string | undefined
   };
 }
 
-/** Where each child of the container at `start` begins; none for a scalar. Of duplicate keys the last counts. */
+/** The start of each child of the container at `start`; empty for a scalar. Of duplicate keys the last counts. */
 function indexChildren(text: string, start: number): ReadonlyMap<string | number, number> {
   const found = new Map<string | number, number>();
   eachChild(text, start, (key, at) => {
@@ -283,8 +284,8 @@ function indexChildren(text: string, start: number): ReadonlyMap<string | number
 }
 
 /**
- * Names each child of the container at `start`, by key or by number, and says where its value and where it itself begins; `child` returns
- * where the value ends. Returns the index after the container; that is `start` for a scalar, which has no children.
+ * Calls `child` for each child of the container at `start`, with its key or index, the start of its value and the start of the member; `child`
+ * returns the end of the value. Returns the index after the container, or `start` for a scalar, which has no children.
  */
 export function eachChild(
   text: string,

@@ -1,17 +1,18 @@
 /**
- * What a history changes of the request itself: messages of routers (`configuration_update`) and items of the responses protocol. Other
- * protocols say such things once for a whole request, so the last word counts there. An upstream of the same protocol reads them where they stand.
+ * Changes of the request's configuration inside its history: messages of routers (`configuration_update`) and items of the responses protocol.
+ * Other protocols have one configuration for a request, so the last change counts. An upstream of the same protocol gets them in place.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { optionalObject, optionalString } from './members.ts';
 
 export interface ConfigurationUpdate {
+  /** The object that holds the new configuration. */
   readonly says: JsonObject;
-  /** The path of what says it. */
+  /** Its path. */
   readonly at: string;
 }
 
-/** The updates in a history, in order; `updateOf` tells them. */
+/** The updates in a history, in order. `updateOf` returns that of an entry. */
 export function updatesIn(
   history: JsonValue | undefined,
   updateOf: (entry: JsonObject, index: number) => ConfigurationUpdate | undefined,
@@ -20,7 +21,7 @@ export function updatesIn(
   return history.flatMap((entry: JsonValue, index) => (isObject(entry) ? (updateOf(entry, index) ?? []) : []));
 }
 
-/** The effort that the updates have come to: the last word counts. */
+/** The effort that the last update with one sets. */
 export function updatedEffort(updates: readonly ConfigurationUpdate[]): string | undefined {
   return updates
     .flatMap(({ says, at }) => {

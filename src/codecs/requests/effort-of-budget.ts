@@ -1,6 +1,6 @@
 import type { Effort } from '../canonical/request.ts';
 
-/** The effort that an explicit thinking budget stands for where a protocol has words only (semantics 6.7.3). */
+/** The effort for an explicit thinking budget, for protocols that have efforts only (semantics 6.7.3). */
 export function effortOfBudget(budget: number): Effort {
   if (budget <= 0) return 'none';
   if (budget <= 1024) return 'low';

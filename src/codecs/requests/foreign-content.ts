@@ -1,4 +1,4 @@
-/** What only a client's own dialect can honour: refused at its path wherever another one is spoken. */
+/** Refuses, at its path, what only an upstream of the client's own dialect can honour. */
 import { notConvertible } from '../canonical/error.ts';
 import type { Dialect } from '../canonical/dialect.ts';
 import type { NativeItem } from '../canonical/item.ts';
@@ -11,13 +11,12 @@ export function refuseForeignBinding({ boundTo }: CanonicalRequest, dialect: Dia
   throw notConvertible(boundTo.at, `${boundTo.at} needs an upstream of its own protocol.`);
 }
 
-/** How every dialect spells the types of what a user shows (`input_video`, `video_url`, `container_upload`, …). */
+/** Matches the types of user media in every dialect (`input_video`, `video_url`, `container_upload`, …). */
 const MEDIA = /audio|document|file|image|upload|video/;
 
 /**
- * Throws `unsupported_conversion` for what the selected upstream's dialect cannot read and the question would be another one without
- * (semantics 3.11): media that the user gave, and a compaction, which stands for all that was said before it. Other native items are
- * left to the loss table.
+ * Throws `unsupported_conversion` for native items without which the question would be a different one (semantics 3.11): media of the user,
+ * and a compaction, which replaces all that came before it. Other native items are left to the loss table.
  */
 export function refuseForeignItem(item: NativeItem): void {
   if (!isObject(item.body)) return;
@@ -31,5 +30,5 @@ export function refuseForeignItem(item: NativeItem): void {
   }
 }
 
-/** `compaction_summary` is what some agents call it. */
+/** Some agents call it `compaction_summary`. */
 const COMPACTION = /^compaction(_summary)?$/;

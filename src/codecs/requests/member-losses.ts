@@ -1,4 +1,4 @@
-/** Members of a request that are a feature by being there: an encoder without a place for one says that it leaves it out. */
+/** Members of a request whose presence is a feature. An encoder that has no member for one notes it as a loss. */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 
@@ -23,7 +23,7 @@ const FEATURES = {
 
 export type FeatureMember = keyof typeof FEATURES;
 
-/** Tells `note` the features of those `members` that the request has; an empty list says nothing. */
+/** Calls `note` with the feature of each of the `members` that the request has. An empty list counts as absent. */
 export function noteMembers(
   request: CanonicalRequest,
   members: readonly FeatureMember[],

@@ -1,6 +1,6 @@
 /**
- * Reads members of a client's body and refuses a wrong type with the member's path. Null and absent are the same. `path` is that of
- * the object that has the member, empty at the top of the body. Knows no dialect beyond the members that several spell alike.
+ * Checked access to the members of a client's body: a wrong type is refused with the member's path. Null counts as absent. `path` is that of
+ * the object that has the member; it is empty at the top of the body. Knows only members that several dialects have in common.
  */
 import { type GatewayError, invalid } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -11,8 +11,8 @@ import { defined } from '../defined.ts';
 const GATEWAY_MEMBERS: ReadonlySet<string> = new Set(['api_base', 'base_url', 'models', 'fallbacks', 'user_config']);
 
 /**
- * Whether a member of a body is the gateway's business and never forwarded. Servers in Go read `Model` as `model`, whichever comes last,
- * so other spellings of these names in letters of another case are none of the client's either.
+ * True for a member of a body that is meant for the gateway and never forwarded. Servers written in Go read `Model` as `model`, whichever comes
+ * last, so such members are not forwarded under names that differ in case either.
  */
 export function isGatewayMember(name: string): boolean {
   if (name === 'model') return false;
@@ -20,7 +20,7 @@ export function isGatewayMember(name: string): boolean {
   return folded === 'model' || GATEWAY_MEMBERS.has(folded);
 }
 
-/** Those that a body has. */
+/** The members of a body that are never forwarded. */
 export function gatewayMembers(json: JsonObject): string[] {
   return Object.keys(json).filter(isGatewayMember);
 }
@@ -29,19 +29,19 @@ function memberPath(path: string, key: string): string {
   return path === '' ? key : `${path}.${key}`;
 }
 
-/** Null counts as absent. */
+/** True for a member that is neither absent nor null. */
 export function present(value: JsonValue | undefined): value is Exclude<JsonValue, null> {
   return value !== undefined && value !== null;
 }
 
-/** May be empty. */
+/** The string may be empty. */
 export function requiredString(json: JsonObject, key: string, path = ''): string {
   const value = json[key];
   if (!present(value)) throw invalid(memberPath(path, key), `Missing required parameter: '${memberPath(path, key)}'.`);
   return stringAt(value, memberPath(path, key));
 }
 
-/** A string that must say something: a name, a type, an id. */
+/** A string that must not be empty: a name, a type, an id. */
 export function requiredName(json: JsonObject, key: string, path = ''): string {
   const name = requiredString(json, key, path);
   if (name === '') throw invalid(memberPath(path, key), `'${memberPath(path, key)}' must not be empty.`);
@@ -65,7 +65,7 @@ export function optionalBoolean(json: JsonObject, key: string, path = ''): boole
   return value;
 }
 
-/** JSON can spell numbers that are too large to be one; those are refused, too. */
+/** Also refuses numbers that are too large for JavaScript, which parse as infinity. */
 export function optionalNumber(json: JsonObject, key: string, path = ''): number | undefined {
   const value = json[key];
   if (!present(value)) return undefined;
@@ -73,7 +73,7 @@ export function optionalNumber(json: JsonObject, key: string, path = ''): number
   return value;
 }
 
-/** Both bounds are allowed values. */
+/** Inclusive bounds. */
 export interface Bounds {
   readonly least?: number;
   readonly most?: number;
@@ -89,7 +89,7 @@ export function optionalInteger(json: JsonObject, key: string, bounds: Bounds = 
   return value;
 }
 
-/** `seed`: the vendor takes 64 bits, which is more than a number holds exactly: the same protocol forwards its spelling, another the nearest number. */
+/** `seed`: vendors take 64 bits, more than a number holds exactly. The same protocol gets the client's text, another one the nearest number. */
 export function readSeed(json: JsonObject): number | undefined {
   const seed = optionalNumber(json, 'seed');
   if (seed !== undefined && !(Number.isInteger(seed) && Math.abs(seed) <= 2 ** 63))
@@ -131,20 +131,20 @@ export function readStop(json: JsonObject): readonly string[] | undefined {
   return list?.length === 0 ? undefined : list;
 }
 
-/** One candidate is all that the canonical model holds: `n` is absent or 1. */
+/** Throws unless `n` is absent or 1: the canonical model holds one candidate. */
 export function refuseSeveralChoices(json: JsonObject): void {
   const { n } = json;
   if (present(n) && n !== 1) throw invalid('n', "Only one choice is supported: 'n' must be 1.");
 }
 
-/** `stream` and `stream_options.include_usage` of chat and completions; options of a wrong type ask for nothing (semantics 6.5.8). */
+/** `stream` and `stream_options.include_usage` of chat and completions; options of a wrong type are ignored (semantics 6.5.8). */
 export function readStreaming(json: JsonObject): { readonly stream: boolean; readonly includeUsage: boolean } {
   const stream = optionalBoolean(json, 'stream') ?? false;
   const options = json['stream_options'];
   return { stream, includeUsage: stream && isObject(options) && options['include_usage'] === true };
 }
 
-/** What names a JSON schema, in every dialect that has one. */
+/** The members of a `json_schema` format, which all dialects share. */
 export function schemaMembers(body: JsonObject, path: string): Omit<Extract<Format, { type: 'json_schema' }>, 'type'> {
   return defined({
     name: optionalString(body, 'name', path),

@@ -1,13 +1,13 @@
 /**
- * JSON Schema as a target protocol understands it: keywords that it refuses are said in another way or left out, so that
- * the lowered schema accepts everything the original accepts. Knows schema positions only: properties that are merely
- * named like keywords, and values inside `enum`, are data. Knows no vendor's request.
+ * Lowers JSON Schema to the keywords of a target protocol: other keywords are rewritten or left out, so that the lowered schema accepts
+ * everything that the original accepts. Only schemas are rewritten: properties that are merely named like keywords, and values inside
+ * `enum`, are data.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { SchemaReferences } from './references.ts';
 
 export interface SchemaTarget {
-  /** The keywords that the target takes; every other is lowered or left out. */
+  /** The keywords that the target takes. All others are rewritten or left out. */
   readonly keywords: ReadonlySet<string>;
 }
 
@@ -24,10 +24,10 @@ export const GENERATIVE_JSON_SCHEMA: SchemaTarget = {
 /** A pattern that every name matches. */
 const ANY_NAME = /^\^?(?:\.\*|\(\.\*\))?\$?$/;
 
-/** Nesting beyond this is answered by a schema that accepts anything. */
+/** Schemas that are nested deeper become ones that accept anything. */
 const MAX_DEPTH = 128;
 
-/** Keywords that say something of instances of one type only. */
+/** Keywords that restrict values of certain types only. */
 const OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
   ['items', ['array']],
   ['prefixItems', ['array']],
@@ -46,12 +46,12 @@ const TYPES = new Set(['string', 'number', 'integer', 'boolean', 'array', 'objec
 type Entry = readonly [string, JsonValue];
 type Entries = Map<string, JsonValue>;
 
-/** The lowered schema; the order of keys is kept, and the root is no mere reference. Total: what cannot be read as a schema is left out, never an error. */
+/** The lowered schema, with keys in their order and a root that is not a mere reference. Never throws: what is no schema is left out. */
 export function lowerSchema(schema: JsonObject, target: SchemaTarget): JsonObject {
   return new Lowering(schema, target).run();
 }
 
-/** One schema on its way to one target. `depth` is that of the schema that is read: 0 for the root. */
+/** Lowers one schema for one target. `depth` is the nesting of the schema that is being read: 0 for the root. */
 class Lowering {
   readonly #references: SchemaReferences;
   readonly #target: SchemaTarget;
@@ -63,7 +63,7 @@ class Lowering {
 
   run(): JsonObject {
     const references = this.#references;
-    const root = besideNothing(this.#lower(references.inlineRoot(), 0) ?? {});
+    const root = withoutBareReference(this.#lower(references.inlineRoot(), 0) ?? {});
     const definitions: Entry[] = [];
     for (let entry = references.next(); entry !== undefined; entry = references.next()) {
       definitions.push([entry.name, this.#lower(entry.schema, 1) ?? {}]);
@@ -72,7 +72,7 @@ class Lowering {
     return definitions.length === 0 ? bare : { ...root, $defs: Object.fromEntries(definitions) };
   }
 
-  /** Undefined for what allows nothing, or is no schema. */
+  /** Undefined for a schema that allows nothing, and for what is no schema. */
   #lower(value: JsonValue | undefined, depth: number): JsonObject | undefined {
     if (value === true) return {};
     if (!isObject(value)) return undefined;
@@ -97,7 +97,7 @@ class Lowering {
         return entryOf('$ref', typeof value === 'string' ? this.#references.resolve(value) : undefined);
       case '$defs':
       case 'definitions':
-        // All definitions end up in the root's place for them; nested ones only when something refers to them.
+        // All definitions move to the `$defs` of the root; nested ones only if something refers to them.
         return depth === 0 ? ['$defs', {}] : undefined;
       case 'properties':
         return entryOf('properties', this.#each(value, depth));
@@ -143,20 +143,20 @@ class Lowering {
     return lowered.length === 0 ? undefined : [key, lowered];
   }
 
-  /** What one of these schemas allows; false where none allows anything. */
+  /** A schema that allows what any of these allows; false where none allows anything. */
   #alternatives(schemas: readonly (JsonValue | undefined)[], depth: number): JsonValue {
     const lowered = this.#all(schemas, depth);
     return lowered.length > 1 ? { anyOf: lowered } : (lowered[0] ?? false);
   }
 
-  /** Without a word on all other properties only a pattern that speaks of all of them says something. */
+  /** Without `additionalProperties`, only a pattern that every name matches can be expressed. */
   #patternOfAll(patterns: JsonValue, node: JsonObject, depth: number): Entry | undefined {
     if (Object.hasOwn(node, 'additionalProperties') || !isObject(patterns)) return undefined;
     const all = Object.entries(patterns).find(([pattern]) => ANY_NAME.test(pattern));
     return all && ['additionalProperties', this.#alternatives([all[1]], depth)];
   }
 
-  /** A conjunction has no word: its branches are merged, and where two disagree the first stays. */
+  /** The target has no conjunction: its branches are merged, and where two conflict, the first one stays. */
   #mergeAllOf(node: JsonObject, depth: number, out: Entries): void {
     const branches = node['allOf'];
     if (!Array.isArray(branches)) return;
@@ -167,7 +167,7 @@ class Lowering {
   }
 }
 
-/** Schemas of the properties that patterns name, which the target cannot. */
+/** The schemas of properties by pattern, which the target does not have. */
 function patternsOf({ patternProperties: patterns }: JsonObject): (JsonValue | undefined)[] {
   return isObject(patterns) ? Object.values(patterns) : [];
 }
@@ -194,13 +194,13 @@ function mergeKeyword(out: Entries, key: string, value: JsonValue): void {
   }
 }
 
-/** The root is never a mere reference, even where a conjunction of one branch left nothing else. */
-function besideNothing(root: JsonObject): JsonObject {
+/** The root as `anyOf` with one branch where it would be a mere reference, as after a conjunction of one branch. */
+function withoutBareReference(root: JsonObject): JsonObject {
   const { $ref: reference, ...rest } = root;
   return reference === undefined ? root : { anyOf: [{ $ref: reference }], ...rest };
 }
 
-/** Removes what the target does not take, and puts what remains into forms that it does. */
+/** Removes the keywords that the target does not take, and rewrites the others to the forms that it takes. */
 function finish(entries: Entries, target: SchemaTarget): JsonObject {
   const nullable = entries.get('nullable') === true;
   for (const key of [...entries.keys()]) if (!target.keywords.has(key)) entries.delete(key);
@@ -233,11 +233,11 @@ function readTypes(value: JsonValue | undefined, nullable: boolean): string[] | 
 
 interface TypesOfEnum {
   readonly types: readonly string[] | undefined;
-  /** The enumeration also allowed null, and no type says so. */
+  /** The enumeration also allowed null, which no type does. */
   readonly allowsNull: boolean;
 }
 
-/** Only strings and numbers may be enumerated; of other values their type can be said, when all share it. */
+/** The target enumerates strings and numbers only. Other values become their type, if all have the same. */
 function fixEnum(entries: Entries, types: readonly string[] | undefined): TypesOfEnum {
   const listed = entries.get('enum');
   if (listed === undefined) return { types, allowsNull: false };
@@ -275,7 +275,7 @@ function isNameOf(name: JsonValue, properties: JsonObject): boolean {
   return typeof name === 'string' && Object.hasOwn(properties, name);
 }
 
-/** Beside a reference only `$` keywords are allowed; what describes it goes around it. */
+/** Only `$` keywords may stand beside a reference, so its description goes to a schema around it. */
 function besideReference(entries: Entries): JsonObject {
   const ref = entries.get('$ref') ?? '';
   const around = [...entries].filter(([key]) => key === 'title' || key === 'description');
@@ -284,7 +284,7 @@ function besideReference(entries: Entries): JsonObject {
   return Object.fromEntries([...around, ...beside.filter(([key]) => key !== '$ref'), ['anyOf', [{ $ref: ref }]]]);
 }
 
-/** Several types become one branch each, with the keywords that speak of that type. `undefined` is the branch of any type. */
+/** Several types become one branch each, with the keywords that apply to that type. `undefined` is a branch for any type. */
 function spread(entries: Entries, types: readonly (string | undefined)[]): JsonObject {
   if (entries.has('anyOf') || entries.has('oneOf')) {
     entries.delete('type');
@@ -318,7 +318,7 @@ function branchOf(type: string | undefined, inner: readonly Entry[]): JsonObject
   return withItems(Object.fromEntries(branch));
 }
 
-/** An array says what it holds, if only that it is anything: the vendor refuses one that does not. */
+/** Adds `items` to an array schema without any, which the vendor would refuse. */
 function withItems(schema: JsonObject): JsonObject {
   const isBare = schema['type'] === 'array' && schema['items'] === undefined && schema['prefixItems'] === undefined;
   return isBare ? { ...schema, items: {} } : schema;

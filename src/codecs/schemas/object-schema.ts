@@ -1,10 +1,10 @@
-/** The schema of a tool's arguments, as every protocol wants it: that of an object. */
+/** The schema of a tool's arguments, which every protocol wants to be that of an object. */
 import { notConvertible } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 
 /**
- * The schema with the type `object`: inserted where none is said, taken out of a list of types. Throws `unsupported_conversion` at
- * `at` for a schema of anything else (spec rule 14).
+ * The schema with the type `object`, which may be missing or one of a list of types. Throws `unsupported_conversion` at `at` for any other
+ * type (spec rule 14).
  */
 export function objectSchema(schema: JsonObject, at: string): JsonObject {
   const { type, ...rest } = schema;

@@ -1,6 +1,6 @@
 /**
- * References inside one JSON Schema, gathered under the root's `$defs`: older `definitions`, definitions of nested schemas
- * and pointers into the schema itself all become `#/$defs/name`. A recursive schema stays a finite one.
+ * Collects the targets of references inside one JSON Schema under the root's `$defs`: older `definitions`, definitions of nested schemas and
+ * pointers into the schema itself all become `#/$defs/name`. A recursive schema stays finite.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 
@@ -9,15 +9,15 @@ export interface Definition {
   readonly schema: JsonValue;
 }
 
-/** Walks at most once over each definition; `next` gives them in order of the root's list, then of first reference. */
+/** The definitions of one schema. `next` returns each of them once: those of the root first, then others by first reference. */
 export class SchemaReferences {
   readonly #root: JsonObject;
   readonly #nameByPointer = new Map<string, string>();
   readonly #names = new Set<string>();
-  /** The number that the next definition of a name gets which is taken. */
+  /** The next number to append, by name, for definitions whose name is taken. */
   readonly #counts = new Map<string, number>();
   readonly #found: Definition[] = [];
-  #given = 0;
+  #returned = 0;
 
   constructor(root: JsonObject) {
     this.#root = root;
@@ -30,7 +30,7 @@ export class SchemaReferences {
     }
   }
 
-  /** The root with the schema that it refers to in its own place; what leads nowhere, or in a circle, is left out. */
+  /** The root with its own reference replaced by the schema that it refers to. References that lead nowhere, or in a circle, are removed. */
   inlineRoot(): JsonObject {
     let root = this.#root;
     const followed = new Set<string>();
@@ -45,9 +45,9 @@ export class SchemaReferences {
     }
   }
 
-  /** The definition that has not been given yet. References met while lowering it add further ones. */
+  /** The next definition that was not returned yet. References in it may add further ones. */
   next(): Definition | undefined {
-    return this.#found[this.#given++];
+    return this.#found[this.#returned++];
   }
 
   /** The reference as `#/$defs/…` or an anchor; undefined when it leads nowhere inside this schema. */
@@ -64,11 +64,11 @@ export class SchemaReferences {
     return `#/$defs/${escapeStep(this.#add(pointer, last, schema))}`;
   }
 
-  #add(pointer: string, wish: string, schema: JsonValue): string {
-    let name = wish;
-    let count = this.#counts.get(wish) ?? 2;
-    for (; this.#names.has(name); count += 1) name = `${wish}_${count}`;
-    this.#counts.set(wish, count);
+  #add(pointer: string, wanted: string, schema: JsonValue): string {
+    let name = wanted;
+    let count = this.#counts.get(wanted) ?? 2;
+    for (; this.#names.has(name); count += 1) name = `${wanted}_${count}`;
+    this.#counts.set(wanted, count);
     this.#names.add(name);
     this.#nameByPointer.set(pointer, name);
     this.#found.push({ name, schema });

@@ -1,12 +1,12 @@
 /**
- * Schemas in the client's own spelling, for an upstream of another protocol. Read and written anew, keys that look like numbers would
- * move to the front (known failure T10: models answer in the order of a schema), and numbers that no number holds would be other ones.
+ * Keeps the client's own text of schemas for an upstream of another protocol. Parsing and writing them would move keys that look like numbers
+ * to the front (known failure T10: models answer in the order of a schema) and change integers that JavaScript cannot hold.
  */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { compactJson, type JsonEdit, type JsonPath, jsonSlicer } from '../json/text.ts';
 
-/** The texts of the tools' schemas that writing would change, by the path of the tool, and that of the format. */
+/** The texts of those schemas that JSON.stringify would change: of tools by their path, and of the format. */
 export interface SchemaTexts {
   readonly tools: ReadonlyMap<string, string>;
   readonly format?: string;
@@ -25,13 +25,13 @@ export function schemaTexts({ text, tools, format, schemas }: CanonicalRequest):
   for (const tool of tools) {
     if (tool.kind !== 'function' || !isOfObject(tool.parameters)) continue;
     const found = textOf(tool.parameters, () => [...stepsOf(tool.at), ...schemas.inTool]);
-    if (found !== undefined) texts.set(tool.at, typed(found, tool.parameters));
+    if (found !== undefined) texts.set(tool.at, withType(found, tool.parameters));
   }
   const found = format?.type === 'json_schema' ? textOf(format.schema, () => schemas.format) : undefined;
   return { tools: texts, ...(found === undefined ? {} : { format: found }) };
 }
 
-/** The edits that put the texts into a body whose list of tools holds all of the request but the native ones. */
+/** The edits that put these texts into a body whose `tools` are those of the request without the native ones. */
 export function schemaEdits(request: CanonicalRequest, inTool: JsonPath, format: JsonPath): JsonEdit[] {
   const texts = schemaTexts(request);
   const edits = request.tools
@@ -47,24 +47,24 @@ function changesWhenWritten(value: JsonValue | undefined): boolean {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   if (Array.isArray(value)) return value.some(changesWhenWritten);
   if (!isObject(value)) return false;
-  // Without a list of the keys: every schema of a converted request comes by. Those that look like numbers were moved to the front already.
+  // Every schema of a converted request is checked, so no list of keys is made. JSON.parse has moved a key that looks like a number to the front.
   let keys = 0;
-  let hasNumber = false;
+  let hasNumericKey = false;
   for (const key in value) {
-    if (keys === 0) hasNumber = /^\d+$/.test(key);
+    if (keys === 0) hasNumericKey = /^\d+$/.test(key);
     keys += 1;
-    if ((hasNumber && keys > 1) || changesWhenWritten(value[key])) return true;
+    if ((hasNumericKey && keys > 1) || changesWhenWritten(value[key])) return true;
   }
   return false;
 }
 
-/** What the arguments of a tool are; encoders change a schema that says it in another way, or does not say it. */
+/** True for a schema of type `object` or without a type. Encoders rewrite all others. */
 function isOfObject(schema: JsonObject | undefined): boolean {
   return schema?.['type'] === undefined || schema['type'] === 'object';
 }
 
-/** Every encoder says the type of a tool's schema that says none. */
-function typed(text: string, schema: JsonObject | undefined): string {
+/** Adds the type `object` where it is missing, as every encoder does. */
+function withType(text: string, schema: JsonObject | undefined): string {
   return schema?.['type'] === undefined ? `{"type":"object",${text.slice(1)}` : text;
 }
 

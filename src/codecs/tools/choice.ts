@@ -1,4 +1,4 @@
-/** What a tool choice asks of the model, whatever dialect says it. */
+/** The meaning of tool choices, which is the same in all dialects. */
 import type { ToolChoice } from '../canonical/request.ts';
 
 /** True when the model may not answer without a call. */

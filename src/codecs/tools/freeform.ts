@@ -1,6 +1,6 @@
 /**
- * Freeform custom tools on a wire that has functions only: a function with one string, in and out again. Knows the wrapping;
- * does not know how any dialect spells tools or calls.
+ * Freeform custom tools for a wire that has functions only: a freeform tool becomes a function with one string parameter, and its calls are
+ * turned back. Does not know the form of tools and calls in any dialect.
  */
 import type { ToolName } from '../canonical/item.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
@@ -37,7 +37,7 @@ export function wrapFreeform(text: string): string {
   return JSON.stringify({ [FREEFORM_INPUT]: text });
 }
 
-/** Whole arguments as the text that they stand for. */
+/** The freeform text of whole arguments. */
 export function unwrapFreeform(wire: string): string {
   const reader = new FreeformReader();
   reader.push(wire);
@@ -46,35 +46,36 @@ export function unwrapFreeform(wire: string): string {
 }
 
 const OPENING = new RegExp(`^\\s*\\{\\s*"${FREEFORM_INPUT}"\\s*:\\s*"`);
-/** What may still become {@link OPENING} when more arrives. */
+/** Text that may still become {@link OPENING}. */
 const MAYBE_OPENING = /^\s*(?:\{\s*(?:"(?:i(?:n(?:p(?:ut?)?)?)?)?|"input"\s*:?\s*)?)?$/;
 const LONGEST_OPENING = 1024;
 const LONGEST_ESCAPE = '\\u0000'.length;
-/** Characters of a JSON string up to its closing quote or to an escape that is not whole yet; in pieces, since one match over megabytes has no room on the stack. */
+/** A run of characters or an escape inside a JSON string. Matched piece by piece, since one match over megabytes would overflow the stack. */
 const INSIDE = /[^"\\]+|\\u[0-9a-fA-F]{4}|\\u(?=[0-9a-fA-F]{0,3}[^0-9a-fA-F])|\\[^u]/y;
-/** The first half of a surrogate pair, spelled or written, at the end. */
+/** The first half of a surrogate pair, escaped or not, at the end of the text. */
 const HALF_PAIR = /(?:[\uD800-\uDBFF]|\\u[dD][89abAB][0-9a-fA-F]{2})$/;
 
 /**
- * Arguments that arrive in pieces, as the text inside them: live where they are `{"input": "…"}` or no JSON at all (models
- * also answer with the bare text), at the end where they are another object, of which the only string counts.
+ * Reads the freeform text out of arguments that arrive in pieces. It is given out piece by piece where they are `{"input": "…"}` or no JSON
+ * object (models also answer with the plain text), and at the end where they are another object, of which the only string counts.
  */
 export class FreeformReader {
-  /** What was said so far. */
+  /** The text so far. */
   text = '';
+  /** `bare`: plain text. `waiting`: another object, which is read at the end. */
   #state: 'opening' | 'inside' | 'closed' | 'bare' | 'waiting' = 'opening';
   #unread = '';
 
-  /** One more piece; gives the text that it adds, perhaps none. */
+  /** Reads one more piece; returns the text that it adds, which may be empty. */
   push(piece: string): string {
     if (this.#state === 'closed') return '';
     this.#unread += piece;
     if (this.#state === 'opening') this.#open();
-    if (this.#state === 'bare') return this.#say(this.#unread.length);
+    if (this.#state === 'bare') return this.#take(this.#unread.length);
     return this.#state === 'inside' ? this.#read() : '';
   }
 
-  /** Nothing more comes: gives the text that only now is known. */
+  /** The arguments end here; returns the text that was not known before. */
   end(): string {
     if (this.#state !== 'opening' && this.#state !== 'waiting') return '';
     const fresh = this.#unread.trim() === '' ? '' : onlyString(this.#unread);
@@ -82,7 +83,7 @@ export class FreeformReader {
     return fresh;
   }
 
-  /** False while the string around the text is open: more would have come. */
+  /** False while the string around the text is open: the arguments were cut. */
   get isWhole(): boolean {
     return this.#state !== 'inside';
   }
@@ -95,23 +96,23 @@ export class FreeformReader {
     } else if (!MAYBE_OPENING.test(this.#unread)) {
       this.#state = this.#unread.trimStart().startsWith('{') ? 'waiting' : 'bare';
     } else if (this.#unread.length > LONGEST_OPENING) {
-      // Hardly more than white space, which every further piece would read again.
+      // This is nearly all white space, which each further piece would scan again.
       this.#state = 'waiting';
     }
   }
 
   #read(): string {
-    const length = insideOf(this.#unread);
+    const length = insideLength(this.#unread);
     if (this.#unread[length] === '"') {
       this.#state = 'closed';
-      return this.#say(length);
+      return this.#take(length);
     }
     const end = this.#unread.slice(Math.max(0, length - LONGEST_ESCAPE), length);
-    return this.#say(length - (HALF_PAIR.exec(end)?.[0].length ?? 0));
+    return this.#take(length - (HALF_PAIR.exec(end)?.[0].length ?? 0));
   }
 
-  /** Says that much of what is unread. */
-  #say(length: number): string {
+  /** Takes that much of the unread arguments and returns its text. */
+  #take(length: number): string {
     const piece = this.#unread.slice(0, length);
     this.#unread = this.#unread.slice(length);
     const fresh = this.#state === 'bare' ? piece : unescaped(piece);
@@ -120,7 +121,8 @@ export class FreeformReader {
   }
 }
 
-function insideOf(text: string): number {
+/** The length of the beginning of `text` that is certainly inside the string. */
+function insideLength(text: string): number {
   let end = 0;
   INSIDE.lastIndex = 0;
   while (INSIDE.test(text)) end = INSIDE.lastIndex;
@@ -138,7 +140,7 @@ const ESCAPES: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
-/** The text of a JSON string's inside. What models write and JSON forbids (control characters, unknown escapes) counts as itself. */
+/** The value of the inside of a JSON string. What JSON forbids and models write (control characters, unknown escapes) stands for itself. */
 function unescaped(raw: string): string {
   if (!raw.includes('\\')) return raw;
   const legal = tryJson(`"${raw}"`);
@@ -148,7 +150,7 @@ function unescaped(raw: string): string {
   );
 }
 
-/** The `input` of an object, or its only string whatever its name (models say `patch`); otherwise the whole text as it is. */
+/** The `input` of an object, or its only member if that is a string (models also write `patch`); otherwise the whole text. */
 function onlyString(wire: string): string {
   const value = tryJson(wire);
   if (!isObject(value)) return wire;

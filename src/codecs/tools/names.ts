@@ -1,6 +1,6 @@
 /**
- * A bijection between tools and the names that a target protocol allows, made anew for each request in the order of the
- * tools, so that equal requests get equal names (spec rule 1; prompt caches).
+ * A bijection between tools and the names that a target protocol allows. It is made for each request from the order of its tools, so that
+ * equal requests get equal names (spec rule 1; prompt caches).
  */
 import { createHash } from 'node:crypto';
 import type { ToolName } from '../canonical/item.ts';
@@ -15,13 +15,13 @@ export interface NameRule {
 }
 
 export interface ToolNames {
-  /** The name on the wire. A tool that was never declared gets a name of its own by the same rule. */
+  /** The name on the wire. A tool that was not declared gets a name by the same rule. */
   toWire(tool: ToolName): string;
-  /** The tool behind a wire name; an unknown name is a tool of that name. */
+  /** The tool with this wire name; for an unknown name, a tool of that name. */
   fromWire(name: string): ToolName;
 }
 
-/** Names are wire names already: for an upstream of the client's own dialect. */
+/** For an upstream of the client's own dialect: tools keep their names. */
 export const verbatimNames: ToolNames = { toWire: (tool) => tool.name, fromWire: (name) => ({ name }) };
 
 const SEPARATOR = '__';
@@ -30,7 +30,7 @@ export function sameTool(a: ToolName, b: ToolName): boolean {
   return a.name === b.name && a.namespace === b.namespace;
 }
 
-/** Every tool once: vendors refuse a name that comes twice, and the first declaration counts (known failure T3). */
+/** Each tool once, by its first declaration: vendors refuse a repeated name (known failure T3). */
 export function uniqueTools(tools: readonly Tool[]): Tool[] {
   const seen = new Set<string>();
   return tools.filter((tool) => {
@@ -50,8 +50,8 @@ export function nameAllTools({ tools, items }: Pick<CanonicalRequest, 'tools' | 
 }
 
 /**
- * A tool keeps its own name where that is legal and unique; a namespaced one whose name is taken becomes
- * `namespace__name`; what is still too long or taken gets a hash suffix.
+ * A tool keeps its name if that is legal and unique. A namespaced one whose name is taken becomes `namespace__name`. A name that is still too
+ * long or taken gets a hash suffix.
  */
 export function nameTools(tools: Iterable<ToolName>, rule: NameRule): ToolNames {
   const list = [...tools];
@@ -59,7 +59,7 @@ export function nameTools(tools: Iterable<ToolName>, rule: NameRule): ToolNames 
   return declaredNames(list, rule);
 }
 
-/** Most requests declare no tools: an open stream then keeps no tables of them. */
+/** For requests without tools, as most are: an open stream then keeps no tables in memory. */
 class UndeclaredNames implements ToolNames {
   readonly #rule: NameRule;
   #named: ToolNames | undefined;
@@ -92,16 +92,16 @@ function declaredNames(list: readonly ToolName[], rule: NameRule): ToolNames {
     const known = wireByTool.get(key);
     if (known !== undefined) return known;
     const ambiguous = tool.namespace !== undefined && ((plainNames.get(tool.name) ?? 0) > 1 || toolByWire.has(tool.name));
-    const wish = ambiguous ? `${tool.namespace}${SEPARATOR}${tool.name}` : tool.name;
-    let wire = fit(wish, rule);
-    if (wire !== wish && toolByWire.has(wire)) wire = withHash(wish, key, rule);
-    if (toolByWire.has(wire)) wire = withHash(wish, key, rule);
+    const wanted = ambiguous ? `${tool.namespace}${SEPARATOR}${tool.name}` : tool.name;
+    let wire = fit(wanted, rule);
+    if (wire !== wanted && toolByWire.has(wire)) wire = withHash(wanted, key, rule);
+    if (toolByWire.has(wire)) wire = withHash(wanted, key, rule);
     wireByTool.set(key, wire);
     toolByWire.set(wire, tool);
     return wire;
   };
 
-  // Names that need no change are given first, so that a changed one can never take them.
+  // Names that need no change are assigned first, so that a changed name cannot take them.
   for (const tool of list) if (tool.namespace === undefined && fit(tool.name, rule) === tool.name) assign(tool);
   for (const tool of list) assign(tool);
   return { toWire: assign, fromWire: (name) => toolByWire.get(name) ?? { name } };

@@ -1,7 +1,7 @@
 /**
- * Some models call their own internal wrapper, a function `parallel` nobody declared, with the real calls in its arguments
- * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). Where every recipient is a declared tool the calls
- * take the wrapper's place; otherwise it passes as it came. Within one dialect nothing is changed.
+ * Some models call an internal wrapper that nobody declared, a function `parallel` with the real calls in its arguments
+ * (`{"tool_uses": [{"recipient_name": "functions.x", "parameters": {…}}]}`). If every recipient is a declared tool, the calls replace the
+ * wrapper; otherwise it stays as it is. Answers for a client of the same dialect are not changed.
  */
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolCallItem } from '../canonical/item.ts';
@@ -15,7 +15,7 @@ import { sameTool } from './names.ts';
 const WRAPPERS: ReadonlySet<string> = new Set(['parallel', 'multi_tool_use.parallel', 'multi_tool_use_parallel']);
 const RECIPIENT = /^(?:functions\.)?(.+)$/;
 
-/** The decoder, or around it one that expands wrapper calls where this answer may hold them. `dialect` is the upstream's. */
+/** The decoder, wrapped in one that expands wrapper calls if this answer may hold any. `dialect` is the upstream's. */
 export function expandingDecoder(decoder: EventDecoder, dialect: Dialect, context: DecodeContext): EventDecoder {
   return mayHold(context.request, dialect) ? new ExpandingDecoder(decoder, context) : decoder;
 }
@@ -72,15 +72,17 @@ class ExpandingDecoder implements EventDecoder {
 
 type ItemEvent = Extract<CanonicalEvent, { readonly index: number }>;
 
-/** Follows the items of one answer; their indices are counted anew once a wrapper was held back. */
+/** Expands the wrapper calls of one answer. Once one was held back, the items of the answer get new indices. */
 class Expansion {
   readonly #context: DecodeContext;
-  /** What wrapper calls that are still open have said, by the decoder's index. */
+  /** The events of open wrapper calls, by the decoder's index. */
   readonly #held = new Map<number, ItemEvent[]>();
+  /** The new index of each item, by the decoder's index. */
   readonly #indices = new Map<number, number>();
-  /** What was reported while a call was held back. */
-  #reported: CanonicalEvent | undefined;
-  #next = 0;
+  /** The usage that was reported while a call was held back. */
+  #heldReport: CanonicalEvent | undefined;
+  #nextIndex = 0;
+  /** A wrapper call was seen. */
   #isActive = false;
 
   constructor(context: DecodeContext) {
@@ -89,10 +91,10 @@ class Expansion {
 
   step(step: Step): Step {
     if (!this.#isActive && !step.events.some(isWrapper)) {
-      for (const event of step.events) if (event.type === 'item.start') this.#next = event.index + 1;
+      for (const event of step.events) if (event.type === 'item.start') this.#nextIndex = event.index + 1;
       return step;
     }
-    if (!this.#isActive) for (let index = 0; index < this.#next; index += 1) this.#indices.set(index, index);
+    if (!this.#isActive) for (let index = 0; index < this.#nextIndex; index += 1) this.#indices.set(index, index);
     this.#isActive = true;
     const events: CanonicalEvent[] = [];
     for (const event of step.events) this.#push(event, events);
@@ -103,7 +105,7 @@ class Expansion {
     if (event.type === 'response.end') this.#release(out);
     if (!('index' in event)) {
       out.push(event);
-      if (event.type === 'usage.report' && this.#held.size > 0) this.#reported = event;
+      if (event.type === 'usage.report' && this.#held.size > 0) this.#heldReport = event;
     } else if (isWrapper(event)) {
       this.#held.set(event.index, [event]);
     } else {
@@ -121,7 +123,7 @@ class Expansion {
     for (const event of calls === undefined ? held : []) this.#emit(event, out);
     for (const call of calls ?? []) {
       const { flavour, callId, tool, input } = call;
-      const index = this.#next++;
+      const index = this.#nextIndex++;
       out.push({ type: 'item.start', index, head: { kind: 'toolCall', flavour, callId, tool } });
       out.push({ type: 'item.delta', index, delta: { kind: 'input', text: input } });
       out.push({ type: 'item.end', index, item: call, status });
@@ -129,33 +131,33 @@ class Expansion {
     this.#repeatReport(out);
   }
 
-  /** The answer is over while a wrapper is open: what it said stays. */
+  /** The answer ends while a wrapper is open: its events are emitted as they are. */
   #release(out: CanonicalEvent[]): void {
     for (const held of this.#held.values()) for (const event of held) this.#emit(event, out);
     this.#held.clear();
     this.#repeatReport(out);
   }
 
-  /** Once more behind what it counts: a report before the first item would be read as a placeholder. */
+  /** Repeats the usage after the items that it counts: a report before the first item counts as a placeholder. */
   #repeatReport(out: CanonicalEvent[]): void {
-    if (this.#reported !== undefined) out.push(this.#reported);
-    this.#reported = undefined;
+    if (this.#heldReport !== undefined) out.push(this.#heldReport);
+    this.#heldReport = undefined;
   }
 
   #emit(event: ItemEvent, out: CanonicalEvent[]): void {
-    if (event.type === 'item.start') this.#indices.set(event.index, this.#next++);
+    if (event.type === 'item.start') this.#indices.set(event.index, this.#nextIndex++);
     out.push({ ...event, index: this.#indices.get(event.index) ?? event.index });
   }
 
-  /** The calls inside, or undefined where one of them is to nobody. A signature of the wrapper is the first call's. */
+  /** The calls inside; undefined if a recipient is unknown. The first call gets the wrapper's signature. */
   #callsIn(wrapper: ToolCallItem): ToolCallItem[] | undefined {
     const uses = usesIn(wrapper.input);
     if (uses === undefined || uses.length === 0) return undefined;
-    const spelling = jsonSlicer(wrapper.input);
+    const slice = jsonSlicer(wrapper.input);
     const calls: ToolCallItem[] = [];
     for (const [at, use] of uses.entries()) {
       const tool = isObject(use) ? this.#recipient(use['recipient_name']) : undefined;
-      const input = spelling(['tool_uses', at, 'parameters']);
+      const input = slice(['tool_uses', at, 'parameters']);
       if (!isObject(use) || tool === undefined || input === undefined || !isObject(use['parameters'])) return undefined;
       const opaque = at === 0 && wrapper.opaque !== undefined ? { opaque: wrapper.opaque } : {};
       const callId = this.#context.mint('call_');
@@ -169,7 +171,7 @@ class Expansion {
     if (name === undefined) return undefined;
     const wanted = this.#context.toolNames.fromWire(name);
     for (const tool of this.#context.request.tools) {
-      // A freeform text is no object of parameters.
+      // The parameters here are an object, which a freeform tool does not take.
       if (tool.kind === 'native' || (tool.kind === 'custom' && tool.inputSchema === undefined)) continue;
       if (sameTool(tool.tool, wanted)) return tool;
     }

@@ -5,13 +5,13 @@ import type { Citation } from '../../../src/codecs/canonical/item.ts';
 import {
   codePointLength,
   fitCitations,
-  GrowingLength,
-  TextPlaces,
+  CodePointCounter,
+  TextPositions,
   type TextUnit,
 } from '../../../src/codecs/answers/citations.ts';
 
 const text = 'aé漢😀z';
-const places = new TextPlaces(text);
+const places = new TextPositions(text);
 const cite = (start?: number, end?: number): Citation => ({
   kind: 'url',
   url: 'https://e.x',
@@ -49,7 +49,7 @@ test('a position inside a character, negative, fractional or past the end fits n
 
 test('a lone surrogate counts as one character of three bytes', () => {
   assert.equal(codePointLength('\ud800x'), 2);
-  assert.equal(new TextPlaces('\ud800x').convert(3, 'utf8', 'codePoint'), 1);
+  assert.equal(new TextPositions('\ud800x').convert(3, 'utf8', 'codePoint'), 1);
 });
 
 test('citations that no longer fit lose their position, not their URL', () => {
@@ -71,7 +71,7 @@ test('property: places of a long text are those that counting from its beginning
   fc.assert(
     fc.property(anyText, fc.array(question, { maxLength: 20 }), (pieces, questions) => {
       const whole = pieces.join('');
-      const asked = new TextPlaces(whole);
+      const asked = new TextPositions(whole);
       const all = placesOf(whole);
       for (const { place, from, to } of questions)
         assert.equal(asked.convert(place, from, to), all.find((counts) => counts[from] === place)?.[to]);
@@ -82,11 +82,11 @@ test('property: places of a long text are those that counting from its beginning
 test('property: a text that grows has the length that it would have counted anew', () => {
   fc.assert(
     fc.property(anyText, (pieces) => {
-      const length = new GrowingLength();
+      const length = new CodePointCounter();
       let whole = '';
       for (const piece of pieces) {
         whole += piece;
-        assert.equal(length.of(whole), codePointLength(whole));
+        assert.equal(length.count(whole), codePointLength(whole));
       }
     }),
   );

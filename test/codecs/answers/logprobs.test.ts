@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
-import { logprobsOf, readLogprobs, spokenBy, writeLogprobs } from '../../../src/codecs/answers/logprobs.ts';
+import { logprobsOf, readLogprobs, runSpelling, writeLogprobs } from '../../../src/codecs/answers/logprobs.ts';
 
 const entry = (token: string, bytes: number[] | null = null) => ({ token, logprob: -0.5, bytes, top_logprobs: [] });
 
@@ -47,9 +47,9 @@ describe('logprobs', () => {
   });
   it('are found between what a model thought and its mark of the end (vLLM)', () => {
     const said = [entry('Hi'), entry(' é')];
-    assert.deepEqual(spokenBy('Hi é', [entry('Hi'), entry('</think>'), ...said, entry('<|im_end|>')]), said);
-    assert.deepEqual(spokenBy('Hi é', said), said);
-    for (const other of [[], [entry('Hi é!')], [entry('x'), entry('Hi')]]) assert.equal(spokenBy('Hi é', other), undefined);
+    assert.deepEqual(runSpelling('Hi é', [entry('Hi'), entry('</think>'), ...said, entry('<|im_end|>')]), said);
+    assert.deepEqual(runSpelling('Hi é', said), said);
+    for (const other of [[], [entry('Hi é!')], [entry('x'), entry('Hi')]]) assert.equal(runSpelling('Hi é', other), undefined);
   });
   it('add up by bytes where a token is a piece of a character', () => {
     const [a, b, c, d] = [...Buffer.from('😀')];
