@@ -1,7 +1,7 @@
 /**
- * Canonical items as content blocks, one open at a time. Items come in their turn (`encode-events.ts`). A text or a thought gives way as soon
- * as another item has something to say, and what it says after that is a block of its own. Blocks open at their first content (M2). Knows
- * nothing of message_start and endings.
+ * Writes canonical items as content blocks, one open at a time. The events of different items were put in turn before
+ * (`encode-events.ts`). When another item has content, an open text or thinking block stops, and what its item adds later goes into a
+ * new block. A block starts with its first content (M2). Knows nothing of message_start and of endings.
  */
 import type { ItemEvent } from '../answers/turns.ts';
 import { grown } from '../canonical/grown.ts';
@@ -14,22 +14,25 @@ import {
   attachedSignature,
   checkInput,
   citationBodies,
-  isRedacted,
   joinSummary,
   mediaRefused,
   PART_BREAK,
   thinkingText,
   wireInput,
 } from './message-parts.ts';
+import { isRedacted } from './opaque-values.ts';
 import { saysNoArguments } from './wire.ts';
 
+/** What was written of one canonical item. */
 interface Entry {
   readonly head: ItemHead;
-  /** Everything said of this item so far. */
-  said: string;
+  /** Its text, thinking or input so far, in all its blocks. */
+  written: string;
+  /** Of reasoning: the face that came first, which is the one that is written. */
   face: 'raw' | 'summary' | undefined;
+  /** The summary part that was written last. */
   part: number;
-  /** How many citations were said of it. */
+  /** How many citations were written. */
   citations: number;
 }
 
@@ -38,12 +41,13 @@ const EMPTY_THINKING = { type: 'thinking', thinking: '', signature: '' } as cons
 export class BlockWriter {
   readonly #context: ResponseContext;
   readonly #entries: Entry[] = [];
-  /** Whose block is open. */
+  /** The item whose block is open. */
   #active: Entry | undefined;
-  #next = 0;
-  /** How every piece of the open block begins. */
-  #pieces: { readonly type: string; readonly index: number; readonly head: string } | undefined;
-  /** A tool_use block was said; a refusal was said; a call ended without whole arguments. */
+  /** The index of the open block, else of the next one. */
+  #index = 0;
+  /** What text deltas of the open block begin with. */
+  #template: { readonly type: string; readonly index: number; readonly head: string } | undefined;
+  /** A tool_use block was written; a refusal began; a call ended without whole arguments. */
   calledTool = false;
   refused = false;
   leftUnfinished = false;
@@ -70,7 +74,7 @@ export class BlockWriter {
     }
   }
 
-  /** Nothing more is said. */
+  /** Closes the open block at the end of the answer. */
   finish(out: Frame[]): void {
     if (this.#active?.head.kind === 'toolCall') this.leftUnfinished = true;
     this.#close(out);
@@ -78,7 +82,7 @@ export class BlockWriter {
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
     if (head.kind === 'refusal') this.refused = true;
-    const entry: Entry = { head, said: '', face: undefined, part: 0, citations: 0 };
+    const entry: Entry = { head, written: '', face: undefined, part: 0, citations: 0 };
     this.#entries[index] = entry;
     if (head.kind !== 'toolCall') return;
     this.calledTool = true;
@@ -86,56 +90,56 @@ export class BlockWriter {
   }
 
   #delta(entry: Entry, delta: ItemDelta, out: Frame[]): void {
-    if (delta.kind !== 'citation') this.#say(entry, sayable(entry, delta), out);
+    if (delta.kind !== 'citation') this.#writeText(entry, deltaText(entry, delta), out);
     else if (delta.citation.kind === 'native' && delta.citation.dialect === 'messages')
       this.#cite(entry, [delta.citation.body], out);
   }
 
-  /** `item` is authoritative: only what its deltas did not say yet is written. */
+  /** `item` is authoritative: what its deltas left out is written. */
   #end(entry: Entry, item: OutputItem, status: ItemStatus, out: Frame[]): void {
     if (item.kind === 'media') throw mediaRefused();
     if (item.kind === 'text') this.#cite(entry, citationBodies(item).slice(entry.citations), out);
-    this.#say(entry, unsaid(entry, item, status), out);
+    this.#writeText(entry, missingText(entry, item, status), out);
     if (item.kind === 'toolCall') {
       if (status === 'completed') checkInput(item);
       else if (!isObjectText(wireInput(item))) this.leftUnfinished = true;
     }
     if (item.kind === 'reasoning' && item.opaque !== undefined) this.#sign(entry, item.opaque, out);
-    // What only another dialect can read is nothing here, and closes nothing.
+    // An item of another dialect is left out, and closes no block.
     if (item.kind === 'native' && item.dialect === 'messages' && isObject(item.body)) this.#open(entry, item.body, out);
     if (entry === this.#active) this.#close(out);
     const signature = attachedSignature(item, this.#context);
     if (signature === undefined) return;
-    // The block after a signed text or call.
+    // The signature of a text or a call, in a block of its own.
     this.#open(entry, EMPTY_THINKING, out);
-    this.#sayDelta({ type: 'signature_delta', signature }, out);
+    this.#writeDelta({ type: 'signature_delta', signature }, out);
     this.#close(out);
   }
 
   #sign(entry: Entry, opaque: Opaque, out: Frame[]): void {
     const sealed = this.#context.seal(opaque);
-    if (isRedacted(opaque) && entry.said === '') {
+    if (isRedacted(opaque) && entry.written === '') {
       this.#open(entry, { type: 'redacted_thinking', data: sealed }, out);
       return;
     }
-    this.#turnTo(entry, out);
-    this.#sayDelta({ type: 'signature_delta', signature: sealed }, out);
+    this.#openFor(entry, out);
+    this.#writeDelta({ type: 'signature_delta', signature: sealed }, out);
   }
 
-  #say(entry: Entry, text: string, out: Frame[]): void {
+  #writeText(entry: Entry, text: string, out: Frame[]): void {
     if (text === '') return;
-    entry.said = grown(entry.said, text);
-    this.#turnTo(entry, out);
+    entry.written = grown(entry.written, text);
+    this.#openFor(entry, out);
     switch (entry.head.kind) {
       case 'text':
       case 'refusal':
-        this.#piece('text_delta', 'text', text, out);
+        this.#writeTextDelta('text_delta', 'text', text, out);
         return;
       case 'reasoning':
-        this.#piece('thinking_delta', 'thinking', text, out);
+        this.#writeTextDelta('thinking_delta', 'thinking', text, out);
         return;
       case 'toolCall':
-        this.#piece('input_json_delta', 'partial_json', text, out);
+        this.#writeTextDelta('input_json_delta', 'partial_json', text, out);
         return;
     }
   }
@@ -143,13 +147,13 @@ export class BlockWriter {
   #cite(entry: Entry, bodies: readonly JsonObject[], out: Frame[]): void {
     for (const citation of bodies) {
       entry.citations += 1;
-      this.#turnTo(entry, out);
-      this.#sayDelta({ type: 'citations_delta', citation }, out);
+      this.#openFor(entry, out);
+      this.#writeDelta({ type: 'citations_delta', citation }, out);
     }
   }
 
-  /** Makes the block of a text or a thought the open one. */
-  #turnTo(entry: Entry, out: Frame[]): void {
+  /** Makes sure that a block of this text or reasoning item is open. */
+  #openFor(entry: Entry, out: Frame[]): void {
     if (entry === this.#active) return;
     const block =
       entry.head.kind === 'reasoning'
@@ -161,27 +165,27 @@ export class BlockWriter {
   #open(entry: Entry, block: JsonObject, out: Frame[]): void {
     this.#close(out);
     this.#active = entry;
-    out.push(frame({ type: 'content_block_start', index: this.#next, content_block: block }));
+    out.push(frame({ type: 'content_block_start', index: this.#index, content_block: block }));
   }
 
-  /** Most of what a stream says: only the piece is written anew. */
-  #piece(type: string, member: string, text: string, out: Frame[]): void {
-    if (this.#pieces?.type !== type || this.#pieces.index !== this.#next) {
-      const head = `{"type":"content_block_delta","index":${this.#next},"delta":{"type":"${type}","${member}":"`;
-      this.#pieces = { type, index: this.#next, head };
+  /** Most events of a stream: only the text is serialised each time. */
+  #writeTextDelta(type: string, member: string, text: string, out: Frame[]): void {
+    if (this.#template?.type !== type || this.#template.index !== this.#index) {
+      const head = `{"type":"content_block_delta","index":${this.#index},"delta":{"type":"${type}","${member}":"`;
+      this.#template = { type, index: this.#index, head };
     }
-    out.push({ event: 'content_block_delta', data: `${this.#pieces.head}${escapeJson(text)}"}}`, oneLine: true });
+    out.push({ event: 'content_block_delta', data: `${this.#template.head}${escapeJson(text)}"}}`, oneLine: true });
   }
 
-  #sayDelta(delta: JsonObject, out: Frame[]): void {
-    out.push(frame({ type: 'content_block_delta', index: this.#next, delta }));
+  #writeDelta(delta: JsonObject, out: Frame[]): void {
+    out.push(frame({ type: 'content_block_delta', index: this.#index, delta }));
   }
 
   #close(out: Frame[]): void {
     if (this.#active === undefined) return;
     this.#active = undefined;
-    out.push(frame({ type: 'content_block_stop', index: this.#next }));
-    this.#next += 1;
+    out.push(frame({ type: 'content_block_stop', index: this.#index }));
+    this.#index += 1;
   }
 }
 
@@ -189,32 +193,32 @@ export function frame(payload: JsonObject & { readonly type: string }): Frame {
   return { event: payload.type, data: JSON.stringify(payload) };
 }
 
-/** The part of a delta that goes on the wire. Of raw text and summary the face that speaks first is shown. */
-function sayable(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
+/** The text that a delta adds on the wire. Where reasoning has both raw text and a summary, the face that came first is shown. */
+function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>): string {
   switch (delta.kind) {
     case 'text':
       return delta.text;
     case 'input':
       if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
-      // No beginning of an object: what it means is said when the call ends.
-      return entry.said === '' && saysNoArguments(delta.text) ? '' : delta.text;
+      // Not the beginning of an object: the end of the call decides what it means.
+      return entry.written === '' && saysNoArguments(delta.text) ? '' : delta.text;
     case 'raw':
       entry.face ??= delta.text === '' ? undefined : 'raw';
       return entry.face === 'raw' ? delta.text : '';
     case 'summary': {
       entry.face ??= delta.text === '' ? undefined : 'summary';
       if (entry.face !== 'summary' || delta.text === '') return '';
-      const breaks = entry.said !== '' && delta.part !== entry.part;
+      const isNewPart = entry.written !== '' && delta.part !== entry.part;
       entry.part = delta.part;
-      return breaks ? PART_BREAK + delta.text : delta.text;
+      return isNewPart ? PART_BREAK + delta.text : delta.text;
     }
   }
 }
 
-/** What the whole item says beyond its deltas. A summary that was reworded stays as it was streamed. */
-function unsaid(entry: Entry, item: OutputItem, status: ItemStatus): string {
+/** What the whole item has beyond its deltas. A summary whose final wording differs stays as it was streamed. */
+function missingText(entry: Entry, item: OutputItem, status: ItemStatus): string {
   const whole = wholeText(entry, item, status);
-  return whole.startsWith(entry.said) ? whole.slice(entry.said.length) : '';
+  return whole.startsWith(entry.written) ? whole.slice(entry.written.length) : '';
 }
 
 function wholeText(entry: Entry, item: OutputItem, status: ItemStatus): string {

@@ -1,20 +1,20 @@
 /**
- * One content block of an answer, from its start to its stop, as canonical events. A whole JSON answer drives the same
- * blocks with complete starts and no deltas, so that stream and non-stream cannot differ. Order is `lifecycle.ts`.
+ * The readers of content blocks, by block kind: each turns one block of an answer into canonical events. In a whole JSON answer a block
+ * is complete at its start and gets no deltas. The order of events was checked before (`lifecycle.ts`).
  */
 import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
-import type { Citation, ItemStatus, OutputItem } from '../canonical/item.ts';
-import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Opaque, Owner } from '../canonical/opaque.ts';
+import type { Citation, ItemStatus, MediaItem, OutputItem, ReasoningItem } from '../canonical/item.ts';
+import { isObject, type JsonObject } from '../canonical/json.ts';
 import type { Block, BlockHost } from './block.ts';
 import { type BlockKind, blockKind } from './lifecycle.ts';
-import { MediaBlock, mediaOf } from './media-block.ts';
+import { redactedOpaque, signatureOpaque } from './opaque-values.ts';
+import { mediaOf } from './read-media.ts';
 import { ToolBlock } from './tool-block.ts';
-import { malformed, mayString, needString, parseObject } from './wire.ts';
+import { malformed, nullableString, needString, parseObject } from './wire.ts';
 
 /**
- * The reader of a block. `inputText` gives the exact text of its `input` member, undefined where that is no more than a placeholder.
+ * The reader for a block. `inputText` returns the exact JSON text of its `input`, or undefined where that is only a placeholder.
  * Throws GatewayError blaming the upstream when a needed member is missing.
  */
 export function openBlock(block: JsonObject, inputText: () => string | undefined, host: BlockHost): Block {
@@ -25,12 +25,18 @@ export function openBlock(block: JsonObject, inputText: () => string | undefined
     case 'thinking':
       return new ThinkingBlock(block, host);
     case 'redacted':
-      return new RedactedBlock(needString(block, 'data', 'redacted_thinking'), host);
+      return new WholeBlock(
+        kind,
+        { kind: 'reasoning', opaque: redactedOpaque(host.context.owner, needString(block, 'data', 'redacted_thinking')) },
+        host,
+      );
     case 'tool':
       return new ToolBlock(block, inputText, host);
     case 'media': {
       const media = mediaOf(block);
-      return media === undefined ? new NativeBlock('native', block, host) : new MediaBlock(media, host);
+      return media === undefined
+        ? new NativeBlock('native', block, host)
+        : new WholeBlock(kind, { kind: 'media', role: 'assistant', media }, host);
     }
     case 'serverTool':
     case 'compaction':
@@ -40,56 +46,30 @@ export function openBlock(block: JsonObject, inputText: () => string | undefined
   }
 }
 
-/** A block that arrived at once. Throws GatewayError blaming the upstream. */
-export function readWholeBlock(
-  json: JsonValue,
-  status: ItemStatus,
-  inputText: () => string | undefined,
-  host: BlockHost,
-  out: CanonicalEvent[],
-): Block {
-  if (!isObject(json)) throw malformed('a content block is not an object');
-  const block = openBlock(json, inputText, host);
-  block.start(out);
-  if (!block.stop(status, out)) throw malformed('the input of a tool call is not a JSON object');
-  return block;
-}
-
-/** The label of `redacted_thinking` data among the opaque values of this dialect. */
-export const REDACTED = 'redacted';
-
-export function signatureOpaque(owner: Owner, value: string): Opaque {
-  return { owner, value };
-}
-
-export function redactedOpaque(owner: Owner, value: string): Opaque {
-  return { owner, value, form: REDACTED };
-}
-
-/** Says nothing until there is text or a citation: upstreams open empty text blocks. */
+/** Starts its item with the first text or citation, since upstreams also open text blocks that stay empty. */
 class TextBlock implements Block {
   readonly kind = 'text';
   readonly #host: BlockHost;
-  readonly #seed: string;
-  readonly #seedCitations: readonly JsonObject[];
+  readonly #initialText: string;
+  readonly #initialCitations: readonly JsonObject[];
   readonly #citations: Citation[] = [];
   #index: number | undefined;
   #text = '';
 
   constructor(block: JsonObject, host: BlockHost) {
     this.#host = host;
-    this.#seed = needString(block, 'text', 'text block');
+    this.#initialText = needString(block, 'text', 'text block');
     const citations = block['citations'];
-    this.#seedCitations = Array.isArray(citations) ? citations.filter(isObject) : [];
+    this.#initialCitations = Array.isArray(citations) ? citations.filter(isObject) : [];
   }
 
   start(out: CanonicalEvent[]): void {
-    for (const citation of this.#seedCitations) this.#cite(citation, out);
-    this.say(this.#seed, out);
+    for (const citation of this.#initialCitations) this.#cite(citation, out);
+    this.append(this.#initialText, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'text_delta') this.say(needString(delta, 'text', 'text_delta'), out);
+    if (delta['type'] === 'text_delta') this.append(needString(delta, 'text', 'text_delta'), out);
     if (delta['type'] === 'citations_delta') {
       const citation = delta['citation'];
       if (!isObject(citation)) throw malformed('citations_delta: citation is not an object');
@@ -106,7 +86,7 @@ class TextBlock implements Block {
     this.#end('incomplete', out);
   }
 
-  say(text: string, out: CanonicalEvent[]): void {
+  append(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
     this.#text = grown(this.#text, text);
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'text', text } });
@@ -137,23 +117,23 @@ class TextBlock implements Block {
 class ThinkingBlock implements Block {
   readonly kind = 'thinking';
   readonly #host: BlockHost;
-  readonly #seed: string;
+  readonly #initialText: string;
   #signature: string;
   #index: number | undefined;
   #text = '';
 
   constructor(block: JsonObject, host: BlockHost) {
     this.#host = host;
-    this.#seed = mayString(block, 'thinking', 'thinking block') ?? '';
-    this.#signature = mayString(block, 'signature', 'thinking block') ?? '';
+    this.#initialText = nullableString(block, 'thinking', 'thinking block') ?? '';
+    this.#signature = nullableString(block, 'signature', 'thinking block') ?? '';
   }
 
   start(out: CanonicalEvent[]): void {
-    this.say(this.#seed, out);
+    this.append(this.#initialText, out);
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'thinking_delta') this.say(needString(delta, 'thinking', 'thinking_delta'), out);
+    if (delta['type'] === 'thinking_delta') this.append(needString(delta, 'thinking', 'thinking_delta'), out);
     if (delta['type'] === 'signature_delta') this.#signature += needString(delta, 'signature', 'signature_delta');
   }
 
@@ -162,13 +142,13 @@ class ThinkingBlock implements Block {
     return true;
   }
 
-  /** A signature of a block that never stopped may be a fragment: it is left out. */
+  /** The signature of a block without a content_block_stop may be a fragment, so it is left out. */
   cut(out: CanonicalEvent[]): void {
     this.#signature = '';
     this.#end('incomplete', out);
   }
 
-  say(text: string, out: CanonicalEvent[]): void {
+  append(text: string, out: CanonicalEvent[]): void {
     if (text === '') return;
     this.#text = grown(this.#text, text);
     out.push({ type: 'item.delta', index: this.#begin(out), delta: { kind: 'summary', part: 0, text } });
@@ -193,29 +173,30 @@ class ThinkingBlock implements Block {
   }
 }
 
-class RedactedBlock implements Block {
-  readonly kind = 'redacted';
+/** A block that is complete at its start: redacted thinking, or media. No delta of such a block has a canonical reading. */
+class WholeBlock implements Block {
+  readonly kind: BlockKind;
+  readonly #item: ReasoningItem | MediaItem;
   readonly #host: BlockHost;
-  readonly #data: string;
   #index = 0;
 
-  constructor(data: string, host: BlockHost) {
+  constructor(kind: BlockKind, item: ReasoningItem | MediaItem, host: BlockHost) {
+    this.kind = kind;
+    this.#item = item;
     this.#host = host;
-    this.#data = data;
   }
 
   start(out: CanonicalEvent[]): void {
     this.#index = this.#host.nextIndex();
-    out.push({ type: 'item.start', index: this.#index, head: { kind: 'reasoning' } });
+    out.push({ type: 'item.start', index: this.#index, head: { kind: this.#item.kind } });
   }
 
   delta(): void {
-    // Only unknown deltas fit, and they have no canonical reading.
+    // Only unknown deltas fit.
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
-    const opaque = redactedOpaque(this.#host.context.owner, this.#data);
-    out.push({ type: 'item.end', index: this.#index, item: { kind: 'reasoning', opaque }, status });
+    out.push({ type: 'item.end', index: this.#index, item: this.#item, status });
     return true;
   }
 
@@ -224,7 +205,7 @@ class RedactedBlock implements Block {
   }
 }
 
-/** Server tools, their results, compaction and unknown blocks: one native item whose body is the assembled block. */
+/** Server tools, their results, compaction and unknown kinds of block: one native item whose body is the assembled block. */
 class NativeBlock implements Block {
   readonly kind: BlockKind;
   readonly #block: JsonObject;

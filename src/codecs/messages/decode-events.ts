@@ -1,6 +1,6 @@
 /**
- * A messages upstream's stream: its own order first (`lifecycle.ts`), then meaning. Every step keeps the event's own text for
- * clients of the same dialect. Knows nothing of framing and of what clients may see.
+ * Decodes the stream of a messages upstream. The order of each event is checked first (`lifecycle.ts`), then its meaning is read. Every
+ * step keeps the event's own text for clients of the same dialect; what those may see of it is the encoder's business.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Step } from '../canonical/event.ts';
@@ -13,9 +13,9 @@ import { RepeatedNative } from '../json/repeated-native.ts';
 import { type JsonPath, jsonSlicer, sliceJson } from '../json/text.ts';
 import { advance, LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
-import { readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
-import type { Block, BlockHost } from './block.ts';
-import { openBlock, readWholeBlock } from './blocks.ts';
+import { AnswerReader } from './answer-reader.ts';
+import type { Block } from './block.ts';
+import { reportedError } from './errors.ts';
 import {
   type BlockKind,
   checkFits,
@@ -25,24 +25,26 @@ import {
   type UpstreamState,
   type UpstreamVerb,
 } from './lifecycle.ts';
-import { decodeStop, endOfLast, type WireStop } from './stop-reason.ts';
-import { UsageReader } from './usage.ts';
-import { CUTTING_STOPS, malformed, mayString, needObject, needString } from './wire.ts';
+import { endOfLast, readStop, type WireStop } from './stop-reason.ts';
+import { CUTTING_STOPS, malformed, nullableString, needObject, needString } from './wire.ts';
 
-/** The deltas that say one more piece of a block, and where. */
-const PIECES = [
+/** The deltas that append to a block, and the path of the appended text. */
+const TEXT_DELTAS = [
   { type: 'text_delta', kind: 'text', path: ['delta', 'text'] },
   { type: 'thinking_delta', kind: 'thinking', path: ['delta', 'thinking'] },
   { type: 'input_json_delta', kind: 'tool', path: ['delta', 'partial_json'] },
 ] as const satisfies readonly { readonly type: DeltaKind; readonly kind: BlockKind; readonly path: JsonPath }[];
-/** What differs between two events of one stream. */
-const VARIES = PIECES.map(({ path }) => path);
+/** The members in which the deltas of one block differ. */
+const VARYING = TEXT_DELTAS.map(({ path }) => path);
 
-/** The event before, when that was a piece of the open block: the next of its shape moves no table. */
-interface Piece {
+/**
+ * A run of text deltas of one shape. The first of them was checked against the order; the others change no state, so their text goes
+ * straight to the block.
+ */
+interface DeltaRun {
   readonly shape: JsonShape;
   readonly block: Block;
-  /** Which hole of its shape holds the piece. */
+  /** Which hole of the shape holds the text. */
   readonly hole: number;
 }
 
@@ -50,46 +52,35 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
   return new EventDecoder(context);
 }
 
-class EventDecoder implements Stage<Frame, Step>, BlockHost {
+class EventDecoder implements Stage<Frame, Step> {
   ended = false;
-  readonly context: DecodeContext;
-  readonly #usage = new UsageReader();
+  readonly #answer: AnswerReader;
   readonly #opened = new Set<number>();
   #state: UpstreamState = 'idle';
   #messageId: string | undefined;
-  #items = 0;
-  #calledTool = false;
   #open: { readonly index: number; readonly block: Block } | undefined;
-  /** The block that stopped last: what follows decides whether it is whole, was cut or is broken. */
-  #held: Block | undefined;
+  /** The last block that stopped. What follows tells whether it is whole, was cut or is malformed, so its end waits for that. */
+  #stopped: Block | undefined;
   #stop: WireStop | undefined;
-  readonly #repeats = new JsonRepeats(VARIES);
-  #piece: Piece | undefined;
+  readonly #repeats = new JsonRepeats(VARYING);
+  #run: DeltaRun | undefined;
 
   constructor(context: DecodeContext) {
-    this.context = context;
-  }
-
-  nextIndex(): number {
-    return this.#items++;
-  }
-
-  serverToolCalled(name: string): void {
-    this.#usage.called(name);
+    this.#answer = new AnswerReader(context);
   }
 
   push(frame: Frame, out: Step[]): void {
     if (this.ended) return;
     if (frame.data.trim() === '[DONE]') throw truncated();
     const repeat = this.#repeats.match(frame.data);
-    const piece = repeat?.shape === this.#piece?.shape ? this.#piece : undefined;
-    if (repeat !== undefined && piece !== undefined) {
-      const said: CanonicalEvent[] = [];
-      piece.block.say?.(String(holeValue(repeat, piece.hole)), said);
-      out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events: said });
+    const run = repeat?.shape === this.#run?.shape ? this.#run : undefined;
+    if (repeat !== undefined && run !== undefined) {
+      const events: CanonicalEvent[] = [];
+      run.block.append?.(String(holeValue(repeat, run.hole)), events);
+      out.push({ native: new RepeatedNative('messages', 'content_block_delta', frame.data, repeat), events });
       return;
     }
-    this.#piece = undefined;
+    this.#run = undefined;
     const json = this.#parse(frame);
     if (json === undefined) return;
     const name = nameOf(json, frame);
@@ -105,14 +96,14 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
       native: { dialect: 'messages', name, text: frame.data, json, ...(learnt === undefined ? {} : { repeat: learnt }) },
       events,
     });
-    if (learnt !== undefined && this.#open !== undefined) this.#piece = pieceOf(json, learnt.shape, this.#open.block);
+    if (learnt !== undefined && this.#open !== undefined) this.#run = deltaRun(json, learnt.shape, this.#open.block);
   }
 
   end(): void {
     if (!this.ended) throw truncated();
   }
 
-  /** Undefined for unreadable data of an event that we do not know, since unknown events never fail, and for one that only keeps a connection. */
+  /** Undefined for what is skipped: data that is not JSON in an event of an unknown name, and an empty event that only keeps the connection open. */
   #parse(frame: Frame): JsonObject | undefined {
     const json = tryJson(frame.data);
     if (json === undefined) {
@@ -125,7 +116,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
     return json;
   }
 
-  /** False for an event that nobody may see: the echo of message_start. */
+  /** False for an event that is dropped: a proxy's echo of message_start. */
   #accept(name: string, json: JsonObject, text: string, out: CanonicalEvent[]): boolean {
     switch (name) {
       case 'message_start':
@@ -147,8 +138,8 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
         return true;
       case 'error':
         this.#advance('error');
-        if (this.#held?.stop('completed', out) === false) this.#held.cut(out);
-        out.push({ type: 'response.end', outcome: { status: 'failed', error: saidError(json, text) } });
+        if (this.#stopped?.stop('completed', out) === false) this.#stopped.cut(out);
+        out.push({ type: 'response.end', outcome: { status: 'failed', error: reportedError(json, text) } });
         return true;
       case 'ping':
         return true;
@@ -165,20 +156,18 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #startMessage(json: JsonObject, text: string, out: CanonicalEvent[]): boolean {
     const message = needObject(json, 'message', 'message_start');
-    const id = mayString(message, 'id', 'message_start');
+    const id = nullableString(message, 'id', 'message_start');
     if (this.#state !== 'idle' && id !== undefined && id === this.#messageId) return false;
-    const reason = mayString(message, 'stop_reason', 'message_start');
+    const reason = nullableString(message, 'stop_reason', 'message_start');
     this.#advance(reason === undefined ? 'start' : 'startWhole');
-    if (reason !== undefined) this.#stop = wireStop(reason, message);
+    if (reason !== undefined) this.#stop = readStop(reason, message);
     this.#messageId = id;
-    const model = mayString(message, 'model', 'message_start');
-    out.push({ type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) });
+    this.#answer.start(message, 'message_start', out);
     const content = message['content'] ?? [];
     if (!Array.isArray(content)) throw malformed('message_start: content is not an array');
     const slice = jsonSlicer(text);
     content.forEach((block: JsonValue, at) => {
-      const { kind } = readWholeBlock(block, 'completed', () => slice(['message', 'content', at, 'input']), this, out);
-      this.#calledTool ||= kind === 'tool';
+      this.#answer.readBlock(block, 'completed', () => slice(['message', 'content', at, 'input']), out);
     });
     this.#readUsage(message, out);
     return true;
@@ -186,21 +175,16 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #openBlock(json: JsonObject, text: string, out: CanonicalEvent[]): void {
     const index = blockIndex(json, 'content_block_start');
-    this.#endHeld('completed', out);
+    this.#endStopped('completed', out);
     const content = needObject(json, 'content_block', 'content_block_start');
     const state = this.#state;
     this.#advance('open');
     if (this.#opened.has(index))
       throw new LifecycleError('content block', `${state}, index ${index} seen`, 'content_block_start', []);
-    const block = openBlock(
-      content,
-      () => (isEmpty(content['input']) ? undefined : sliceJson(text, ['content_block', 'input'])),
-      this,
-    );
+    const inputText = () => (isEmpty(content['input']) ? undefined : sliceJson(text, ['content_block', 'input']));
+    const block = this.#answer.open(content, inputText, out);
     this.#opened.add(index);
     this.#open = { index, block };
-    this.#calledTool ||= block.kind === 'tool';
-    block.start(out);
   }
 
   #delta(json: JsonObject, out: CanonicalEvent[]): void {
@@ -211,7 +195,7 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
   }
 
   #closeBlock(json: JsonObject): void {
-    this.#held = this.#openAt(json, 'content_block_stop', 'close');
+    this.#stopped = this.#openAt(json, 'content_block_stop', 'close');
     this.#open = undefined;
   }
 
@@ -224,53 +208,51 @@ class EventDecoder implements Stage<Frame, Step>, BlockHost {
 
   #messageDelta(json: JsonObject, out: CanonicalEvent[]): void {
     const delta = needObject(json, 'delta', 'message_delta');
-    const reason = mayString(delta, 'stop_reason', 'message_delta');
+    const reason = nullableString(delta, 'stop_reason', 'message_delta');
     const cut = reason !== undefined && CUTTING_STOPS.has(reason);
     this.#advance(reason === undefined ? 'usage' : cut ? 'cut' : 'stop');
-    if (reason !== undefined) this.#stop = wireStop(reason, delta);
+    if (reason !== undefined) this.#stop = readStop(reason, delta);
     if (cut) this.#cutOpen(out);
-    else if (reason !== undefined) this.#endHeld(endOfLast(reason), out);
+    else if (reason !== undefined) this.#endStopped(endOfLast(reason), out);
     this.#readUsage(json, out);
   }
 
   #cutOpen(out: CanonicalEvent[]): void {
-    const held = this.#held;
-    // A block that stopped has said all of its opaque value; only unfinished JSON has to be cut.
-    if (held?.stop('incomplete', out) === false) held.cut(out);
+    const stopped = this.#stopped;
+    // A stopped block has its whole opaque value; only unfinished JSON has to be cut.
+    if (stopped?.stop('incomplete', out) === false) stopped.cut(out);
     this.#open?.block.cut(out);
-    this.#held = undefined;
+    this.#stopped = undefined;
     this.#open = undefined;
   }
 
   #endMessage(out: CanonicalEvent[]): void {
-    this.#endHeld('completed', out);
+    this.#endStopped('completed', out);
     this.#advance('end');
     const stop = this.#stop;
     if (stop === undefined) throw malformed('message_stop without a stop reason');
-    out.push({ type: 'response.end', outcome: decodeStop(stop, this.#calledTool) });
+    this.#answer.end(stop, out);
   }
 
-  #endHeld(status: ItemStatus, out: CanonicalEvent[]): void {
-    const held = this.#held;
-    this.#held = undefined;
-    if (held === undefined || held.stop(status, out)) return;
-    // A filter may speak before the arguments do; begun ones that no limit cut are malformed (spec rule 11).
-    if (status === 'completed' || held.isUnbegun !== true) throw malformed('the input of a tool call is not a JSON object');
-    held.cut(out);
+  #endStopped(status: ItemStatus, out: CanonicalEvent[]): void {
+    const stopped = this.#stopped;
+    this.#stopped = undefined;
+    if (stopped === undefined || stopped.stop(status, out)) return;
+    // A filter may end the answer before any input came; input that began and that no limit cut is malformed (spec rule 11).
+    if (status === 'completed' || stopped.hasNoInput !== true) throw malformed('the input of a tool call is not a JSON object');
+    stopped.cut(out);
   }
 
   #readUsage(parent: JsonObject, out: CanonicalEvent[]): void {
     const report = parent['usage'];
-    if (report === undefined || report === null) return;
-    if (!isObject(report)) throw malformed('usage is not an object');
-    const usage = this.#usage.read(report);
-    if (usage !== undefined) out.push({ type: 'usage.report', usage });
+    if (report !== undefined && report !== null) this.#answer.readUsage(report, out);
   }
 }
 
-function pieceOf({ delta }: JsonObject, shape: JsonShape, block: Block): Piece | undefined {
-  const piece = PIECES.find(({ type, kind }) => isObject(delta) && type === delta['type'] && kind === block.kind);
-  const hole = piece === undefined ? -1 : holeAt(shape, piece.path);
+/** Undefined for a delta that does not append to the text of its block. */
+function deltaRun({ delta }: JsonObject, shape: JsonShape, block: Block): DeltaRun | undefined {
+  const found = TEXT_DELTAS.find(({ type, kind }) => isObject(delta) && type === delta['type'] && kind === block.kind);
+  const hole = found === undefined ? -1 : holeAt(shape, found.path);
   return hole === -1 ? undefined : { shape, block, hole };
 }
 
@@ -284,21 +266,11 @@ const KNOWN: ReadonlySet<string> = new Set([
   'error',
 ]);
 
-/** The event's own word; some servers write an error as every other protocol does, without one. */
+/** The event's `type`, else its SSE name. Some servers send an error object without either, as other protocols do. */
 function nameOf(json: JsonObject, frame: Frame): string {
   const { type, error } = json;
   if (typeof type === 'string') return type;
   return error === undefined || error === null ? (frame.event ?? '') : 'error';
-}
-
-export function wireStop(reason: string, parent: JsonObject): WireStop {
-  return { reason, sequence: mayString(parent, 'stop_sequence', 'stop'), details: parent['stop_details'] };
-}
-
-/** The error that an upstream says inside a 200. */
-export function saidError(json: JsonObject, text: string): GatewayError {
-  const members = readErrorMembers(json);
-  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }
 
 /** `input: {}` at the start of a call says nothing yet. */

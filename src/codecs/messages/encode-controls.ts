@@ -2,12 +2,12 @@
  * Thinking, effort, sampling and structured output for a messages upstream, generated from another dialect's controls. The rules hold
  * only for what is generated here; a messages client's own controls pass as they are (semantics 6.7.4 to 6.7.6).
  */
+import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, ReasoningControl } from '../canonical/request.ts';
 import type { ModelFacts } from '../codec.ts';
 import { effortOfBudget } from '../requests/effort-of-budget.ts';
 import { requiresCall } from '../tools/choice.ts';
-import type { Losses } from './wire-block.ts';
 
 export interface Controls {
   readonly thinking?: JsonObject;
@@ -29,7 +29,12 @@ const DEFAULT_BUDGET = 4096;
 /** Efforts of other dialects that have no word here: thinking is on, its effort unsaid. */
 const UNSAID: ReadonlySet<string> = new Set(['minimal', 'minimum']);
 
-export function encodeControls(request: CanonicalRequest, facts: ModelFacts, maxTokens: number, losses: Losses): Controls {
+export function encodeControls(
+  request: CanonicalRequest,
+  facts: ModelFacts,
+  maxTokens: number,
+  losses: Set<RequestFeature>,
+): Controls {
   const reasoning = request.reasoning ?? {};
   const thinking = encodeThinking(reasoning, facts, maxTokens);
   // Thinking that this file generated may not forbid the choice that the client made (semantics 6.3.3).
@@ -78,7 +83,7 @@ const LEAST_THINKING_TOP_P = 0.95;
  * Sampling as the client asked for it. A model that thinks takes only its own and refuses the request for any other: where the
  * client asked for thinking too, thinking is what it gets (semantics 6.7.5).
  */
-export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Losses): JsonObject {
+export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Set<RequestFeature>): JsonObject {
   const { temperature, topP, topK } = request;
   const asked = { temperature, top_p: topP, top_k: topK };
   if (!thinks) return asked;
@@ -92,7 +97,7 @@ export function encodeSampling(request: CanonicalRequest, thinks: boolean, losse
   return fits;
 }
 
-function encodeFormat(request: CanonicalRequest, losses: Losses): JsonObject | undefined {
+function encodeFormat(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject | undefined {
   const { format } = request;
   if (format === undefined || format.type === 'text') return undefined;
   if (format.type === 'json_schema' && format.schema !== undefined) return { type: 'json_schema', schema: format.schema };

@@ -5,6 +5,7 @@
 import { append } from '../append.ts';
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, MediaItem, Part, ReasoningItem, ToolCallItem, ToolResultItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import { isEnvelope } from '../canonical/opaque.ts';
@@ -14,12 +15,12 @@ import { customToolOf, wrapFreeform } from '../tools/freeform.ts';
 import { refuseForeignItem } from '../requests/foreign-content.ts';
 import { mayReplay } from '../requests/opaque-replay.ts';
 import type { ToolNames } from '../tools/names.ts';
-import { REDACTED } from './blocks.ts';
+import { REDACTED } from './opaque-values.ts';
 import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from './message-parts.ts';
 import { saysNoArguments } from './wire.ts';
-import type { Losses, WireBlock } from './wire-block.ts';
+import type { WireBlock } from './wire-block.ts';
 
 export interface Turn {
   readonly role: 'user' | 'assistant';
@@ -39,7 +40,7 @@ export interface ConversationOptions {
   readonly target: Target;
   readonly tools: readonly Tool[];
   readonly toolNames: ToolNames;
-  readonly losses: Losses;
+  readonly losses: Set<RequestFeature>;
 }
 
 export function encodeConversation(items: readonly Item[], options: ConversationOptions): Conversation {

@@ -1,6 +1,6 @@
 /**
- * Steps as a messages client's stream. Events of a messages upstream are spliced (`native-splice.ts`); everything else is
- * written anew: message_start, blocks one after another (`block-writer.ts`), one message_delta, message_stop. A failure is the
+ * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`native-splice.ts`). For other upstreams
+ * the stream is written: message_start, one block after another (`block-writer.ts`), one message_delta, message_stop. A failure is an
  * `error` event, and nothing follows it.
  */
 import { type GatewayError, notRepresentable } from '../canonical/error.ts';
@@ -18,8 +18,8 @@ import { encodeUsage } from './usage.ts';
 import { CUTTING_STOPS } from './wire.ts';
 
 /**
- * Nothing is said beside an open call (M4). Texts and thoughts of a responses upstream, which may say several piece by piece, also wait for
- * their own kind. Those of others are left open for their citations alone, and keep nobody waiting.
+ * While a call is open, every other item waits (M4). A responses upstream may stream several texts, or several reasoning items, at the same
+ * time: those also wait for the one before. Other upstreams leave a text open only for its citations, so nothing waits for it.
  */
 const HOLDS: Holds = { toolCall: ['text', 'refusal', 'reasoning', 'toolCall', 'media', 'native'] };
 const AND_OWN_KIND: Holds = { ...HOLDS, ...OWN_KIND };
@@ -35,7 +35,7 @@ class EventEncoder implements ClientEncoder {
   readonly #turns: Turns<Frame[]>;
   #splicer: NativeSplicer | undefined;
   #usage: Usage | undefined;
-  /** message_start waits for the first item or the end, so that usage which comes early can be in it. */
+  /** message_start waits for the first item or the end, so that early usage can be in it. */
   #startWaits = false;
   /** Where a good ending begins in the words of its batch. */
   #endsAt = 0;

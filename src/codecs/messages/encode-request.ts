@@ -1,5 +1,6 @@
 /** A canonical request as the body of a messages upstream. Pure: the same request and target give the same bytes. */
 import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type { Item } from '../canonical/item.ts';
 import { isObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
@@ -13,29 +14,29 @@ import { hasUnreadMembers } from '../requests/unread-members.ts';
 import { encodeControls, encodeSampling } from './encode-controls.ts';
 import { type Conversation, encodeConversation, isThinking, type Turn } from './encode-conversation.ts';
 import { encodeToolChoice, encodeTools } from './encode-tools.ts';
-import { spliceRequest } from './replay.ts';
+import { spliceRequest } from './splice-request.ts';
 import { DEFAULT_MAX_TOKENS, DEFAULT_VERSION, FILES_BETA, TOOL_NAME_RULE } from './wire.ts';
-import { Losses, limitBreakpoints, renderAll } from './wire-block.ts';
+import { limitBreakpoints, renderAll } from './wire-block.ts';
 
 const PATH = '/messages';
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
   refuseForeignBinding(request, 'messages');
-  const losses = new Losses();
+  const losses = new Set<RequestFeature>();
   if (request.dialect === 'messages') {
     const body = spliceRequest(request, target, losses);
     const headers = headersFor(holdsFile(request.json['messages']));
-    return { path: PATH, body, headers, toolNames: verbatimNames, losses: losses.list() };
+    return { path: PATH, body, headers, toolNames: verbatimNames, losses: [...losses] };
   }
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A messages upstream answers in text only.');
   }
   const toolNames = nameAllTools(request, TOOL_NAME_RULE);
   const body = buildBody(request, target, toolNames, losses);
-  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: losses.list() };
+  return { path: PATH, body, headers: headersFor(request.items.some(refersToFile)), toolNames, losses: [...losses] };
 }
 
-function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Losses): string {
+function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNames, losses: Set<RequestFeature>): string {
   noteDropped(request, losses);
   noteCoerced(request, losses);
   const schemas = schemaTexts(request);
@@ -114,13 +115,13 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'include',
 ];
 
-function noteDropped(request: CanonicalRequest, losses: Losses): void {
+function noteDropped(request: CanonicalRequest, losses: Set<RequestFeature>): void {
   noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
 }
 
 /** Notes what the upstream will read in another form. */
-function noteCoerced(request: CanonicalRequest, losses: Losses): void {
+function noteCoerced(request: CanonicalRequest, losses: Set<RequestFeature>): void {
   const { items, tools, reasoning, format } = request;
   for (const item of items) {
     if (item.kind === 'text' && item.role === 'developer') losses.add('developer text');

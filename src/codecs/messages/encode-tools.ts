@@ -1,5 +1,6 @@
 /** Tools and tool_choice for a messages upstream. Throws `unsupported_conversion` with the client's path. */
 import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type { ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Tool, ToolChoice } from '../canonical/request.ts';
@@ -9,7 +10,7 @@ import { freeformSchema } from '../tools/freeform.ts';
 import type { SchemaTexts } from '../schemas/text.ts';
 import { sameTool, type ToolNames } from '../tools/names.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
-import type { Losses, WireBlock } from './wire-block.ts';
+import type { WireBlock } from './wire-block.ts';
 
 /** The tools that the upstream can have; those of another vendor are left out. */
 export function encodeTools(
@@ -17,7 +18,7 @@ export function encodeTools(
   names: ToolNames,
   schemas: SchemaTexts,
   target: Target,
-  losses: Losses,
+  losses: Set<RequestFeature>,
 ): WireBlock[] {
   const { toolChoice } = request;
   const blocks: WireBlock[] = [];
@@ -40,7 +41,7 @@ function encodeTool(
   name: string,
   schema: string | undefined,
   target: Target,
-  losses: Losses,
+  losses: Set<RequestFeature>,
 ): WireBlock {
   const { description } = tool;
   const inputSchema = tool.kind === 'function' ? functionSchema(tool) : customSchema(tool, target, losses);
@@ -57,7 +58,7 @@ function functionSchema({ parameters, at }: Extract<Tool, { kind: 'function' }>)
   return parameters === undefined ? { type: 'object', properties: {} } : objectSchema(parameters, `${at}.parameters`);
 }
 
-function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Losses): JsonObject {
+function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, losses: Set<RequestFeature>): JsonObject {
   if (tool.inputSchema !== undefined) return objectSchema(tool.inputSchema, `${tool.at}.input_schema`);
   if (target.options.lowerCustomTools !== true) {
     throw notConvertible(tool.at, 'A freeform custom tool cannot be sent to a messages upstream.');
@@ -71,7 +72,7 @@ export function encodeToolChoice(
   request: CanonicalRequest,
   names: ToolNames,
   hasTools: boolean,
-  losses: Losses,
+  losses: Set<RequestFeature>,
 ): JsonObject | undefined {
   const { toolChoice: choice, parallelToolCalls: parallel } = request;
   if (choice?.mode === 'native') {

@@ -1,9 +1,9 @@
-/** The messages error form, in both directions. `http/errors.ts` decides the status; this file only the words. */
+/** The error form of the messages wire, in both directions. The HTTP status is decided in `http/errors.ts`. */
 import type { GatewayError } from '../canonical/error.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { Frame, UpstreamAnswer } from '../codec.ts';
 import { MESSAGES_FAULTS } from '../errors/sanitise.ts';
-import { errorBody, readErrorMembers, refusal, retryAfterMs, statusInStream } from '../errors/upstream.ts';
+import { errorBody, readErrorMembers, refusal, retryAfterMs, statusInStream, statusOfMembers } from '../errors/upstream.ts';
 
 const TYPES: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
@@ -24,7 +24,7 @@ function errorType(status: number): string {
   return TYPES[status] ?? (status < 500 ? 'invalid_request_error' : 'api_error');
 }
 
-/** Codes that official clients know by `details.error_code`, and act on. */
+/** Codes that official clients read in `details.error_code` and act on. */
 const DETAILED: ReadonlySet<string> = new Set(['thread_not_found', ...MESSAGES_FAULTS]);
 
 function members(error: GatewayError, type: string): JsonObject {
@@ -42,7 +42,7 @@ function details(code: string): JsonObject {
   return DETAILED.has(code) ? { details: { error_code: code } } : {};
 }
 
-/** What stands beside the type and the message of an upstream's own error: the code that clients may read, where it says that. */
+/** Members beside type and message that an upstream's own error may keep: codes that clients are allowed to see. */
 export function codesOf(said: JsonObject, { shownCode }: GatewayError): JsonObject {
   return { ...(said['code'] === shownCode ? { code: shownCode } : {}), ...details(shownCode) };
 }
@@ -63,4 +63,10 @@ export function decodeError(answer: UpstreamAnswer): GatewayError {
     text: answer.text,
     retryAfterMs: retryAfterMs(answer),
   });
+}
+
+/** The error that an upstream reports inside a 200. */
+export function reportedError(json: JsonObject, text: string): GatewayError {
+  const members = readErrorMembers(json);
+  return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }

@@ -1,11 +1,9 @@
-/** What the stream encoder and the whole-answer encoder must say alike: reasoning text, signatures, arguments, losses. */
+/** What the encoders of streams and of whole answers share: reasoning text, signatures, arguments and refusals. */
 import { notRepresentable, upstreamFault } from '../canonical/error.ts';
 import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
-import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
-import { REDACTED } from './blocks.ts';
 import { saysNoArguments } from './wire.ts';
 
 /** Between the parts of a summary (P6). */
@@ -24,14 +22,9 @@ export function joinSummary(summary: readonly string[] | undefined): string {
   return (summary ?? []).filter((part) => part !== '').join(PART_BREAK);
 }
 
-/** True for opaque values that have a block of their own here. */
-export function isRedacted(opaque: Opaque): boolean {
-  return opaque.form === REDACTED && 'channelType' in opaque.owner && opaque.owner.channelType === 'messages';
-}
-
 /**
- * Signatures that belong to a text or a tool call (gemini) have no place in those blocks here: they travel in an empty
- * thinking block right after, whose envelope names what it signs. `decodeRequest` puts them back (`signatures.ts`).
+ * The signature of a text or a tool call (gemini), which has no member in those blocks: it travels in an empty thinking block right
+ * after, in an envelope that names what it signs. `decodeRequest` puts it back (`signatures.ts`).
  */
 export function attachedSignature(item: OutputItem, context: ResponseContext): string | undefined {
   if (item.kind === 'toolCall' && item.opaque !== undefined) return context.seal({ ...item.opaque, itemId: item.callId });
@@ -59,7 +52,7 @@ export function mediaRefused(): Error {
   return notRepresentable('The answer holds media, which the messages protocol cannot say.');
 }
 
-/** Citations of this dialect; positions in the answer have no place here and are dropped (design §9). */
+/** Citations of this dialect. Citations of URLs point into the answer, which this wire cannot express: they are dropped (design §9). */
 export function citationBodies(item: Extract<OutputItem, { kind: 'text' }>): JsonObject[] {
   return item.citations.flatMap((citation) =>
     citation.kind === 'native' && citation.dialect === 'messages' ? [citation.body] : [],

@@ -9,7 +9,7 @@ import type { Frame, ResponseContext } from '../codec.ts';
 import { RepeatedEdits } from '../json/repeated-native.ts';
 import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { completeBlock, completeDelta, completeMessage } from './answer-members.ts';
-import { redactedOpaque, signatureOpaque } from './blocks.ts';
+import { redactedOpaque, signatureOpaque } from './opaque-values.ts';
 import { codesOf, errorFrame } from './errors.ts';
 
 /** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */

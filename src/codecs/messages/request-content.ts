@@ -30,7 +30,7 @@ import {
   requiredString,
   wrongType,
 } from '../requests/members.ts';
-import { REDACTED } from './blocks.ts';
+import { REDACTED } from './opaque-values.ts';
 import { restoreSignatures } from './signatures.ts';
 import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';
 

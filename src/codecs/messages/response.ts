@@ -1,4 +1,4 @@
-/** Whole JSON answers: decoded through the same blocks as a stream, encoded with the same words as a stream. */
+/** Whole JSON answers. They are decoded by the same block readers as a stream, and encoded with the same parts. */
 import { append } from '../append.ts';
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
@@ -6,30 +6,29 @@ import type { Whole, WholeItem } from '../canonical/fold.ts';
 import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { editJson, type JsonEdit, jsonSlicer } from '../json/text.ts';
-import type { BlockHost } from './block.ts';
-import { readWholeBlock } from './blocks.ts';
-import { saidError, wireStop } from './decode-events.ts';
+import { AnswerReader } from './answer-reader.ts';
+import { reportedError } from './errors.ts';
 import {
   attachedSignature,
   checkInput,
   citationBodies,
-  isRedacted,
   mediaRefused,
   thinkingText,
   unfinishedCall,
   wireInput,
 } from './message-parts.ts';
 import { messageEdits } from './native-splice.ts';
-import { decodeStop, encodeStop, endOfLast, stopMembers } from './stop-reason.ts';
-import { encodeUsage, UsageReader } from './usage.ts';
-import { malformed, mayString, needString } from './wire.ts';
+import { isRedacted } from './opaque-values.ts';
+import { encodeStop, endOfLast, readStop, stopMembers } from './stop-reason.ts';
+import { encodeUsage } from './usage.ts';
+import { needString } from './wire.ts';
 
 /** A whole body as one step. Throws GatewayError blaming the upstream. */
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const json = parseBody(text);
   const native: Native = { dialect: 'messages', name: 'response', text, json };
   if (json['type'] === 'error' || (json['content'] === undefined && isObject(json['error']))) {
-    return { native, events: [{ type: 'response.end', outcome: { status: 'failed', error: saidError(json, text) } }] };
+    return { native, events: [{ type: 'response.end', outcome: { status: 'failed', error: reportedError(json, text) } }] };
   }
   return { native, events: readMessage(json, text, context) };
 }
@@ -44,27 +43,17 @@ function parseBody(text: string): JsonObject {
 function readMessage(json: JsonObject, text: string, context: DecodeContext): CanonicalEvent[] {
   const content = json['content'];
   if (!Array.isArray(content)) throw upstreamFault('undecodable', 'The upstream sent a message without content.');
-  const id = mayString(json, 'id', 'message');
-  const model = mayString(json, 'model', 'message');
-  const stop = wireStop(needString(json, 'stop_reason', 'message'), json);
-  const events: CanonicalEvent[] = [
-    { type: 'response.start', ...(id === undefined ? {} : { id }), ...(model === undefined ? {} : { model }) },
-  ];
-  let items = 0;
-  const reader = new UsageReader();
-  const host: BlockHost = { context, nextIndex: () => items++, serverToolCalled: (name) => reader.called(name) };
-  let calledTool = false;
+  const answer = new AnswerReader(context);
+  const events: CanonicalEvent[] = [];
+  answer.start(json, 'message', events);
+  const stop = readStop(needString(json, 'stop_reason', 'message'), json);
   const slice = jsonSlicer(text);
   content.forEach((block: JsonValue, at) => {
     const status = at === content.length - 1 ? endOfLast(stop.reason) : 'completed';
-    const { kind } = readWholeBlock(block, status, () => slice(['content', at, 'input']), host, events);
-    calledTool ||= kind === 'tool';
+    answer.readBlock(block, status, () => slice(['content', at, 'input']), events);
   });
-  const report = json['usage'];
-  if (report !== undefined && report !== null && !isObject(report)) throw malformed('usage is not an object');
-  const usage = reader.read(isObject(report) ? report : {});
-  if (usage !== undefined) events.push({ type: 'usage.report', usage });
-  events.push({ type: 'response.end', outcome: decodeStop(stop, calledTool) });
+  answer.readUsage(json['usage'] ?? {}, events);
+  answer.end(stop, events);
   return events;
 }
 
@@ -79,14 +68,14 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
   if (whole.outcome.status === 'failed' || whole.outcome.status === 'cancelled') throw whole.outcome.error;
   const content: JsonObject[] = [];
   const inputs: JsonEdit[] = [];
-  const said = { toolUse: false, refusal: false };
+  const answered = { toolUse: false, refusal: false };
   for (const entry of whole.items) {
     const { item } = entry;
     if (item.kind === 'toolCall') {
       inputs.push({ path: ['content', content.length, 'input'], value: wholeInput(entry) });
-      said.toolUse = true;
+      answered.toolUse = true;
     }
-    if (item.kind === 'refusal') said.refusal = true;
+    if (item.kind === 'refusal') answered.refusal = true;
     append(content, encodeItem(entry, context));
   }
   const body = {
@@ -95,7 +84,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     role: 'assistant',
     model: context.model,
     content,
-    ...stopMembers(encodeStop(whole.outcome, said)),
+    ...stopMembers(encodeStop(whole.outcome, answered)),
     usage: encodeUsage(whole.usage),
   };
   return editJson(JSON.stringify(body), inputs);
@@ -104,7 +93,7 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
 /** The argument text itself, so that key order and number spelling survive. */
 function wholeInput({ item, status }: WholeItem): string {
   if (item.kind !== 'toolCall') throw unfinishedCall();
-  // What was cut before its arguments is no call without arguments: nobody may run it.
+  // A call that was cut before its arguments must not become a call without arguments, which the client would run.
   if (status === 'incomplete' && !isObjectText(item.flavour === 'function' ? item.input : wireInput(item)))
     throw unfinishedCall();
   checkInput(item);

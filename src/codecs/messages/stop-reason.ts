@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../canonical/json.ts';
 import { isObject } from '../canonical/json.ts';
 import type { ItemStatus } from '../canonical/item.ts';
 import type { IncompleteReason, Outcome } from '../canonical/outcome.ts';
-import { CUTTING_STOPS } from './wire.ts';
+import { CUTTING_STOPS, nullableString } from './wire.ts';
 
 export interface WireStop {
   readonly reason: string;
@@ -19,12 +19,17 @@ const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['compaction', 'compaction'],
 ]);
 
-/** How the last block of an answer ended that stopped for `reason`: a filter and a limit cut what was being said. */
+/** The status of the last block of an answer that stopped for `reason`: a filter or a limit cuts it. */
 export function endOfLast(reason: string): ItemStatus {
   return reason === 'refusal' || CUTTING_STOPS.has(reason) ? 'incomplete' : 'completed';
 }
 
-/** `calledTool`: the answer holds a client tool call, so a client of another dialect must answer it whatever the word says. */
+/** The stop that stands in `parent`: a message, or the `delta` of a message_delta. */
+export function readStop(reason: string, parent: JsonObject): WireStop {
+  return { reason, sequence: nullableString(parent, 'stop_sequence', 'stop'), details: parent['stop_details'] };
+}
+
+/** `calledTool`: the answer holds a call of a client's tool. A client of another dialect must then answer it, whatever the reason is. */
 export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {
   const spelling = {
     native: stop.reason,
@@ -47,39 +52,40 @@ export function decodeStop(stop: WireStop, calledTool: boolean): Outcome {
   }
 }
 
-const WORDS: Readonly<Record<Exclude<IncompleteReason, 'other'>, string>> = {
+const REASONS: Readonly<Record<Exclude<IncompleteReason, 'other'>, string>> = {
   max_output: 'max_tokens',
   content_filter: 'refusal',
   context_window: 'model_context_window_exceeded',
   pause: 'pause_turn',
   compaction: 'compaction',
 };
-const SUCCESS_WORDS: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'stop_sequence']);
+const SUCCESS_REASONS: ReadonlySet<string> = new Set(['end_turn', 'tool_use', 'stop_sequence']);
 
-export interface Said {
+/** What of an answer decides its stop reason. */
+export interface Answered {
   readonly toolUse: boolean;
   readonly refusal: boolean;
 }
 
 /**
- * The wire's stop for a finished answer. A call that was said always stops with `tool_use` unless the answer was cut (M1);
- * without one `tool_use` would leave the client waiting. A cut for a reason that this wire has no word for keeps the
- * upstream's own word, never that of a success; a failed answer throws its error.
+ * The wire's stop for a finished answer. An answer with a tool call stops with `tool_use` unless it was cut (M1); without a call
+ * `tool_use` would leave the client waiting. An incomplete answer whose reason has no word on this wire keeps the upstream's own word,
+ * unless that is a word of success. Throws the error of a failed answer.
  */
-export function encodeStop(outcome: Outcome, said: Said): WireStop {
+export function encodeStop(outcome: Outcome, answered: Answered): WireStop {
   if (outcome.status === 'completed') {
-    if (said.toolUse) return { reason: 'tool_use' };
-    if (said.refusal) return { reason: 'refusal' };
+    if (answered.toolUse) return { reason: 'tool_use' };
+    if (answered.refusal) return { reason: 'refusal' };
     if (outcome.stop === 'stopSequence') return { reason: 'stop_sequence', sequence: outcome.stopSequence };
     return { reason: 'end_turn' };
   }
   if (outcome.status !== 'incomplete') throw outcome.error;
   if (outcome.reason === 'other') {
     const word = outcome.native;
-    return { reason: word === undefined || word === '' || SUCCESS_WORDS.has(word) ? 'other' : word };
+    return { reason: word === undefined || word === '' || SUCCESS_REASONS.has(word) ? 'other' : word };
   }
   const details = isObject(outcome.details) && outcome.details['type'] === 'refusal' ? outcome.details : undefined;
-  return { reason: WORDS[outcome.reason], ...(details === undefined ? {} : { details }) };
+  return { reason: REASONS[outcome.reason], ...(details === undefined ? {} : { details }) };
 }
 
 /** The stop as members of a message or of a message_delta's `delta`. */

@@ -1,4 +1,4 @@
-/** A client tool's call in an answer. Argument text is never re-serialised; only its end decides whether it is whole. */
+/** A call of a client's tool in an answer. Its argument text is never re-serialised; whether it is whole JSON is checked at its end. */
 import { grown } from '../canonical/grown.ts';
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { ItemStatus, OutputItem, ToolName } from '../canonical/item.ts';
@@ -13,9 +13,9 @@ export class ToolBlock implements Block {
   readonly #callId: string;
   readonly #tool: ToolName;
   readonly #flavour: 'function' | 'custom';
-  /** Reads the text of a freeform custom tool that was sent as a function. */
+  /** For a freeform custom tool that was sent as a function: unwraps its text. */
   readonly #freeform: FreeformReader | undefined;
-  readonly #seed: string;
+  readonly #initialInput: string;
   #index = 0;
   #text = '';
 
@@ -31,11 +31,11 @@ export class ToolBlock implements Block {
     this.#freeform = custom !== undefined && custom.inputSchema === undefined ? new FreeformReader() : undefined;
     const input = block['input'];
     if (input !== undefined && input !== null && !isObject(input)) throw malformed('tool_use block: input is not an object');
-    this.#seed = isObject(input) ? (inputText() ?? '') : '';
+    this.#initialInput = isObject(input) ? (inputText() ?? '') : '';
   }
 
-  get isUnbegun(): boolean {
-    return this.#text === '' && this.#seed === '';
+  get hasNoInput(): boolean {
+    return this.#text === '' && this.#initialInput === '';
   }
 
   start(out: CanonicalEvent[]): void {
@@ -45,14 +45,14 @@ export class ToolBlock implements Block {
   }
 
   delta(delta: JsonObject, out: CanonicalEvent[]): void {
-    if (delta['type'] === 'input_json_delta') this.say(needString(delta, 'partial_json', 'input_json_delta'), out);
+    if (delta['type'] === 'input_json_delta') this.append(needString(delta, 'partial_json', 'input_json_delta'), out);
   }
 
   stop(status: ItemStatus, out: CanonicalEvent[]): boolean {
-    // A call without arguments has the empty object; one that was cut before them has none.
-    if (this.#text === '') this.say(this.isUnbegun && status === 'completed' ? '{}' : this.#seed, out);
+    // A completed call without input has the empty object; one that was cut before its input has none.
+    if (this.#text === '') this.append(this.hasNoInput && status === 'completed' ? '{}' : this.#initialInput, out);
     if (!isObjectText(this.#text)) return false;
-    if (this.#freeform !== undefined) this.#tell(this.#freeform.end(), out);
+    if (this.#freeform !== undefined) this.#emit(this.#freeform.end(), out);
     this.#end(status, out);
     return true;
   }
@@ -61,12 +61,12 @@ export class ToolBlock implements Block {
     this.#end('incomplete', out);
   }
 
-  say(text: string, out: CanonicalEvent[]): void {
+  append(text: string, out: CanonicalEvent[]): void {
     this.#text = grown(this.#text, text);
-    this.#tell(this.#freeform === undefined ? text : this.#freeform.push(text), out);
+    this.#emit(this.#freeform === undefined ? text : this.#freeform.push(text), out);
   }
 
-  #tell(text: string, out: CanonicalEvent[]): void {
+  #emit(text: string, out: CanonicalEvent[]): void {
     if (text !== '') out.push({ type: 'item.delta', index: this.#index, delta: { kind: 'input', text } });
   }
 

@@ -25,22 +25,9 @@ export function renderAll(blocks: readonly WireBlock[]): string {
 }
 
 /** Takes out all but the latest breakpoints, by the order of the wire (semantics 6.6.1). `elsewhere`: how many stand on no block. */
-export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Losses): void {
+export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Set<RequestFeature>): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
   const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));
   for (const block of surplus) block.cacheControl = undefined;
   if (surplus.length > 0) losses.add('cache breakpoint');
-}
-
-/** The features that a request lost, each once, in the order of their first loss. */
-export class Losses {
-  readonly #features = new Set<RequestFeature>();
-
-  add(feature: RequestFeature): void {
-    this.#features.add(feature);
-  }
-
-  list(): string[] {
-    return [...this.#features];
-  }
 }

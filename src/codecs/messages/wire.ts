@@ -31,7 +31,7 @@ export function needString(parent: JsonObject, key: string, where: string): stri
 }
 
 /** An optional string member: absent and null count as none. Throws GatewayError blaming the upstream for another type. */
-export function mayString(parent: JsonObject, key: string, where: string): string | undefined {
+export function nullableString(parent: JsonObject, key: string, where: string): string | undefined {
   const value = parent[key];
   if (value === undefined || value === null) return undefined;
   return needString(parent, key, where);

@@ -36,7 +36,7 @@ import {
   wholeDeltas,
   wholeHead,
 } from './slot.ts';
-import { listOf, malformed, wordOf } from './wire.ts';
+import { arrayOrEmpty, malformed, nonEmptyString } from './wire.ts';
 
 type Events = CanonicalEvent[];
 
@@ -87,7 +87,7 @@ export class Assembler {
   /** `content_part.done`: kept until the item or its next part, since annotations may still come with the whole item. */
   partDone(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
     if (slot.type === 'reasoning') {
-      const text = wordOf(part, 'text');
+      const text = nonEmptyString(part, 'text');
       if (text !== undefined) this.rawDone(slot, contentIndex, text, events);
       return;
     }
@@ -203,10 +203,10 @@ export class Assembler {
   }
 
   #finishMessage(slot: Slot, finished: JsonObject, status: ItemStatus, events: Events): void {
-    const id = wordOf(slot.item, 'id');
+    const id = nonEmptyString(slot.item, 'id');
     // The id that was announced, where ids rotate (known failure R19).
     const item = id === undefined ? finished : { ...finished, id };
-    const parts = listOf(item, 'content', 'message');
+    const parts = arrayOrEmpty(item, 'content', 'message');
     for (const [contentIndex, part] of parts.entries()) {
       const open = slot.parts[contentIndex];
       if (!isObject(part)) throw malformed('message');
@@ -260,7 +260,7 @@ export class Assembler {
     }
     for (const [part, text] of (final?.summary ?? []).entries()) this.summaryDone(slot, part, text, events);
     const summary = final?.summary ?? slot.summary;
-    const id = wordOf(slot.item, 'id') ?? final?.id;
+    const id = nonEmptyString(slot.item, 'id') ?? final?.id;
     const ended: ReasoningItem = {
       kind: 'reasoning',
       ...(raw === '' ? {} : { raw }),
@@ -282,7 +282,7 @@ export class Assembler {
     }
     this.hasCalls = true;
     this.inputDone(slot, whole.input, events);
-    const id = wordOf(slot.item, 'id') ?? whole.id;
+    const id = nonEmptyString(slot.item, 'id') ?? whole.id;
     const ended = { ...whole, ...(id === undefined ? {} : { id }) };
     events.push({ type: 'item.end', index: slot.index, item: ended, status });
   }

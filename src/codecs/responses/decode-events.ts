@@ -22,7 +22,7 @@ import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
 import { checkRepeated, repeatedItems, unusedIndex } from './repeated.ts';
-import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, stringOf, wordOf } from './wire.ts';
+import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString, nonEmptyString } from './wire.ts';
 
 const DIALECT = 'responses';
 const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
@@ -182,7 +182,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     const items = this.#items;
     const said = meaningOf(name).text;
     // The order has checked that these are there where the event needs them.
-    const text = said === undefined ? '' : stringOf(json, said, name);
+    const text = said === undefined ? '' : needString(json, said, name);
     const subject = subjectOf(name, json, slot);
     const { content, summary } = subject;
     switch (name) {
@@ -306,7 +306,7 @@ function parseJsonObject(text: string): JsonObject {
 
 /** The payload's `type`, else the SSE event name; a bare `{error: …}` is an error event. */
 function nameOf(frame: Frame, json: JsonObject): string {
-  const type = wordOf(json, 'type') ?? frame.event;
+  const type = nonEmptyString(json, 'type') ?? frame.event;
   if (type !== undefined && type !== '') return type;
   return isObject(json['error']) ? 'error' : 'message';
 }

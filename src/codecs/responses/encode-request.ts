@@ -1,8 +1,9 @@
 /**
- * A request for a responses upstream: the client's own text where it speaks the same dialect (`forward.ts`), else a fresh body
+ * A request for a responses upstream: the client's own text where it speaks the same dialect (`splice-request.ts`), else a fresh body
  * from the canonical items. Equal requests give equal bytes.
  */
 import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type { Item, ToolName } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, Tool, ToolChoice } from '../canonical/request.ts';
@@ -11,28 +12,28 @@ import { effortOfBudget } from '../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../requests/member-losses.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tools/names.ts';
-import { forwardRequest } from './forward.ts';
 import { editJson } from '../json/text.ts';
 import { schemaEdits } from '../schemas/text.ts';
 import { shortUser } from '../requests/short-id.ts';
 import { objectSchema } from '../schemas/object-schema.ts';
 import { hasUnreadMembers } from '../requests/unread-members.ts';
+import { spliceRequest } from './splice-request.ts';
 import { writeInput } from './write-input.ts';
 
 const PATH = '/responses';
 const RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
+  const losses = new Set<RequestFeature>();
   if (request.dialect === 'responses') {
-    const { body, losses } = forwardRequest(request, target);
-    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses };
+    const body = spliceRequest(request, target, losses);
+    return { path: PATH, body, headers: {}, toolNames: verbatimNames, losses: [...losses] };
   }
   refuseForeignBinding(request, 'responses');
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
   const names = nameAllTools(request, RULE);
-  const losses = new Set<string>();
   return {
     path: PATH,
     body: editJson(
@@ -45,7 +46,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   };
 }
 
-function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<string>): JsonObject {
+function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, losses: Set<RequestFeature>): JsonObject {
   noteLosses(request, losses);
   const schemaTools = new Set(request.tools.flatMap((tool) => (isSchemaTool(tool) ? [names.toWire(tool.tool)] : [])));
   const [instructions, items] = splitInstructions(request);
@@ -90,7 +91,7 @@ function isSchemaTool(tool: Tool): tool is Extract<Tool, { kind: 'custom' }> {
   return tool.kind === 'custom' && tool.inputSchema !== undefined;
 }
 
-function writeTool(tool: Tool, names: ToolNames, losses: Set<string>): JsonObject[] {
+function writeTool(tool: Tool, names: ToolNames, losses: Set<RequestFeature>): JsonObject[] {
   if (tool.kind === 'native') {
     losses.add('native tool');
     return [];
@@ -176,7 +177,7 @@ const LEFT_OUT: readonly FeatureMember[] = [
   'cacheControl',
 ];
 
-function noteLosses(request: CanonicalRequest, losses: Set<string>): void {
+function noteLosses(request: CanonicalRequest, losses: Set<RequestFeature>): void {
   noteMembers(request, LEFT_OUT, (feature) => losses.add(feature));
   if (hasUnreadMembers(request)) losses.add('unknown members');
   if (request.metadata !== undefined && request.dialect !== 'chat') losses.add('metadata');

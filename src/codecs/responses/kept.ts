@@ -10,7 +10,7 @@ import { meaningOf } from './lifecycle.ts';
 import { inputMember } from './read-items.ts';
 import { repeatedItems, spoken } from './repeated.ts';
 import type { Slot, TextPart } from './slot.ts';
-import { wordOf } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
 const NONE: readonly JsonEdit[] = [];
 
@@ -58,7 +58,7 @@ function isSilent(item: JsonValue): boolean {
       return Array.isArray(item['summary']) && item['summary'].length === 0;
     case 'function_call':
     case 'custom_tool_call':
-      return wordOf(item, inputMember(item)) === undefined;
+      return nonEmptyString(item, inputMember(item)) === undefined;
     default:
       return false;
   }

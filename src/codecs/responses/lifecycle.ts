@@ -8,7 +8,7 @@
  */
 import { advance, illegal, LifecycleError, type Transitions } from '../../streams/lifecycle.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { indexOf, malformed, objectOf, stringOf } from './wire.ts';
+import { needIndex, malformed, needObject, needString } from './wire.ts';
 
 const no = illegal;
 
@@ -177,9 +177,9 @@ export class ResponsesOrder {
 
   #acceptItem(name: string, body: JsonObject, meaning: Meaning, verb: ItemVerb): ItemTrack {
     if (verb === 'child') return this.#acceptChild(name, body, meaning);
-    const item = objectOf(body, 'item', name);
-    const type = stringOf(item, 'type', name);
-    const outputIndex = indexOf(body, 'output_index', name);
+    const item = needObject(body, 'item', name);
+    const type = needString(item, 'type', name);
+    const outputIndex = needIndex(body, 'output_index', name);
     const known = this.#byIndex.get(outputIndex);
     const state = advance('output item', ITEM, known?.state ?? 'unseen', verb);
     if (known !== undefined && known.type !== type) throw new LifecycleError('output item', known.type, type, [known.type]);
@@ -196,14 +196,14 @@ export class ResponsesOrder {
     const subject = 'output item';
     advance(subject, ITEM, track.state, 'child');
     if (meaning.fits !== undefined && !meaning.fits.includes(track.type)) throw new LifecycleError(subject, track.type, name, []);
-    if (meaning.text !== undefined) stringOf(body, meaning.text, name);
+    if (meaning.text !== undefined) needString(body, meaning.text, name);
     if (meaning.input !== undefined) track.input = advance(subject, INPUT, track.input, meaning.input);
     if (meaning.part !== undefined) {
-      const index = indexOf(body, meaning.isSummary === true ? 'summary_index' : 'content_index', name);
+      const index = needIndex(body, meaning.isSummary === true ? 'summary_index' : 'content_index', name);
       const parts = meaning.isSummary === true ? track.summary : track.content;
       const before = parts[index]?.state ?? 'unseen';
       const state = advance('part', PART, before, partVerb(meaning, meaning.part, before));
-      if (meaning.part === 'added' || meaning.part === 'done') stringOf(objectOf(body, 'part', name), 'type', name);
+      if (meaning.part === 'added' || meaning.part === 'done') needString(needObject(body, 'part', name), 'type', name);
       if (index > parts.length) throw new LifecycleError(subject, `${parts.length} parts`, `part ${index}`, []);
       const part = parts[index];
       if (part === undefined) parts.push({ state });
@@ -216,7 +216,7 @@ export class ResponsesOrder {
   #itemOf(name: string, body: JsonObject): ItemTrack {
     const index = body['output_index'];
     if (index !== undefined && index !== null) {
-      const track = this.#byIndex.get(indexOf(body, 'output_index', name));
+      const track = this.#byIndex.get(needIndex(body, 'output_index', name));
       if (track !== undefined) return track;
       throw new LifecycleError('output item', 'unseen', name, ['response.output_item.added']);
     }
@@ -250,15 +250,15 @@ export function checkResponsesStream(
   for (const frame of frames) {
     const body: unknown = JSON.parse(frame.data);
     if (!isObject(body)) throw malformed('event');
-    const name = stringOf(body, 'type', 'event');
+    const name = needString(body, 'type', 'event');
     if (frame.event !== undefined && frame.event !== name) throw new LifecycleError('frame', frame.event, name, []);
-    checkNumber('sequence', sequence++, indexOf(body, 'sequence_number', name));
+    checkNumber('sequence', sequence++, needIndex(body, 'sequence_number', name));
     const track = order.accept(name, body);
     if (name === 'response.output_item.added') checkNumber('output index', announced++, track?.outputIndex);
-    if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = objectOf(body, 'item', name);
+    if (name === 'response.output_item.done' && track !== undefined) done[track.outputIndex] = needObject(body, 'item', name);
     if (order.state !== 'ended' || isNative) continue;
     if (order.open().length > 0) throw new LifecycleError('response', 'open item', name, ['response.output_item.done']);
-    checkRepeats(done, objectOf(body, 'response', name)['output'], name);
+    checkRepeats(done, needObject(body, 'response', name)['output'], name);
   }
   if (order.state !== 'ended') throw new LifecycleError('response', order.state, 'end of stream', ['response.completed']);
 }

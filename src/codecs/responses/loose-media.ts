@@ -5,7 +5,7 @@
 import type { MediaItem } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { spokenItem } from './read-items.ts';
-import { stringOf, wordOf } from './wire.ts';
+import { needString, nonEmptyString } from './wire.ts';
 
 export class LooseMedia {
   readonly #pictures: JsonObject[] = [];
@@ -17,15 +17,15 @@ export class LooseMedia {
     switch (name) {
       case 'image_generation.completed':
       case 'response.image_generation.completed': {
-        const result = wordOf(event, 'result') ?? wordOf(event, 'b64_json');
+        const result = nonEmptyString(event, 'result') ?? nonEmptyString(event, 'b64_json');
         if (result !== undefined) this.#pictures.push({ ...event, type: 'image_generation_call', result });
         return;
       }
       case 'response.audio.delta':
-        this.#audio.push(stringOf(event, 'delta', name));
+        this.#audio.push(needString(event, 'delta', name));
         return;
       case 'response.audio.transcript.delta':
-        this.#transcript += stringOf(event, 'delta', name);
+        this.#transcript += needString(event, 'delta', name);
     }
   }
 

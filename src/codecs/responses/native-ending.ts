@@ -10,7 +10,7 @@ import { sliceElements } from '../json/text.ts';
 import { type RepeatedItem, repeatedItems, unusedIndex } from './repeated.ts';
 import { announceItem, sayItem } from './say-item.ts';
 import { closeItem, type Emit, type ToldItem } from './told.ts';
-import { missingId, wordOf } from './wire.ts';
+import { missingId, nonEmptyString } from './wire.ts';
 
 /** An item as the client read it, for the comparison with those of the terminal. */
 interface Streamed {
@@ -39,7 +39,7 @@ export function owesItems(told: ReadonlyMap<number, ToldItem>, response: JsonObj
 function isRenamed(item: JsonObject, told: ToldItem, isStrict: boolean): boolean {
   const callId = told.announced['call_id'];
   if (callId !== undefined && callId !== item['call_id']) return true;
-  const isOther = isStrict || callId !== undefined ? item['id'] !== told.id : wordOf(item, 'id') === undefined;
+  const isOther = isStrict || callId !== undefined ? item['id'] !== told.id : nonEmptyString(item, 'id') === undefined;
   return told.id !== '' && isOther;
 }
 

@@ -3,7 +3,7 @@
  * other protocols have no place for the first two, and messages clients show the text in that of a summary, so they stay with the value.
  */
 import { isObject, tryJson } from '../canonical/json.ts';
-import { type OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { type OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 
 export interface OpaqueForm {
   readonly member: (typeof OPAQUE_MEMBERS)[number];
@@ -25,5 +25,5 @@ export function readForm(form: string | undefined): OpaqueForm {
     return { member: 'encrypted_content', format: form, raw: undefined };
   }
   const member = json['member'] === 'signature' ? 'signature' : 'encrypted_content';
-  return { member, format: wordOf(json, 'format'), raw: wordOf(json, 'raw') };
+  return { member, format: nonEmptyString(json, 'format'), raw: nonEmptyString(json, 'raw') };
 }

@@ -14,7 +14,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { JsonEdit } from '../json/text.ts';
 import { type ItemVerb, meaningOf, type PartVerb } from './lifecycle.ts';
-import { wordOf } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
 export interface Placed {
   /** Never empty. */
@@ -87,13 +87,13 @@ export class Places {
   #announce(json: JsonObject): Entry | undefined {
     const { item, output_index: given } = json;
     if (!isObject(item)) return undefined;
-    const callId = wordOf(item, 'call_id');
+    const callId = nonEmptyString(item, 'call_id');
     const before = typeof given === 'number' ? this.#byIndex.get(given) : undefined;
     const isFree = before === undefined;
     if (!isFree && !takesItsPlace(item, callId, before)) return undefined;
     const index = this.#next++;
     const entry: Entry = { index, type: String(item['type']), callId, isOpen: true, parts: 0, firstPart: 0, summaries: 0 };
-    const id = wordOf(item, 'id');
+    const id = nonEmptyString(item, 'id');
     if (id !== undefined) this.#byId.set(id, entry);
     if (typeof given === 'number' && isFree) this.#byIndex.set(given, entry);
     if (index !== given) for (const key of [id, callId]) if (key !== undefined) this.#unsaid.set(key, entry);
@@ -114,11 +114,11 @@ export class Places {
       if (found !== undefined) return found;
     }
     if (typeof given === 'number') return this.#byIndex.get(given);
-    return this.#byId.get(wordOf(json, 'item_id') ?? '');
+    return this.#byId.get(nonEmptyString(json, 'item_id') ?? '');
   }
 
   #named(body: JsonObject, member: string): Entry | undefined {
-    const key = wordOf(body, member);
+    const key = nonEmptyString(body, member);
     return key === undefined ? undefined : this.#unsaid.get(key);
   }
 
@@ -152,6 +152,6 @@ function takesItsPlace(item: JsonObject, callId: string | undefined, before: Ent
 /** A call that its events name by its call id has that as its id. */
 function identify(item: JsonValue | undefined): JsonEdit[] {
   if (!isObject(item) || item['id'] !== undefined) return [];
-  const callId = wordOf(item, 'call_id');
+  const callId = nonEmptyString(item, 'call_id');
   return callId === undefined ? [] : [{ path: ['item', 'id'], value: JSON.stringify(callId) }];
 }

@@ -22,7 +22,7 @@ import { isDataUri, mimeOfAudioFormat, mimeOfFilename, parseDataUri, pictureOrFi
 import { objectAt, optionalArray, optionalString, requiredName, requiredString, wrongType } from '../requests/members.ts';
 import { readAnnotation } from './annotations.ts';
 import { joinRaw } from './read-items.ts';
-import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 
 const DIALECT = 'responses';
 
@@ -101,7 +101,7 @@ export function isReference(item: JsonObject): boolean {
     case null:
       return item['role'] === undefined && typeof item['id'] === 'string';
     case 'image_generation_call':
-      return wordOf(item, 'result') === undefined && typeof item['id'] === 'string';
+      return nonEmptyString(item, 'result') === undefined && typeof item['id'] === 'string';
     default:
       return item['type'] === 'item_reference';
   }

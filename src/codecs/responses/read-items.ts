@@ -12,7 +12,7 @@ import { readAnnotation } from './annotations.ts';
 import { logprobsOf, readLogprobs } from '../answers/logprobs.ts';
 import { joinBase64, mimeOfAudioFormat, parseDataUri, sniffMime } from '../media.ts';
 import { writeForm } from './opaque-form.ts';
-import { IMAGE_FACTS, listOf, malformed, OPAQUE_MEMBERS, stringOf, wordOf } from './wire.ts';
+import { IMAGE_FACTS, arrayOrEmpty, malformed, OPAQUE_MEMBERS, needString, nonEmptyString } from './wire.ts';
 
 const DIALECT = 'responses';
 /** Between the raw texts of one reasoning item. */
@@ -35,25 +35,25 @@ export function readWholeItem(item: JsonObject): OutputItem {
 }
 
 export function nativeItem(body: JsonObject): NativeItem {
-  const id = wordOf(body, 'id');
+  const id = nonEmptyString(body, 'id');
   return { kind: 'native', dialect: DIALECT, body, ...(id === undefined ? {} : { id }) };
 }
 
 /** One content part of a message; parts of unknown type stay native. */
 export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   if (!isObject(part)) throw malformed('content part');
-  const id = wordOf(message, 'id');
+  const id = nonEmptyString(message, 'id');
   const facts = id === undefined ? {} : { id };
-  if (stringOf(part, 'type', 'content part') === 'refusal')
-    return { kind: 'refusal', text: stringOf(part, 'refusal', 'refusal'), ...facts };
+  if (needString(part, 'type', 'content part') === 'refusal')
+    return { kind: 'refusal', text: needString(part, 'refusal', 'refusal'), ...facts };
   if (part['type'] === 'output_audio') {
-    return spokenItem([stringOf(part, 'data', 'output audio')], wordOf(part, 'transcript') ?? '', facts);
+    return spokenItem([needString(part, 'data', 'output audio')], nonEmptyString(part, 'transcript') ?? '', facts);
   }
   if (part['type'] !== 'output_text') return { kind: 'native', dialect: DIALECT, body: part, role: 'assistant', ...facts };
-  const text = stringOf(part, 'text', 'output text');
-  const citations = fitCitations(text, listOf(part, 'annotations', 'output text').map(readAnnotation));
+  const text = needString(part, 'text', 'output text');
+  const citations = fitCitations(text, arrayOrEmpty(part, 'annotations', 'output text').map(readAnnotation));
   const logprobs = logprobsOf(text, readLogprobs(part['logprobs']));
-  const phase = wordOf(message, 'phase');
+  const phase = nonEmptyString(message, 'phase');
   return {
     kind: 'text',
     role: 'assistant',
@@ -67,9 +67,9 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
 
 /** Texts of `content` or `summary` parts, in order; parts of another kind have none. */
 function textsOf(item: JsonObject, key: 'content' | 'summary'): string[] {
-  return listOf(item, key, 'reasoning item').flatMap((part) => {
+  return arrayOrEmpty(item, key, 'reasoning item').flatMap((part) => {
     if (!isObject(part)) throw malformed('reasoning item');
-    return part['text'] === undefined || part['text'] === null ? [] : [stringOf(part, 'text', 'reasoning item')];
+    return part['text'] === undefined || part['text'] === null ? [] : [needString(part, 'text', 'reasoning item')];
   });
 }
 
@@ -85,7 +85,7 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
   const opaque = readOpaque(item, context);
   const hasSummary = summary.some((text) => text !== '');
   if (raw === '' && !hasSummary && opaque === undefined) return undefined;
-  const id = wordOf(item, 'id');
+  const id = nonEmptyString(item, 'id');
   return {
     kind: 'reasoning',
     ...(raw === '' ? {} : { raw }),
@@ -99,14 +99,14 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
 export function formOf(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number]): string | undefined {
   const { content } = item;
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
-  const raw = joinRaw(parts.map((part) => wordOf(part, 'text') ?? ''));
-  return writeForm({ member, format: wordOf(item, 'format'), raw: raw === '' ? undefined : raw });
+  const raw = joinRaw(parts.map((part) => nonEmptyString(part, 'text') ?? ''));
+  return writeForm({ member, format: nonEmptyString(item, 'format'), raw: raw === '' ? undefined : raw });
 }
 
 function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefined {
-  const id = wordOf(item, 'id');
+  const id = nonEmptyString(item, 'id');
   for (const member of OPAQUE_MEMBERS) {
-    const value = wordOf(item, member);
+    const value = nonEmptyString(item, member);
     if (value === undefined) continue;
     const form = formOf(item, member);
     return {
@@ -124,11 +124,11 @@ export function callHead(
   item: JsonObject,
   context: DecodeContext,
 ): Pick<ToolCallItem, 'flavour' | 'callId' | 'tool' | 'id'> | undefined {
-  const id = wordOf(item, 'id');
-  const callId = wordOf(item, 'call_id');
-  const name = wordOf(item, 'name');
+  const id = nonEmptyString(item, 'id');
+  const callId = nonEmptyString(item, 'call_id');
+  const name = nonEmptyString(item, 'name');
   if (callId === undefined || name === undefined) return undefined;
-  const namespace = wordOf(item, 'namespace');
+  const namespace = nonEmptyString(item, 'namespace');
   const tool = namespace === undefined ? context.toolNames.fromWire(name) : { name, namespace };
   const { dialect, tools } = context.request;
   // A custom tool of another dialect that has an object schema went out as a function.
@@ -145,7 +145,7 @@ export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem
   const what = String(item['type']);
   const head = callHead(item, context);
   if (head === undefined) throw malformed(what);
-  return { kind: 'toolCall', ...head, input: finalInput(item, stringOf(item, inputMember(item), what)) };
+  return { kind: 'toolCall', ...head, input: finalInput(item, needString(item, inputMember(item), what)) };
 }
 
 /** Tools that clients run. */
@@ -182,14 +182,14 @@ export function spokenItem(pieces: readonly string[], transcript: string, facts:
 
 /** An image with its result is finished whatever its status says (Azure leaves `generating`); without one it is native. */
 function readImage(item: JsonObject): MediaItem | NativeItem {
-  const result = wordOf(item, 'result');
+  const result = nonEmptyString(item, 'result');
   if (result === undefined) return nativeItem(item);
-  const inline = parseDataUri(result) ?? { mime: imageMime(wordOf(item, 'output_format'), result), data: result };
+  const inline = parseDataUri(result) ?? { mime: imageMime(nonEmptyString(item, 'output_format'), result), data: result };
   const facts = IMAGE_FACTS.flatMap((key) => {
     const value = item[key];
     return value === undefined || value === null ? [] : [[key, value] as const];
   });
-  const id = wordOf(item, 'id');
+  const id = nonEmptyString(item, 'id');
   return {
     kind: 'media',
     role: 'assistant',

@@ -15,7 +15,7 @@ import {
 import { defined } from '../defined.ts';
 import { cacheWrites, orchestrationOf, pictureInput } from '../answers/token-usage.ts';
 import { type ErrorMembers, readErrorMembers, refusal, statusOfMembers } from '../errors/upstream.ts';
-import { wordOf } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
 const FINAL = ['completed', 'incomplete', 'failed', 'cancelled'] as const;
 export type FinalStatus = (typeof FINAL)[number];
@@ -25,8 +25,8 @@ export function startOf(response: JsonObject): CanonicalEvent {
   return {
     type: 'response.start',
     ...defined({
-      id: wordOf(response, 'id'),
-      model: wordOf(response, 'model'),
+      id: nonEmptyString(response, 'id'),
+      model: nonEmptyString(response, 'model'),
       createdAt: typeof createdAt === 'number' ? createdAt : undefined,
     }),
   };
@@ -38,7 +38,7 @@ export function finalStatus(response: JsonObject): FinalStatus | undefined {
   const final = FINAL.find((word) => word === status);
   if (final !== undefined) return final;
   const isUnsaid = (status ?? error ?? undefined) === undefined;
-  return isUnsaid && isObject(details) && wordOf(details, 'reason') !== undefined ? 'incomplete' : undefined;
+  return isUnsaid && isObject(details) && nonEmptyString(details, 'reason') !== undefined ? 'incomplete' : undefined;
 }
 
 /** The outcome of a finished response. `calls`: whether its output holds tool calls. `text` is the log's. */
@@ -56,7 +56,7 @@ export function readOutcome(status: FinalStatus, response: JsonObject, calls: bo
 }
 
 function readIncomplete(details: JsonValue | undefined): Outcome {
-  const native = isObject(details) ? wordOf(details, 'reason') : undefined;
+  const native = isObject(details) ? nonEmptyString(details, 'reason') : undefined;
   const spelling = {
     ...(native === undefined ? {} : { native }),
     ...(details === undefined || details === null ? {} : { details }),
@@ -116,7 +116,7 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
       meters: meters.size === 0 ? undefined : meters,
       images: pictures === 0 ? undefined : pictures,
       extra: extra.length === 0 ? undefined : extra,
-      serviceTier: wordOf(response, 'service_tier'),
+      serviceTier: nonEmptyString(response, 'service_tier'),
       native: nativeUsage(wire),
     }),
   };
@@ -130,7 +130,7 @@ function outputOf({ output }: JsonObject): readonly JsonValue[] {
 /** Pictures that the image tool finished (known failure I8: they are not free). */
 function countPictures(output: readonly JsonValue[]): number {
   return output.filter(
-    (item) => isObject(item) && item['type'] === 'image_generation_call' && wordOf(item, 'result') !== undefined,
+    (item) => isObject(item) && item['type'] === 'image_generation_call' && nonEmptyString(item, 'result') !== undefined,
   ).length;
 }
 
@@ -172,7 +172,7 @@ function readMeters(response: JsonObject, output: readonly JsonValue[]): Readonl
     return meters;
   }
   for (const item of output) {
-    const type = isObject(item) ? wordOf(item, 'type') : undefined;
+    const type = isObject(item) ? nonEmptyString(item, 'type') : undefined;
     const meter = type === undefined ? undefined : METERED.get(type);
     if (meter === undefined || (meter === 'web_search' && search !== undefined)) continue;
     meters.set(meter, (meters.get(meter) ?? 0) + 1);

@@ -5,7 +5,7 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { finalInput, inputMember } from './read-items.ts';
 import { contradiction, type Slot } from './slot.ts';
-import { isKnownItem, listOf, malformed, stringOf, wordOf } from './wire.ts';
+import { isKnownItem, arrayOrEmpty, malformed, needString, nonEmptyString } from './wire.ts';
 
 /** An item as it was streamed: as announced, then as finished. */
 export interface StreamedItem {
@@ -45,7 +45,7 @@ export function repeatedItems<Streamed extends StreamedItem>(
 ): Repeated<Streamed> {
   const found = output.map((item, position): RepeatedItem<Streamed> => {
     if (!isObject(item)) throw malformed('response output');
-    return { item, type: stringOf(item, 'type', 'response output'), position, slot: undefined };
+    return { item, type: needString(item, 'type', 'response output'), position, slot: undefined };
   });
   const free = new Set([...slots.values()].sort((a, b) => a.outputIndex - b.outputIndex));
   for (const rule of RULES) {
@@ -73,14 +73,14 @@ export function unusedIndex(taken: ReadonlyMap<number, unknown>, position: numbe
 }
 
 function sameWord(a: JsonObject, b: JsonObject, key: string): boolean {
-  const word = wordOf(a, key);
-  return word !== undefined && word === wordOf(b, key);
+  const word = nonEmptyString(a, key);
+  return word !== undefined && word === nonEmptyString(b, key);
 }
 
 /** Two calls with different call ids are two calls, wherever they stand. */
 function otherCall(a: JsonObject, b: JsonObject): boolean {
-  const left = wordOf(a, 'call_id');
-  const right = wordOf(b, 'call_id');
+  const left = nonEmptyString(a, 'call_id');
+  const right = nonEmptyString(b, 'call_id');
   return left !== undefined && right !== undefined && left !== right;
 }
 
@@ -101,14 +101,14 @@ export function checkRepeated(slot: Slot, repeated: JsonObject): void {
     const said = spoken(slot.item) || slot.parts.map((part) => part?.text ?? '').join('');
     if (again !== '' && again !== said) throw contradiction(slot.type);
   } else if (slot.type === 'function_call' || slot.type === 'custom_tool_call') {
-    const again = wordOf(repeated, inputMember(repeated));
+    const again = nonEmptyString(repeated, inputMember(repeated));
     if (again !== undefined && finalInput(repeated, again) !== slot.input) throw contradiction(slot.type);
   }
 }
 
 /** All that a finished message says, its parts as one text. */
 export function spoken(message: JsonObject): string {
-  return listOf(message, 'content', 'message')
-    .map((part) => (isObject(part) ? (wordOf(part, 'text') ?? wordOf(part, 'refusal') ?? '') : ''))
+  return arrayOrEmpty(message, 'content', 'message')
+    .map((part) => (isObject(part) ? (nonEmptyString(part, 'text') ?? nonEmptyString(part, 'refusal') ?? '') : ''))
     .join('');
 }

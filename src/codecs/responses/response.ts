@@ -12,7 +12,7 @@ import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './read-ou
 import { emptyResponse, finishedResponse } from './response-object.ts';
 import { responseEdits } from './splice.ts';
 import { finishedItems } from './told.ts';
-import { listOf, missingId, stringOf } from './wire.ts';
+import { arrayOrEmpty, missingId, needString } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
 const DIALECT = 'responses';
@@ -38,7 +38,7 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const said = output ?? [];
   for (const [index, item] of said.entries()) {
     if (!isObject(item)) throw undecodable();
-    const type = stringOf(item, 'type', 'output item');
+    const type = needString(item, 'type', 'output item');
     const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === said.length - 1);
     items.finish(items.added(index, type, item, events), item, ending, events);
   }
@@ -62,7 +62,7 @@ function undecodable() {
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === DIALECT && isObject(native.json)) {
     const edits = responseEdits([], native.json, context, whole.outcome);
-    for (const [index, item] of listOf(native.json, 'output', 'response').entries()) {
+    for (const [index, item] of arrayOrEmpty(native.json, 'output', 'response').entries()) {
       const id = isObject(item) ? missingId(item, context.mint) : undefined;
       if (id !== undefined) edits.push({ path: ['output', index, 'id'], value: JSON.stringify(id) });
     }

@@ -7,7 +7,7 @@ import { fitCitations } from '../answers/citations.ts';
 import type { DecodeContext } from '../codec.ts';
 import { logprobsOf } from '../answers/logprobs.ts';
 import { inputMember, joinRaw, readCall } from './read-items.ts';
-import { wordOf } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
 export interface TextPart {
   readonly index: number;
@@ -45,15 +45,15 @@ export function textOf(text: string, logprobs: Logprobs | undefined): Extract<It
 }
 
 export function reasoningHead(slot: Slot): ItemHead {
-  const id = wordOf(slot.item, 'id');
+  const id = nonEmptyString(slot.item, 'id');
   return { kind: 'reasoning', ...(id === undefined ? {} : { id }) };
 }
 
 export function partHead(slot: Slot, kind: TextPart['kind']): ItemHead {
-  const id = wordOf(slot.item, 'id');
+  const id = nonEmptyString(slot.item, 'id');
   const facts = id === undefined ? {} : { id };
   if (kind === 'refusal') return { kind, ...facts };
-  const phase = wordOf(slot.item, 'phase');
+  const phase = nonEmptyString(slot.item, 'phase');
   return { kind, role: 'assistant', ...(phase === undefined ? {} : { phase }), ...facts };
 }
 
@@ -96,7 +96,7 @@ export function partialOf(slot: Slot, context: DecodeContext): OutputItem {
     return readCall({ ...slot.item, status: 'incomplete', [inputMember(slot.item)]: slot.input }, context);
   }
   const raw = joinRaw(slot.raw);
-  const id = wordOf(slot.item, 'id');
+  const id = nonEmptyString(slot.item, 'id');
   return {
     kind: 'reasoning',
     ...(raw === '' ? {} : { raw }),
@@ -107,13 +107,13 @@ export function partialOf(slot: Slot, context: DecodeContext): OutputItem {
 
 /** The end of a part: its last form where there is one, with what only the stream said. */
 export function finishedPart(slot: Slot, part: TextPart, said: OutputItem | undefined): OutputItem {
-  const id = wordOf(slot.item, 'id');
+  const id = nonEmptyString(slot.item, 'id');
   const facts = id === undefined ? {} : { id };
   if (part.kind === 'refusal') return { kind: 'refusal', text: part.text, ...facts };
   const final = said?.kind === 'text' ? said : undefined;
   const cited = final !== undefined && final.citations.length > 0 ? final.citations : part.citations;
   const logprobs = final?.logprobs ?? logprobsOf(part.text, part.logprobs);
-  const phase = wordOf(slot.item, 'phase');
+  const phase = nonEmptyString(slot.item, 'phase');
   return {
     kind: 'text',
     role: 'assistant',

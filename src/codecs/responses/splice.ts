@@ -14,7 +14,7 @@ import { leaveOutPrices } from '../answers/router-prices.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
 import { errorOf } from './read-outcome.ts';
 import { formOf } from './read-items.ts';
-import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 
 /** Edits for a whole response object at `path`. `outcome`: of a finished one. */
 export function responseEdits(
@@ -70,7 +70,7 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
   const edits: JsonEdit[] = [];
   const status = outcome.status === 'cancelled' ? 'failed' : outcome.status;
   if (response['status'] !== status) edits.push({ path: [...path, 'status'], value: JSON.stringify(status) });
-  if (outcome.status === 'incomplete' && wordOf(detailsOf(response), 'reason') === undefined)
+  if (outcome.status === 'incomplete' && nonEmptyString(detailsOf(response), 'reason') === undefined)
     edits.push({ path: [...path, 'incomplete_details'], value: JSON.stringify({ reason: incompleteReason(outcome) }) });
   const { error: given } = response;
   const isFailure = outcome.status === 'failed' || outcome.status === 'cancelled';
@@ -142,9 +142,9 @@ function partEdits(path: JsonPath, part: JsonValue | undefined): JsonEdit[] {
 
 /** The value in an envelope of its owner; a value that is no string cannot be sealed and is left out. */
 function sealMember(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number], context: ResponseContext): string | undefined {
-  const value = wordOf(item, member);
+  const value = nonEmptyString(item, member);
   if (value === undefined) return undefined;
-  const id = wordOf(item, 'id');
+  const id = nonEmptyString(item, 'id');
   const form = formOf(item, member);
   return context.seal({
     owner: context.owner,

@@ -9,7 +9,7 @@ import type { ItemStatus } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
 import { sliceJson } from '../json/text.ts';
 import { type InputVerb, meaningOf, type PartVerb } from './lifecycle.ts';
-import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 
 export type PartType = 'output_text' | 'refusal' | 'reasoning_text' | 'summary_text';
 
@@ -53,7 +53,7 @@ export function tellItem(outputIndex: number, announced: JsonObject): ToldItem {
   return {
     outputIndex,
     type: String(announced['type']),
-    id: wordOf(announced, 'id') ?? '',
+    id: nonEmptyString(announced, 'id') ?? '',
     announced,
     content: [],
     summary: [],

@@ -24,8 +24,8 @@ export function isKnownItem(type: string): type is KnownItemType {
 
 /** A new id for an item of known type that has none. */
 export function missingId(item: JsonObject, mint: Mint): string | undefined {
-  const type = wordOf(item, 'type');
-  return type === undefined || !isKnownItem(type) || wordOf(item, 'id') !== undefined ? undefined : mint(ID_PREFIX[type]);
+  const type = nonEmptyString(item, 'type');
+  return type === undefined || !isKnownItem(type) || nonEmptyString(item, 'id') !== undefined ? undefined : mint(ID_PREFIX[type]);
 }
 
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */
@@ -38,26 +38,26 @@ export function malformed(what: string): GatewayError {
   return upstreamFault('malformed_event', `The upstream sent a malformed ${what}.`);
 }
 
-export function stringOf(body: JsonObject, key: string, what: string): string {
+export function needString(body: JsonObject, key: string, what: string): string {
   const value = body[key];
   if (typeof value !== 'string') throw malformed(what);
   return value;
 }
 
-export function indexOf(body: JsonObject, key: string, what: string): number {
+export function needIndex(body: JsonObject, key: string, what: string): number {
   const value = body[key];
   if (typeof value !== 'number' || !Number.isInteger(value) || value < 0) throw malformed(what);
   return value;
 }
 
-export function objectOf(body: JsonObject, key: string, what: string): JsonObject {
+export function needObject(body: JsonObject, key: string, what: string): JsonObject {
   const value = body[key];
   if (!isObject(value)) throw malformed(what);
   return value;
 }
 
 /** An array member; absent and null count as empty. */
-export function listOf(body: JsonObject, key: string, what: string): readonly JsonValue[] {
+export function arrayOrEmpty(body: JsonObject, key: string, what: string): readonly JsonValue[] {
   const value = body[key];
   if (value === undefined || value === null) return [];
   if (!Array.isArray(value)) throw malformed(what);
@@ -65,7 +65,7 @@ export function listOf(body: JsonObject, key: string, what: string): readonly Js
 }
 
 /** A string member that may be absent, null or empty. */
-export function wordOf(body: JsonObject, key: string): string | undefined {
+export function nonEmptyString(body: JsonObject, key: string): string | undefined {
   const value = body[key];
   return typeof value === 'string' && value !== '' ? value : undefined;
 }

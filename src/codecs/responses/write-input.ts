@@ -5,6 +5,7 @@
  */
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import type {
   Item,
   Media,
@@ -26,14 +27,14 @@ import { shortId } from '../requests/short-id.ts';
 import type { ToolNames } from '../tools/names.ts';
 import { readForm } from './opaque-form.ts';
 import { PARAGRAPH } from './read-items.ts';
-import { wordOf } from './wire.ts';
+import { nonEmptyString } from './wire.ts';
 
 export interface InputWriter {
   readonly target: Target;
   readonly names: ToolNames;
   /** Wire names of custom tools that are sent as functions with a schema. */
   readonly schemaTools: ReadonlySet<string>;
-  readonly losses: Set<string>;
+  readonly losses: Set<RequestFeature>;
   /** Ids of custom calls that were written as function calls: their results follow them. */
   readonly functionCalls: Set<string>;
 }
@@ -188,7 +189,7 @@ function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   let leads = false;
   for (const item of input.toReversed()) {
     if (item['type'] !== 'reasoning') leads = isLedTo(item);
-    else if (!leads && !isEnvelope(wordOf(item, 'encrypted_content') ?? '')) continue;
+    else if (!leads && !isEnvelope(nonEmptyString(item, 'encrypted_content') ?? '')) continue;
     kept.push(item);
   }
   return kept.reverse();

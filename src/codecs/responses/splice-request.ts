@@ -26,39 +26,33 @@ import { editJson, type JsonEdit } from '../json/text.ts';
 import { gatewayMembers } from '../requests/members.ts';
 import { mayReplay } from '../requests/opaque-replay.ts';
 import { isReference } from './read-input.ts';
-import { OPAQUE_MEMBERS, wordOf } from './wire.ts';
+import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 import { wireCallId } from './write-input.ts';
 
 /** Top-level members that no upstream may see, beside the routing words of gateways: those of the WebSocket session's frames. */
 const UNSAID = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
-export interface Forwarded {
-  readonly body: string;
-  readonly losses: readonly string[];
-}
-
-export function forwardRequest(request: CanonicalRequest, target: Target): Forwarded {
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
   for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
-  const losses = new Set<string>();
   append(edits, inputEdits(request, target, losses));
-  return { body: editJson(request.text, edits), losses: [...losses] };
+  return editJson(request.text, edits);
 }
 
-function inputEdits(request: CanonicalRequest, target: Target, losses: Set<string>): JsonEdit[] {
+function inputEdits(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonEdit[] {
   const input = request.json['input'];
-  return Array.isArray(input) ? new InputForwarder(input, request, target, losses).edits() : [];
+  return Array.isArray(input) ? new InputSplicer(input, request, target, losses).edits() : [];
 }
 
 /** Goes through the input once, from its first item to its last. */
-class InputForwarder {
+class InputSplicer {
   readonly #input: readonly JsonValue[];
   readonly #request: CanonicalRequest;
   readonly #target: Target;
-  readonly #losses: Set<string>;
+  readonly #losses: Set<RequestFeature>;
   /** The reasoning items as they were read, by their place in the input. */
   readonly #reasoning = new Map<string, ReasoningItem>();
   /** Between a dropped reasoning item and the end of its turn, ids of said items would ask for it. */
@@ -68,7 +62,7 @@ class InputForwarder {
   /** Ids of the calls so far that were shortened. */
   readonly #longIds = new Set<string>();
 
-  constructor(input: readonly JsonValue[], request: CanonicalRequest, target: Target, losses: Set<string>) {
+  constructor(input: readonly JsonValue[], request: CanonicalRequest, target: Target, losses: Set<RequestFeature>) {
     this.#input = input;
     this.#request = request;
     this.#target = target;
@@ -117,7 +111,7 @@ class InputForwarder {
 
   /** A result whose call was not shortened answers one that the upstream holds under this id. */
   #shortId(item: JsonObject): Changes {
-    const callId = wordOf(item, 'call_id');
+    const callId = nonEmptyString(item, 'call_id');
     const short = callId === undefined ? undefined : wireCallId(callId);
     if (callId === undefined || short === callId) return [];
     if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') this.#longIds.add(callId);
@@ -189,9 +183,9 @@ function keepReasoning(
   item: JsonObject,
   decoded: ReasoningItem | undefined,
   target: Target,
-  losses: Set<string>,
+  losses: Set<RequestFeature>,
 ): Changes | undefined {
-  const member = OPAQUE_MEMBERS.find((name) => wordOf(item, name) !== undefined);
+  const member = OPAQUE_MEMBERS.find((name) => nonEmptyString(item, name) !== undefined);
   if (member === undefined) {
     const kept = withoutValue(item, target);
     if (kept === undefined) losses.add(lossOf(item));
@@ -207,7 +201,8 @@ function keepReasoning(
   if (opaque.value === item[member]) return edits;
   edits.push([member, JSON.stringify(opaque.value)]);
   // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
-  for (const name of OPAQUE_MEMBERS) if (name !== member && isEnvelope(wordOf(item, name) ?? '')) edits.push([name, undefined]);
+  for (const name of OPAQUE_MEMBERS)
+    if (name !== member && isEnvelope(nonEmptyString(item, name) ?? '')) edits.push([name, undefined]);
   const id = item['id'];
   if (typeof id === 'string' && opaque.itemId !== undefined && opaque.itemId !== id)
     edits.push(['id', JSON.stringify(opaque.itemId)]);
@@ -220,7 +215,7 @@ function keepReasoning(
  * the gateway's (said for an answer of another dialect), which the vendor would look up (known failure P10).
  */
 function withoutValue(item: JsonObject, target: Target): Changes | undefined {
-  const id = wordOf(item, 'id');
+  const id = nonEmptyString(item, 'id');
   if (id !== undefined && target.stored?.(id) === true) return [];
   if (!isRaw(item) || target.without.has('raw')) return undefined;
   return id !== undefined && MINTED.test(id) ? [['id', undefined]] : [];

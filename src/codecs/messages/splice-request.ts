@@ -4,6 +4,7 @@
  * vendor refuses to take back, go too (M29), and arguments that say nothing become the empty object (M7).
  */
 import { append } from '../append.ts';
+import type { RequestFeature } from '../canonical/features.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
@@ -11,9 +12,8 @@ import { editJson, type JsonEdit, type JsonPath } from '../json/text.ts';
 import { gatewayMembers } from '../requests/members.ts';
 import { mayReplay } from '../requests/opaque-replay.ts';
 import { DEFAULT_MAX_TOKENS } from './wire.ts';
-import type { Losses } from './wire-block.ts';
 
-export function spliceRequest(request: CanonicalRequest, target: Target, losses: Losses): string {
+export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   if (request.maxOutputTokens === undefined) edits.push({ path: ['max_tokens'], value: String(DEFAULT_MAX_TOKENS) });
   for (const member of gatewayMembers(request.json)) edits.push({ path: [member], value: undefined });
@@ -29,7 +29,7 @@ function systemEdits({ system }: JsonObject): JsonEdit[] {
   return emptyTextsOf(system, ['system']);
 }
 
-function blockEdits(request: CanonicalRequest, target: Target, losses: Losses): JsonEdit[] {
+function blockEdits(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): JsonEdit[] {
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return [];
   const values = replayedValues(request, target);
