@@ -276,7 +276,7 @@ function workersOf(text: string | undefined): number {
 function loadOptions(env: NodeJS.ProcessEnv): LoadOptions {
   const { HOST: host, PORT: port } = env;
   if (port !== undefined && port !== '' && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) {
-    throw new UsageError(`PORT is no port: ${port}`);
+    throw new UsageError(`PORT must be a number from 0 to 65535, not ${port}`);
   }
   return {
     env,

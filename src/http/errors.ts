@@ -74,7 +74,7 @@ function rawError(text: string): GatewayError | undefined {
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof StoreError) {
-    return new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { cause: thrown, retryAfterMs: 1000 });
+    return new GatewayError('store_unavailable', 'The gateway cannot reach its store.', { cause: thrown, retryAfterMs: 1000 });
   }
   if (thrown instanceof StreamError && CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
   return new GatewayError('internal_error', 'The gateway failed.', { cause: thrown });

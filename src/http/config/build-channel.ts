@@ -46,7 +46,7 @@ export function buildChannel(
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
   if (entry.api_key !== undefined && !HEADER_VALUE.test(entry.api_key))
-    problems.push({ path: `${at}.api_key`, message: 'holds a character that no header takes' });
+    problems.push({ path: `${at}.api_key`, message: 'holds a character that a header cannot carry' });
   const basePath = url.pathname.replace(/\/+$/, '');
   const raw = entry.options ?? {};
   const models = Array.isArray(entry.models)
@@ -135,8 +135,8 @@ function headersOf(raw: RawOptions, at: string, problems: ConfigProblem[]): Chan
   for (const [name, value] of Object.entries(raw.headers ?? {})) {
     const key = name.toLowerCase();
     const path = `${at}.options.headers[${JSON.stringify(name)}]`;
-    if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is written by the gateway' });
-    if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is no header value' });
+    if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is set by the gateway itself' });
+    if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is not a valid header value' });
     if (headers.has(key)) problems.push({ path, message: 'is given twice' });
     headers.set(key, value);
   }

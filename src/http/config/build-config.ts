@@ -151,7 +151,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   const shared =
     operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
   if (shared && listen.port !== 0 && operations.port === listen.port)
-    problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
+    problems.push({ path: 'operations.port', message: 'must differ from listen.port' });
   const publicBaseUrl = publicBaseUrlOf(file);
   if (publicBaseUrl !== undefined && !isPlainBaseUrl(publicBaseUrl))
     problems.push({
@@ -163,7 +163,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   if (ADDRESS.test(file.store?.path ?? ''))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
-    if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is no header value' });
+    if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
   }
 }
 
@@ -178,7 +178,7 @@ function buildChannels(
   const disabledChannels: Channel[] = [];
   for (const [index, entry] of entries.entries()) {
     const at = `channels[${index}]`;
-    if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `another channel is called ${entry.id}` });
+    if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `is the id of another channel, too: ${entry.id}` });
     ids.add(entry.id);
     const channel = buildChannel(entry, timeoutsOf(entry.timeouts, timeouts), at, problems);
     if (channel === undefined) continue;

@@ -33,7 +33,7 @@ export function namedItems(turns: TurnsByItem, maxBytes: number): (id: string) =
     if (items === undefined) {
       bytes += turn.output.bytes.length;
       if (bytes > maxBytes)
-        throw new GatewayError('request_too_large', 'The input names more than may be kept of a conversation.', {
+        throw new GatewayError('request_too_large', 'The items that the input refers to by id are too large together.', {
           param: 'input',
         });
       items = new Map(outputItems(turn).map((item) => [String(item['id']), item]));

@@ -36,7 +36,7 @@ export function createOperationsServer(reports: OperatorReports, log: Logger): O
     }
     void answer(reports, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
       log.error({ err: error }, 'operations request failed');
-      write(response, 503, JSON_TYPE, '{"error":"there is no answer now"}');
+      write(response, 503, JSON_TYPE, '{"error":"temporarily unavailable"}');
     });
   });
   return {

@@ -146,7 +146,7 @@ function collect(
       if (!request.complete) settle(clientGone(cause));
     };
     const onUndecodable = (cause: unknown): void => {
-      settle(new GatewayError('invalid_request', 'The body does not fit its content-encoding.', { cause }));
+      settle(new GatewayError('invalid_request', 'The body could not be decompressed as its content-encoding says.', { cause }));
     };
 
     const settle = (error: Error | undefined): void => {

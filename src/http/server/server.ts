@@ -88,7 +88,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   // Nobody has to know what else a client expects (RFC 9110, 10.1.1).
   server.on('checkExpectation', onRequest);
   server.on('connect', (_request, socket: Duplex) => {
-    answerUnread(socket, new GatewayError('method_not_allowed', 'This is no proxy.'));
+    answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
   });
   server.on('clientError', (error, socket: Socket) => {
     // Answered already: what still comes is read away.

@@ -12,7 +12,7 @@ export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass
   if (model.kind !== 'text') {
     throw new GatewayError(
       'no_healthy_upstream',
-      `The model ${model.name} is a model for ${model.kind}: this endpoint does not serve it.`,
+      `The model ${model.name} is of kind ${model.kind}: this endpoint serves text models.`,
     );
   }
   const referenceAt = firstReference(request);

@@ -78,14 +78,14 @@ function whyOf(error: unknown): string {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
-  ENOTFOUND: 'the name does not exist',
-  EAI_AGAIN: 'the name service does not answer',
+  ECONNREFUSED: 'nothing listens at that address',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the DNS server does not answer',
   UND_ERR_CONNECT_TIMEOUT: 'no connection within connect_ms',
-  CERT_HAS_EXPIRED: 'the certificate is over',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is that of another host',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the authority is not trusted: see options.ca',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate signs itself: see options.ca',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the authority is not trusted: see options.ca',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the authority is not trusted: see options.ca',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate authority is not trusted: see options.ca',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed: see options.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate authority is not trusted: see options.ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate authority is not trusted: see options.ca',
 };

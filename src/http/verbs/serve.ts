@@ -79,13 +79,13 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
       metrics?.configReload(true);
       log.info({ path, revision: config.revision }, 'configuration reloaded');
       const keys = atStart === undefined ? [] : changedAtStartOnly(atStart, config);
-      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: what they say now waits for a restart');
+      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: restart to apply them');
     },
     onRefused(error) {
       metrics?.configReload(false);
       refused(error);
     },
-    onUnwatched: (error) => log.warn({ path, err: error }, 'changes of the configuration file are not noticed: send SIGHUP'),
+    onUnwatched: (error) => log.warn({ path, err: error }, 'the configuration file cannot be watched: send SIGHUP after a change'),
   });
   atStart = source.current();
   log.level = atStart.log.level;
@@ -185,15 +185,15 @@ async function untilStopped(options: ServeOptions, { running, log, greeting, rel
       running.stop().then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
-      log.error({ err: error, kind }, 'nobody caught this');
+      log.error({ err: error, kind }, 'unhandled error');
       if (kind === 'exception') stop(1);
     });
     orphaned?.then(() => {
-      log.error('the primary process ended: what is open may finish');
+      log.error('the primary process ended: draining');
       stop(1);
     }, reject);
     options.onSignal((signal) => {
-      if (signal === 'renew') log.warn('only a gateway with --workers can renew them');
+      if (signal === 'renew') log.warn('SIGUSR2 renews workers, and this gateway runs without --workers');
       else if (signal === 'reload') reload();
       else if (stopping) running.cut();
       else stop(0);

@@ -49,7 +49,7 @@ export function allowOnly(
 ): void {
   const own = action.split(' ').length - 1;
   const extra = args[own + most];
-  if (extra !== undefined) throw new UsageError(`${action}: one word too many: ${JSON.stringify(extra)}`);
+  if (extra !== undefined) throw new UsageError(`${action}: unexpected argument ${JSON.stringify(extra)}`);
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined && !COMMON.has(name) && !names.includes(name))
       throw new UsageError(`${action} has no option --${name}`);

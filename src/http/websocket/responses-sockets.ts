@@ -52,7 +52,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
   };
   const server = new WebSocketServer(options);
   server.on('wsClientError', ({ message }, socket, request) => {
-    const error = new GatewayError('invalid_request', `This is no WebSocket handshake: ${message}.`);
+    const error = new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${message}.`);
     turnAway(gateway, socket, error, requestIdOf(gateway, request), [`sec-websocket-version: ${VERSION}`]);
   });
 
@@ -69,7 +69,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     refuseWhileDraining();
     const { perKey = Infinity } = gateway.config.current().websocket;
     if (sessions.ofKey(keyId) >= perKey)
-      throw new GatewayError('rate_limited', 'Too many open connections of this API key.', { retryAfterMs: 1000 });
+      throw new GatewayError('rate_limited', 'This API key has too many open connections.', { retryAfterMs: 1000 });
   };
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {

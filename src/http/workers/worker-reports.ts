@@ -78,7 +78,7 @@ export function workerReports(
   return {
     async metrics() {
       const all = await Promise.all(workers.reporting().map((worker) => ask(worker, 'metrics', clock, METRICS_MS)));
-      if (all.includes(undefined)) throw new Error('a worker did not say its metrics');
+      if (all.includes(undefined)) throw new Error('a worker did not report its metrics');
       const summed = AggregatorRegistry.aggregate(all as MetricObject[][]);
       return { type: summed.contentType, text: await summed.metrics() };
     },

@@ -152,7 +152,7 @@ class WorkerGroup {
     const isExpected = this.#retired.delete(worker) || this.#succession?.to === worker;
     const facts = { pid: worker.process.pid, code, signal };
     if (!isExpected && this.#phase === 'serving') {
-      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker ended; its successor starts already');
+      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker exited while its successor was starting');
       else this.#replace(facts);
     }
     if (!isExpected && this.#phase === 'starting') this.#failToStart(facts);
@@ -161,7 +161,7 @@ class WorkerGroup {
 
   #replace(ended: object): void {
     const { log, clock } = this.#options;
-    log.error(ended, 'a worker ended; another one starts');
+    log.error(ended, 'a worker exited; starting another');
     clock.setTimeout(() => {
       if (this.#phase !== 'stopping') cluster.fork();
     }, RESTART_PAUSE_MS);
