@@ -163,7 +163,8 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   if (ADDRESS.test(file.store?.path ?? ''))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
-    if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
+    if (!HEADER_VALUE.test(value))
+      problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
   }
 }
 

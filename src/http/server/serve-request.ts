@@ -88,7 +88,10 @@ function checkHost(request: IncomingMessage, response: ServerResponse): void {
   if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
   // Whoever cannot say whom it means is not listened to any longer.
   response.setHeader('connection', 'close');
-  throw new GatewayError('invalid_request', hosts === 0 ? 'The Host header is missing.' : 'The request has more than one Host header.');
+  throw new GatewayError(
+    'invalid_request',
+    hosts === 0 ? 'The Host header is missing.' : 'The request has more than one Host header.',
+  );
 }
 
 /** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */

@@ -61,7 +61,9 @@ const ENDPOINT = /\/(?:completions|responses|messages|embeddings|generations|edi
 function misread({ id, basePath, options, apiKey }: Channel): string[] {
   const endpoint = options.path === undefined ? ENDPOINT.exec(basePath)?.[0] : undefined;
   return [
-    ...(endpoint === undefined ? [] : [`channel ${id}: base_url ends in ${endpoint}, but the gateway appends the endpoint itself`]),
+    ...(endpoint === undefined
+      ? []
+      : [`channel ${id}: base_url ends in ${endpoint}, but the gateway appends the endpoint itself`]),
     ...(/^\$\w+$/.test(apiKey ?? '') ? [`channel ${id}: api_key is used as written; write \${NAME} to read a variable`] : []),
   ];
 }

@@ -85,7 +85,8 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
       metrics?.configReload(false);
       refused(error);
     },
-    onUnwatched: (error) => log.warn({ path, err: error }, 'the configuration file cannot be watched: send SIGHUP after a change'),
+    onUnwatched: (error) =>
+      log.warn({ path, err: error }, 'the configuration file cannot be watched: send SIGHUP after a change'),
   });
   atStart = source.current();
   log.level = atStart.log.level;
