@@ -1,6 +1,6 @@
 /**
- * From the commit point to the end: steps of the upstream through the client's encoder into its connection. Reads no faster than the
- * client does. The one place where a failure becomes words of a stream (through the seal).
+ * From the commit point to the end: the upstream's steps through the client's encoder into its connection, at the client's pace. The one
+ * place where a failure becomes an event of a stream (through the seal).
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -13,16 +13,16 @@ import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
 
 export interface RelayWatch {
-  /** Something of the answer was written. */
+  /** A part of the answer was written. */
   onWords(): void;
-  /** What must be done before the words in hand may go out. */
+  /** Awaited before a batch is written. */
   beforeWords?(): Promise<void> | undefined;
-  /** What must be done before the last words may go out. `told` is the failure that they say. */
+  /** Awaited before the last batch is written. `told` is the failure that it reports to the client. */
   beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
- * Resolves with the failure that the client was told, or undefined after a good ending. Rejects when the client left (the upstream is
+ * Resolves with the failure that was sent to the client, or undefined after a good ending. Rejects when the client left (the upstream is
  * then cancelled). `held` was read before the commit; it is emptied.
  */
 export function relay(
@@ -35,7 +35,7 @@ export function relay(
   const observer = new RelayObserver(held, watch);
   const stage = sealed(encoder, (reason) => observer.tell(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
-  // The head goes out with the first words, in one write; without words it goes alone.
+  // The head is sent with the first batch, in one write; without a batch it is sent alone.
   if (observer.silent) committed.flushHead();
   return pumped.then(() => observer.told);
 }
@@ -43,7 +43,7 @@ export function relay(
 class RelayObserver implements PumpOptions<Step, Frame> {
   readonly held: Step[];
   readonly isGone = isGone;
-  /** The failure that the client was told. */
+  /** The failure that was sent to the client. */
   told: GatewayError | undefined;
   silent = true;
   readonly #watch: RelayWatch;
@@ -72,7 +72,7 @@ class RelayObserver implements PumpOptions<Step, Frame> {
   }
 }
 
-/** The client left. One that is still there (a WebSocket) and does not want the answer any more reads how it ended. */
+/** The client left. A WebSocket client that cancelled is still there and reads how the turn ended. */
 function isGone(reason: unknown): boolean {
   const { code, shownCode } = toGatewayError(reason);
   return code === 'client_closed_request' && shownCode !== 'cancelled';
@@ -102,7 +102,7 @@ class FramedWriter implements PumpWriter<Frame> {
   }
 }
 
-/** The words of a failure on a stream that never got an answer. */
+/** The events of a failure on a stream that never got an answer. */
 export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): Frame[] {
   const words: Frame[] = [];
   encoder.fail(error, words);
