@@ -1,6 +1,6 @@
 /**
- * Listens to an answer on its way to a responses client and remembers it before its ending is said (known failure S13): what is kept is
- * what the client read, envelopes sealed, under the id that the client was given (R24). Changes no byte.
+ * Stores an answer on its way to a responses client, before its last event is sent (known failure S13): exactly what the client reads, with
+ * sealed envelopes, under the id that the client gets (R24). Changes no byte.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -18,11 +18,11 @@ export interface Answered {
   readonly output: readonly string[];
   /** Of the output items that have one. */
   readonly itemIds: readonly string[];
-  /** Items that the Channel which said them stored, with that Channel's id. */
+  /** Items that the Channel stored itself, with its id. */
   readonly storedItems: ReadonlyMap<string, string>;
 }
 
-/** Called once, for answers that were completed or incomplete only. A promise delays the ending until it is settled. */
+/** Called once, for completed and incomplete answers only. A promise delays the last event until it settles. */
 export type Remember = (answered: Answered) => Promise<void> | undefined;
 
 export interface RememberOptions {
@@ -34,7 +34,7 @@ export interface RememberOptions {
 }
 
 export interface RememberingStage extends SealingStage<Step, Frame, GatewayError> {
-  /** Settled when the answer is remembered; undefined when nothing is waited for. Taken once. */
+  /** Settles when the answer is stored; undefined when there is nothing to wait for. Can be taken once. */
   takePending(): Promise<void> | undefined;
 }
 
