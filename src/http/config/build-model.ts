@@ -1,4 +1,4 @@
-/** One entry of `models`: its kind, its price as exact rates, and what only the operator knows of it. */
+/** One entry of `models`: its kind, its price as exact rates, and facts that only the operator knows. */
 import { defined } from '../../codecs/defined.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Invalid, Result } from '../../store/result.ts';

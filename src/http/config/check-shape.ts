@@ -1,4 +1,4 @@
-/** A configuration against its schema, every problem in words of the file: the path of the key, and what must stand there. */
+/** Checks a configuration against its schema. Each problem names the path of the key and what is allowed there. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
@@ -14,7 +14,7 @@ interface Checked {
   Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
 }
 
-// The library stops at eight, and whoever mends those would be shown the next.
+// The library's default is eight errors; operators want to see all of them at once.
 Settings.Set({ maxErrors: 1000 });
 
 const ROOT = checkedBy(CONFIG_SCHEMA);
@@ -42,16 +42,16 @@ export function hasShape(value: unknown, problems: ConfigProblem[]): value is Co
   return problems.length === before;
 }
 
-/** What only repeats another problem of the same place. */
+/** Errors that only repeat another error of the same place. */
 const ECHOES = new Set(['boolean', 'anyOf', 'const']);
 
 type ShapeError = ReturnType<Checked['Errors']>[number];
 
-/** Appends what `value`, which stands at the pointer `at` of the file, has against the schema. */
+/** Appends the problems of `value`, which stands at the JSON pointer `at` of the file. */
 function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
   if (schema.Check(value)) return;
   const all = schema.Errors(value);
-  // Where one of some words must stand, what is no text at all is told the words, too.
+  // Where an enumeration is expected, a value of another type gets the list of allowed values as well.
   const worded = placesOf(all.filter(({ keyword }) => keyword === 'const'));
   const errors = withJoinedTypes(all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath)));
   const known = placesOf(errors.filter(({ keyword }) => !ECHOES.has(keyword)));
