@@ -1,16 +1,19 @@
-/** Vectors and plain text, the account's own endpoints and the service's, as the reference says them. */
+/** The reference of embeddings, legacy completions, the account's endpoints and the service's. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
 
-const TEXT = 'Vectors and plain text';
+const TEXT = 'Embeddings and completions';
 const ACCOUNT = 'Account';
 const SERVICE = 'Service';
 const more = { additionalProperties: true } as const;
 const model = Type.String({ description: 'A name that `/v1/models` lists.' });
 const prices = (description: string) =>
   Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
-const longContext = Type.Object({ above: Type.Integer({ description: 'Input tokens.' }), prices: prices('Beyond that.') });
+const longContext = Type.Object({
+  above: Type.Integer({ description: 'Input tokens.' }),
+  prices: prices('Of a request with more.'),
+});
 
 export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
   {
@@ -20,7 +23,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/embeddings',
     aliasRule: 'synchronous',
     title: 'Create embeddings',
-    summary: 'Vectors of texts.',
+    summary: 'Turns texts into vectors.',
     auth: 'key',
     bodies: [
       {
@@ -32,7 +35,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
             encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
             dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
           },
-          { ...more, description: 'There is no stream.' },
+          { ...more, description: 'Never streamed.' },
         ),
       },
     ],
@@ -66,7 +69,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/completions',
     aliasRule: 'synchronous',
     title: 'Create a completion',
-    summary: 'Legacy text completion, made into one chat-completions request.',
+    summary: 'Legacy text completion; sent as a conversation with one user message.',
     auth: 'key',
     rules: ['`suffix`, `echo`, `best_of` and `logprobs` are refused with 400.'],
     bodies: [
@@ -100,7 +103,7 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
     ],
     events: [
       { name: 'data: {"object":"text_completion"}', text: 'A piece of text.' },
-      { name: 'data: [DONE]', text: 'A good ending.' },
+      { name: 'data: [DONE]', text: 'Success.' },
       { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
     ],
     errors: [...INFERENCE_ERRORS, 'response_not_representable', 'cancelled'],
@@ -174,7 +177,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/api/codex/usage',
     aliasRule: 'none',
     title: 'Read the balance, for Codex',
-    summary: 'The same balance in the form that the coding client asks for.',
+    summary: 'The same balance in the form that Codex reads.',
     auth: 'key',
     rules: ['This path has no alias.'],
     responses: [
@@ -196,12 +199,12 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     method: 'GET',
     path: '/v1/usage',
     aliasRule: 'synchronous',
-    title: 'Read what a key used, by day',
+    title: 'Read the usage of a key by day',
     summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
     auth: 'key',
     query: Type.Object({
-      from: Type.Optional(Type.String({ description: 'First day, such as 2026-03-01. Default: the oldest that is kept.' })),
-      to: Type.Optional(Type.String({ description: 'Last day, itself included. Default: today.' })),
+      from: Type.Optional(Type.String({ description: 'First day, such as 2026-03-01. Default: the oldest stored day.' })),
+      to: Type.Optional(Type.String({ description: 'Last day, inclusive. Default: today.' })),
     }),
     responses: [
       {
@@ -216,7 +219,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
               day: Type.String(),
               requests: Type.Integer(),
               input_tokens: Type.Integer({
-                description: 'Neither read from nor written to a cache; those are counted beside it.',
+                description: 'Without tokens read from or written to a cache, which are counted separately.',
               }),
               cached_input_tokens: Type.Integer(),
               cache_write_tokens: Type.Integer(),
@@ -247,10 +250,10 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'Whether this gateway can process requests.',
     auth: 'none',
     responses: [
-      { status: 200, text: 'It can.', contentType: 'application/json', schema: Type.Object({ status: Type.String() }) },
+      { status: 200, text: 'Ready.', contentType: 'application/json', schema: Type.Object({ status: Type.String() }) },
       {
         status: 503,
-        text: 'It cannot, and why.',
+        text: 'Not ready, with the reasons.',
         contentType: 'application/json',
         schema: Type.Object({ status: Type.Literal('unready'), reasons: Type.Array(Type.String()) }),
       },
@@ -266,7 +269,7 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
     title: 'Prices',
     summary: 'Every price of the home page, exact, as decimal strings.',
     auth: 'none',
-    rules: ['Tagged: send `If-None-Match` and an unchanged list costs 304 and no body.'],
+    rules: ['Send the `ETag` back in `If-None-Match`: an unchanged list is answered with 304 and no body.'],
     responses: [
       {
         status: 200,
@@ -275,10 +278,10 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
         schema: Type.Object({
           object: Type.Literal('price_list'),
           currency: Type.Literal('USD'),
-          unit: Type.Literal('per_million_tokens', { description: 'Of every price that `units` does not name otherwise.' }),
+          unit: Type.Literal('per_million_tokens', { description: 'The unit of every price whose key is not in `units`.' }),
           units: prices('Of each key: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
           updated_at: Type.String({ format: 'date-time' }),
-          version: Type.String({ description: 'A digest: equal versions are equal lists.' }),
+          version: Type.String({ description: 'A digest: equal versions mean equal lists.' }),
           models: Type.Array(
             Type.Object({
               id: Type.String(),

@@ -1,4 +1,4 @@
-/** Chat completions, responses (HTTP, WebSocket, compaction) and messages, as the reference says them. */
+/** The reference of chat completions, responses (HTTP, WebSocket, compaction) and messages. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
@@ -33,7 +33,7 @@ const chatBody = Type.Object(
         { description: '`include_usage`: usage in a chunk before `[DONE]`.' },
       ),
     ),
-    reasoning_effort: Type.Optional(Type.String({ description: '`none` turns reasoning off; absent, the upstream chooses.' })),
+    reasoning_effort: Type.Optional(Type.String({ description: '`none` turns reasoning off; by default the upstream chooses.' })),
     max_completion_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Also as `max_tokens`.' })),
     temperature: Type.Optional(Type.Number()),
     top_p: Type.Optional(Type.Number()),
@@ -61,7 +61,7 @@ const responsesFields = {
     Type.Object(
       {
         effort: Type.Optional(Type.String({ description: '`none` turns reasoning off.' })),
-        summary: Type.Optional(Type.String({ description: 'e.g. `auto`. Asked for only when you ask.' })),
+        summary: Type.Optional(Type.String({ description: 'e.g. `auto`. No summary unless you ask for one.' })),
       },
       more,
     ),
@@ -81,7 +81,7 @@ const responsesFields = {
     Type.Array(Type.String(), { description: 'e.g. `reasoning.encrypted_content`. Forwarded as given, never added.' }),
   ),
   store: Type.Optional(Type.Boolean({ default: true, description: 'false: no history is kept.' })),
-  previous_response_id: Type.Optional(Type.String({ description: 'Continues the kept history; send only what is new.' })),
+  previous_response_id: Type.Optional(Type.String({ description: 'Continues a stored response: send only the new input.' })),
   conversation: Type.Optional(
     Type.Union([Type.String(), Type.Object({}, more)], {
       description: 'State of a native responses upstream. Not together with `previous_response_id`.',
@@ -101,11 +101,11 @@ const RESPONSE_EVENTS = [
     name: 'response.function_call_arguments.delta, response.custom_tool_call_input.delta',
     text: 'Live arguments: complete only with their `.done`.',
   },
-  { name: '… .done', text: 'What was streamed, whole.' },
-  { name: 'response.output_item.done', text: 'The item, whole and final, with its `encrypted_content` if it has one.' },
-  { name: 'response.completed', text: 'A good ending, with usage.' },
+  { name: '… .done', text: 'The complete text or arguments of what was streamed.' },
+  { name: 'response.output_item.done', text: 'The complete item, with its `encrypted_content` if it has one.' },
+  { name: 'response.completed', text: 'Success, with usage.' },
   { name: 'response.incomplete', text: 'Cut short; `incomplete_details.reason` says why.' },
-  { name: 'response.failed', text: 'A failure, with partial output, usage and error. No `[DONE]` follows any ending.' },
+  { name: 'response.failed', text: 'A failure, with partial output, usage and error. These streams never end with `[DONE]`.' },
 ] as const;
 
 export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
@@ -121,8 +121,8 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     rules: [
       'To continue by full history, append every output item of the last turn unchanged, then the new message. That works across models and gateways.',
       'To continue by `previous_response_id`, send only what is new. History belongs to the key, lives for 30 minutes in one process, and may be evicted.',
-      'An `item_reference` names an item of a kept answer; upstreams of other protocols are told what it said, while a responses upstream looks it up itself.',
-      'What cannot be completed ends in `response.failed`, never in a success.',
+      'An `item_reference` names an item of a stored response. Upstreams of other protocols get the item itself; a responses upstream looks it up.',
+      'An answer that cannot be completed ends with `response.failed`, never as a success.',
     ],
     bodies: [
       {
@@ -151,19 +151,20 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/responses',
     aliasRule: 'codex',
     title: 'Responses over WebSocket',
-    summary: 'The same protocol on one connection: each message in is a request, each event one message out.',
+    summary:
+      'The same protocol on one connection: each message that you send is a request, each event is one message that you get.',
     auth: 'key',
     rules: [
       'Send one JSON object of type `response.create` with the fields of the POST body; `stream` is implied. One answer at a time, 128 turns a connection by default.',
-      'The connection remembers its last response whatever `store` says: `previous_response_id` continues it, and a member that is left out keeps its value. That memory ends with the connection.',
+      'The connection keeps its last response, even with `store: false`: `previous_response_id` continues it, and members that you leave out keep their values. It is forgotten when the connection closes.',
       'The header `OpenAI-Beta: responses_websockets=2026-02-04` makes a v1 connection, which ends a turn with `response.done` and may send `response.append`. Everything else is v2, which ends it with `response.completed`.',
-      'A message may be as large as a POST body; a larger one is answered with `request_too_large` and ends the connection with the close code 1009.',
-      'A request without the upgrade gets 426.',
+      'A message may be as large as a POST body. A larger one gets `request_too_large`, and the connection closes with code 1009.',
+      'A GET without an upgrade gets 426.',
     ],
     responses: [{ status: 101, text: 'The connection is a WebSocket.' }],
     events: [
       ...RESPONSE_EVENTS,
-      { name: 'response.done', text: 'The ending on v1 connections.' },
+      { name: 'response.done', text: 'On v1 connections, instead of `response.completed`.' },
       {
         name: 'error',
         text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. Its codes are those of POST, and `invalid_websocket_event`, `websocket_busy` (an answer is being made), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`.',
@@ -188,14 +189,14 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/responses/compact',
     aliasRule: 'codex',
     title: 'Compact a conversation',
-    summary: 'Makes a long conversation into shorter input, by the upstream’s own means.',
+    summary: 'Shortens a long conversation into compact input, by the upstream’s own method.',
     auth: 'key',
     rules: [
-      'The body goes to the upstream’s endpoint of the same name, so only models that have it can be used. It is charged at the conversation model’s price.',
+      'The body goes to the upstream’s endpoint of the same name, so the model’s upstream must have one. It is charged at the price of the model.',
     ],
     bodies: [{ contentType: 'application/json', schema: Type.Object({ model, input: responsesFields.input }, more) }],
     responses: [
-      { status: 200, text: 'As the upstream answered.', contentType: 'application/json', schema: Type.Object({}, more) },
+      { status: 200, text: 'The upstream’s answer, unchanged.', contentType: 'application/json', schema: Type.Object({}, more) },
     ],
     errors: INFERENCE_ERRORS,
   },
@@ -235,7 +236,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'data: {"object":"chat.completion.chunk"}', text: 'A delta of text, reasoning or tool calls.' },
       { name: 'finish_reason', text: 'The last chunk with a choice: `stop`, `length`, `tool_calls`, `content_filter`.' },
       { name: 'usage', text: 'A chunk with empty `choices`, when `stream_options.include_usage` asked for it.' },
-      { name: 'data: [DONE]', text: 'A good ending.' },
+      { name: 'data: [DONE]', text: 'Success.' },
       { name: 'data: {"error"}', text: 'A failure; the stream then closes.' },
     ],
     errors: [...INFERENCE_ERRORS, 'unsupported_conversion', 'response_not_representable', 'cancelled'],
@@ -252,7 +253,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     rules: [
       '`POST /v1/messages/count_tokens` does not exist.',
       'An answer that fails after its first event ends with `event: error`, never with `message_stop`.',
-      'A `thread` may be created, and is then answered like any request; one to be continued gets `thread_not_found`, upon which the official SDK sends the whole conversation.',
+      'A request that creates a `thread` is answered like any other; one that continues a thread gets `thread_not_found`, and the official SDK then sends the whole conversation.',
     ],
     headers: [
       { name: 'anthropic-version', required: false, text: 'The date of the protocol, e.g. `2023-06-01`. Any date is accepted.' },
@@ -266,7 +267,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
             max_tokens: Type.Optional(
               Type.Integer({
                 minimum: 0,
-                description: 'Absent, a messages upstream gets 128000. 0 only fills its prompt cache.',
+                description: 'Default for a messages upstream: 128000. 0 only fills its prompt cache.',
               }),
             ),
             messages: Type.Array(
@@ -319,9 +320,9 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
         name: 'content_block_delta',
         text: '`text_delta`, `thinking_delta`, `input_json_delta`, `citations_delta`; `signature_delta` brings the whole signature at once.',
       },
-      { name: 'content_block_stop', text: 'The block is whole.' },
+      { name: 'content_block_stop', text: 'The block is complete.' },
       { name: 'message_delta', text: 'Stop reason and usage.' },
-      { name: 'message_stop', text: 'A good ending.' },
+      { name: 'message_stop', text: 'Success.' },
       { name: 'ping', text: 'Keep-alive.' },
       { name: 'error', text: 'A failure; the stream then closes.' },
     ],

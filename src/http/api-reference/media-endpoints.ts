@@ -1,4 +1,4 @@
-/** Images and videos, as the reference says them. */
+/** The reference of images and videos. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { ADMISSION_ERRORS, INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
@@ -13,7 +13,7 @@ const imageFields = {
   model,
   prompt: Type.String({ minLength: 1 }),
   n: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 10, description: 'Each image is a request of its own. With `stream` only 1.' }),
+    Type.Integer({ minimum: 1, maximum: 10, description: 'Each image is billed as a request of its own. Only 1 with `stream`.' }),
   ),
   size: Type.Optional(Type.String({ description: 'e.g. `1024x1024`.' })),
   quality: Type.Optional(Type.String()),
@@ -29,9 +29,9 @@ const imageFields = {
 const imageReference = Type.Object(
   {
     image_url: Type.Optional(Type.String({ description: 'HTTP(S) URL or Base64 data URL.' })),
-    file_id: Type.Optional(Type.String({ description: 'Must be reachable with the credential of the upstream that is chosen.' })),
+    file_id: Type.Optional(Type.String({ description: 'A file that the chosen upstream can read with its credential.' })),
   },
-  { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two.' },
+  { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two fields.' },
 );
 
 const imageAnswer = Type.Object(
@@ -59,7 +59,7 @@ const imageResponses = [
   { status: 200, text: 'The images.', contentType: 'application/json', schema: imageAnswer },
   {
     status: 200,
-    text: 'With `stream: true`, events. A comment comes at once and after every 15 seconds of silence.',
+    text: 'With `stream: true`, events. A comment is sent at once and after every 15 seconds of silence.',
     contentType: 'text/event-stream',
   },
 ] as const;
@@ -67,7 +67,7 @@ const imageResponses = [
 const imageEvents = (name: string) => [
   { name, text: 'The image in `b64_json` or `url`, with the metadata that the upstream reported.' },
   { name: 'error', text: 'A failure.' },
-  { name: 'data: [DONE]', text: 'The end, after an image as after an error.' },
+  { name: 'data: [DONE]', text: 'The end, after an image or an error.' },
 ];
 
 const IMAGE_ERRORS = [...INFERENCE_ERRORS, 'unsupported_media_type', 'unsupported_parameter', 'unsupported_conversion'] as const;
@@ -113,7 +113,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
             'image[]': Type.Array(Type.Unsafe<string>({ type: 'string', format: 'binary' }), {
               minItems: 1,
               maxItems: 16,
-              description: 'Source images; a single one may be called `image`.',
+              description: 'Source images; a single one may be named `image`.',
             }),
             mask: Type.Optional(Type.Unsafe<string>({ type: 'string', format: 'binary', description: 'PNG, at most one.' })),
           },
@@ -143,14 +143,14 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/videos',
     aliasRule: 'none',
     title: 'Create a video task',
-    summary: 'Orders a video. The fixed price is held now, settled once on success, given back once on failure.',
+    summary: 'Creates a video task. The fixed price is held now, charged on success and refunded on failure.',
     auth: 'key',
     rules: [
-      'Repeat a request that may have been lost with the same `Idempotency-Key`: it finds the same task, and nothing is held twice.',
-      'There are no callbacks: poll the task every 5 seconds. What a model can do is for its upstream to judge.',
+      'Repeat a request that may have been lost with the same `Idempotency-Key`: you get the same task, and nothing is held twice.',
+      'There are no callbacks: poll the task every 5 seconds. Limits of a model are checked by its upstream.',
       'Only the primary node takes video requests. Video paths keep their `/v1` and have no aliases.',
     ],
-    headers: [{ name: 'Idempotency-Key', required: true, text: 'One for each video; the same again when you retry.' }],
+    headers: [{ name: 'Idempotency-Key', required: true, text: 'A new one for each video; the same one when you retry.' }],
     bodies: [
       {
         contentType: 'application/json',
@@ -232,7 +232,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     auth: 'key',
     query: Type.Object({
       limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Tasks in this page.' })),
-      after: Type.Optional(Type.String({ description: '`next_cursor` of the page before.' })),
+      after: Type.Optional(Type.String({ description: 'The `next_cursor` of the previous page.' })),
     }),
     responses: [
       {
@@ -256,7 +256,7 @@ export const MEDIA_ENDPOINTS: readonly EndpointReference[] = [
     path: '/v1/videos/{id}/cancel',
     aliasRule: 'none',
     title: 'Cancel a video task',
-    summary: 'Cancels a task whose submission has not begun; what was held is given back.',
+    summary: 'Cancels a task whose submission has not begun, and refunds what was held.',
     auth: 'key',
     pathParameters: taskId,
     responses: [{ status: 200, text: 'The cancelled task.', contentType: 'application/json', schema: ref('VideoTask') }],

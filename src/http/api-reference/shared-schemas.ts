@@ -1,4 +1,4 @@
-/** Schemas that several endpoints name. They become `components/schemas` of the OpenAPI document; `ref` points at them. */
+/** Schemas that several endpoints share. They become `components/schemas` of the OpenAPI document, and `ref` refers to them. */
 import { Type } from 'typebox';
 
 const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
@@ -9,7 +9,7 @@ export const SHARED_SCHEMAS = {
       error: Type.Object({
         message: Type.String({ description: 'For people. Never holds upstream addresses, keys or account names.' }),
         type: Type.String({ description: 'A class of errors, e.g. `invalid_request_error`.' }),
-        param: nullableText('Path of the field that is at fault, e.g. `messages[0].content`.'),
+        param: nullableText('Path of the faulty field, e.g. `messages[0].content`.'),
         code: nullableText('For programs: a code of the table of errors.'),
       }),
     },
@@ -52,7 +52,9 @@ export const SHARED_SCHEMAS = {
       }),
     ),
     model: Type.String({ description: 'The name that you asked for.' }),
-    output: Type.Array(Type.Ref('#/components/schemas/OutputItem'), { description: 'In the order in which the model said it.' }),
+    output: Type.Array(Type.Ref('#/components/schemas/OutputItem'), {
+      description: 'In the order in which the model produced it.',
+    }),
     usage: Type.Optional(Type.Union([Type.Ref('#/components/schemas/ResponseUsage'), Type.Null()])),
   }),
   OutputItem: Type.Union([
@@ -72,7 +74,7 @@ export const SHARED_SCHEMAS = {
       content: Type.Optional(Type.Array(Type.Object({}), { description: 'Raw reasoning text.' })),
       encrypted_content: Type.Optional(
         Type.String({
-          description: 'Begins with `mz2.`. Send it back unchanged: only the kind of upstream that made it receives it.',
+          description: 'Begins with `mz2.`. Send it back unchanged; it only reaches the kind of upstream that made it.',
         }),
       ),
     }),
@@ -89,7 +91,7 @@ export const SHARED_SCHEMAS = {
     object: Type.Literal('video'),
     model: Type.String(),
     status: Type.Enum(['queued', 'submitting', 'running', 'succeeded', 'failed', 'cancelled', 'unknown'], {
-      description: '`unknown`: the upstream may still hold the task; ask the operator before you order it again.',
+      description: '`unknown`: the upstream may still have the task; ask the operator before you create it again.',
     }),
     created_at: Type.Integer({ description: 'Unix seconds.' }),
     updated_at: Type.Integer({ description: 'Unix seconds.' }),
@@ -107,7 +109,7 @@ export const SHARED_SCHEMAS = {
       status: Type.Enum(['held', 'settled', 'refunded']),
       currency: Type.Literal('USD'),
       frozen: Type.String({ description: 'The price at creation, a decimal string.' }),
-      charged: Type.String({ description: 'What was charged so far, a decimal string.' }),
+      charged: Type.String({ description: 'Charged so far, a decimal string.' }),
     }),
   }),
 } as const;

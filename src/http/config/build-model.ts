@@ -25,7 +25,6 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     kind,
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
-      price: entry.price,
       maxOutputTokens: entry.max_output_tokens,
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),

@@ -100,8 +100,8 @@ function unknownKey(schema: Checked, at: string, place: string, key: string): Co
 const isType = ({ keyword }: ShapeError): boolean => keyword === 'type';
 
 /**
- * Each alternative of a place says its own type. Where the value has the type of one, only what is wrong with it as such counts; else the
- * types are one sentence.
+ * A place with alternatives has a type error for each. Where the value has the type of one of them, only its other errors count; else the
+ * types are joined into one message.
  */
 function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   const types = Map.groupBy(errors.filter(isType), ({ instancePath }) => instancePath);
@@ -121,7 +121,7 @@ function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   });
 }
 
-/** Something is wrong inside of what stands at the place, or with it and not its type: one alternative took its type. */
+/** Whether the value has the type of one alternative: then there are errors inside it, or errors about something else than its type. */
 function hasFit(errors: readonly ShapeError[], place: string): boolean {
   return errors.some((error) => {
     if (error.instancePath === place) return !isType(error) && !ECHOES.has(error.keyword);

@@ -19,7 +19,7 @@ export interface NamedItems {
   readonly maxBytes: number;
 }
 
-/** The turns that said the items, by the items' ids. */
+/** The turns of the items, by item id. */
 export type TurnsByItem = ReadonlyMap<string, PastTurn>;
 
 export interface Memory {

@@ -19,7 +19,7 @@ export interface PastTurn {
   readonly totalBytes: number;
   /** Of the whole chain. */
   readonly totalItems: number;
-  /** The items of this turn that the Channel which said them stored, with that Channel's id. */
+  /** The items of this turn that its Channel stored, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
   /** Of the items in `output` that have one: a client may name them by it. */
   readonly itemIds: readonly string[];

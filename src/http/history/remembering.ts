@@ -121,7 +121,7 @@ function storedItems(itemIds: readonly string[], channel: Channel, store: boolea
   return storesItself(channel, store) ? new Map(itemIds.map((id) => [id, channel.id])) : NONE;
 }
 
-/** A responses upstream stores unless it is told not to, by the client or by the Channel's own parameters. */
+/** A responses upstream stores unless the client or the Channel's own parameters set `store` to false. */
 function storesItself(channel: Channel, store: boolean | undefined): boolean {
   if (channel.type !== 'responses') return false;
   if (channel.options.dropParameters.includes('store')) return true;

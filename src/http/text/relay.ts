@@ -17,8 +17,8 @@ export interface RelayWatch {
   onWords(): void;
   /** Awaited before a batch is written. */
   beforeWords?(): Promise<void> | undefined;
-  /** Awaited before the last batch is written. `told` is the failure that it reports to the client. */
-  beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
+  /** Awaited before the last batch is written. `failure` is the failure that it reports to the client. */
+  beforeEnd?(failure: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
@@ -33,18 +33,18 @@ export function relay(
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
   const observer = new RelayObserver(held, watch);
-  const stage = sealed(encoder, (reason) => observer.tell(reason));
+  const stage = sealed(encoder, (reason) => observer.fail(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
   // The head is sent with the first batch, in one write; without a batch it is sent alone.
   if (observer.silent) committed.flushHead();
-  return pumped.then(() => observer.told);
+  return pumped.then(() => observer.failure);
 }
 
 class RelayObserver implements PumpOptions<Step, Frame> {
   readonly held: Step[];
   readonly isGone = isGone;
   /** The failure that was sent to the client. */
-  told: GatewayError | undefined;
+  failure: GatewayError | undefined;
   silent = true;
   readonly #watch: RelayWatch;
 
@@ -53,9 +53,9 @@ class RelayObserver implements PumpOptions<Step, Frame> {
     this.#watch = watch;
   }
 
-  tell(reason: unknown): GatewayError {
-    this.told = toGatewayError(reason);
-    return this.told;
+  fail(reason: unknown): GatewayError {
+    this.failure = toGatewayError(reason);
+    return this.failure;
   }
 
   beforeWords(): Promise<void> | undefined {
@@ -63,7 +63,7 @@ class RelayObserver implements PumpOptions<Step, Frame> {
   }
 
   beforeEnd(): Promise<void> | undefined {
-    return this.#watch.beforeEnd?.(this.told);
+    return this.#watch.beforeEnd?.(this.failure);
   }
 
   onWords(): void {
@@ -89,12 +89,12 @@ class FramedWriter implements PumpWriter<Frame> {
     return this.#committed.writer.gone();
   }
 
-  write(words: readonly Frame[]): Promise<void> | undefined {
-    return this.#committed.writer.write(words.map(this.#committed.frame));
+  write(frames: readonly Frame[]): Promise<void> | undefined {
+    return this.#committed.writer.write(frames.map(this.#committed.frame));
   }
 
-  end(words: readonly Frame[]): Promise<void> {
-    return this.#committed.writer.end(words.map(this.#committed.frame));
+  end(frames: readonly Frame[]): Promise<void> {
+    return this.#committed.writer.end(frames.map(this.#committed.frame));
   }
 
   destroy(reason: unknown): void {
@@ -104,7 +104,7 @@ class FramedWriter implements PumpWriter<Frame> {
 
 /** The events of a failure on a stream that never got an answer. */
 export function failureFrames(encoder: SealingStage<Step, Frame, GatewayError>, error: GatewayError): Frame[] {
-  const words: Frame[] = [];
-  encoder.fail(error, words);
-  return words;
+  const frames: Frame[] = [];
+  encoder.fail(error, frames);
+  return frames;
 }
