@@ -1,6 +1,6 @@
 /**
- * `serve` and the operator's verbs: what the words of the command line mean, and what the parts of the gateway are given of the outside
- * world (time, randomness, files, signals).
+ * `serve` and the operator's verbs: reads the command line and passes in what the gateway needs of the outside world (time, randomness,
+ * files, signals).
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -40,7 +40,7 @@ import type { Store } from './store/store.ts';
 import { StoreError } from './store/store-error.ts';
 import { systemClock } from './streams/clock.ts';
 
-/** Where a copy would keep what waits for a database; it writes no settlements, so nothing does. */
+/** The folder in which settlements wait for a database. A copy writes none, so nothing is ever put there. */
 const COPY_FOLDER = './data';
 
 const VERBS: Readonly<Record<string, Verb>> = {
@@ -114,13 +114,13 @@ type Options = ReturnType<typeof readArguments>['values'];
 
 const mint = createMint(systemClock.now, randomBytes);
 
-/** Where a command's words go: whole lines, without their ends. */
+/** Where a command prints: whole lines, without their line ends. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /** Aborted when words for `out` find no place; its reason is the system's error. */
+  /** Aborted when standard output cannot be written; its reason is the system's error. */
   readonly unread: AbortSignal;
-  /** Resolves when all words are out, or lost. */
+  /** Resolves when all output is written, or lost. */
   written(): Promise<void>;
 }
 
@@ -128,7 +128,7 @@ function standardTerminal(): Terminal {
   const { stdout, stderr } = process;
   const unread = new AbortController();
   stdout.on('error', (error) => unread.abort(error));
-  // There is nobody left to tell it.
+  // Where standard error fails there is no place left to report it.
   stderr.on('error', () => undefined);
   return {
     out: (text) => void stdout.write(`${text}\n`),
@@ -138,13 +138,13 @@ function standardTerminal(): Terminal {
   };
 }
 
-/** Resolves with the exit code. Never rejects: what went wrong is told on standard error. */
+/** Resolves with the exit code. Never rejects: errors are printed on standard error. */
 export async function run(argv: readonly string[], env: NodeJS.ProcessEnv, terminal = standardTerminal()): Promise<number> {
   try {
     return await runCommand(argv, env, terminal);
   } catch (error) {
-    // Whoever has read enough (`mizu logs | head`) knows it.
-    if (!isClosedPipe(error)) terminal.err(`mizu: ${wordsOf(error)}`);
+    // `mizu logs | head` closes the pipe on purpose.
+    if (!isClosedPipe(error)) terminal.err(`mizu: ${errorText(error)}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
@@ -153,12 +153,12 @@ function isClosedPipe(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
-/** A store's error is named by its code, so that a supervisor can tell one from another. */
-function wordsOf(error: unknown): string {
+/** A store error begins with its code, so that a supervisor can tell one from another. */
+function errorText(error: unknown): string {
   if (error instanceof StoreError) return `${error.code}: ${error.message}`;
   if (error instanceof UsageError || error instanceof ConfigError || error instanceof RefusedError) return error.message;
   if (!(error instanceof Error)) return String(error);
-  // What the system refuses (a port that is taken, a folder that may not be written) is no fault of the program: no stack.
+  // An error of the operating system (a port in use, a folder without write permission) is no bug: no stack trace.
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
 
@@ -194,7 +194,7 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
         process.on('SIGTERM', () => listener('stop'));
         process.on('SIGUSR2', () => listener('renew'));
         process.on('SIGINT', () => {
-          // Ctrl-C reaches the whole group, and a worker's stop comes from its primary: a second one would cut.
+          // Ctrl-C reaches the whole process group. A worker is stopped by its primary, and a second stop would cut its connections.
           if (!isWorker) listener('stop');
         });
       },
@@ -239,7 +239,7 @@ async function runVerb(
       },
     });
     await terminal.written();
-    // What was asked for and never seen (a new key, on a full disk) is no success.
+    // Output that could not be written (a new key, on a full disk) is a failure.
     terminal.unread.throwIfAborted();
     return code;
   } finally {
@@ -248,7 +248,7 @@ async function runVerb(
   }
 }
 
-/** `-5` is an amount, not an option: it is hidden from the parser, which would refuse it, and shown again after. */
+/** `-5` is an amount and no option: a prefix hides it from the parser, and is removed afterwards. */
 const HIDDEN = '\u0000';
 
 function readArguments(argv: readonly string[]) {
@@ -276,7 +276,7 @@ function workersOf(text: string | undefined): number {
 function loadOptions(env: NodeJS.ProcessEnv): LoadOptions {
   const { HOST: host, PORT: port } = env;
   if (port !== undefined && port !== '' && !(/^\d{1,5}$/.test(port) && Number(port) <= 65535)) {
-    throw new UsageError(`PORT is no port: ${port}`);
+    throw new UsageError(`PORT must be a number from 0 to 65535, not ${port}`);
   }
   return {
     env,

@@ -147,7 +147,7 @@ test('what makes no sense is 2 and what cannot be done is 1, each in one line th
     ['channels nothing', 'channels test [ID]'],
     ['prices nothing', /^prices import \| check/],
     ['serve --workers 0', '--workers must be 1 to 256'],
-    ['check', 'PORT is no port: 70000', { PORT: '70000' }],
+    ['check', 'PORT must be a number from 0 to 65535, not 70000', { PORT: '70000' }],
     ['check --nonsense', /^Unknown option '--nonsense'/],
     ['constructor', /^there is no verb constructor\nusage: mizu /],
   ];

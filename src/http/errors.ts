@@ -1,6 +1,6 @@
 /**
- * The one place where anything thrown becomes a {@link GatewayError}, and where one becomes an HTTP answer. The body is written by the
- * client's codec; endpoints without one use the shape that OpenAI clients read.
+ * The one place where anything thrown becomes a {@link GatewayError}. The client's codec writes the error body; endpoints without a codec
+ * use the shape of OpenAI's API.
  */
 import { GatewayError, type UpstreamFacts, type UpstreamReason } from '../codecs/canonical/error.ts';
 import { isObject, tryJson } from '../codecs/canonical/json.ts';
@@ -9,7 +9,7 @@ import { readErrorMembers, refusal, statusOfMembers } from '../codecs/errors/ups
 import { StoreError } from '../store/store-error.ts';
 import { StreamError, type StreamErrorReason } from '../streams/stream-error.ts';
 
-/** What a failure of bytes and frames means when they come from an upstream. */
+/** What each stream error means when the stream comes from an upstream. */
 const UPSTREAM: Readonly<Record<StreamErrorReason, { readonly reason: UpstreamReason; readonly message: string }>> = {
   truncated_event: { reason: 'truncated', message: 'The upstream ended before its answer was complete.' },
   not_event_stream: { reason: 'undecodable', message: 'The upstream did not answer with an event stream.' },
@@ -32,14 +32,14 @@ export function upstreamFailure(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError || thrown instanceof StoreError) return toGatewayError(thrown);
   if (thrown instanceof StreamError) {
     if (CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
-    const said = thrown.reason === 'not_event_stream' ? rawError(thrown.text ?? '') : undefined;
-    if (said !== undefined) return said;
+    const raw = thrown.reason === 'not_event_stream' ? rawError(thrown.text ?? '') : undefined;
+    if (raw !== undefined) return raw;
     const { reason, message } = UPSTREAM[thrown.reason];
     const upstream: UpstreamFacts = { text: thrown.text ?? thrown.message };
     return new GatewayError('upstream_error', message, { reason, upstream, cause: thrown });
   }
   if (thrown instanceof Error && thrown.name === 'HTTPParserError') {
-    // undici's parser gives these no code of their own.
+    // undici's parser errors have no code.
     const upstream: UpstreamFacts = { text: thrown.message };
     return new GatewayError('upstream_error', 'The upstream did not answer in valid HTTP.', {
       reason: 'undecodable',
@@ -59,33 +59,33 @@ export function upstreamFailure(thrown: unknown): GatewayError {
 }
 
 /**
- * An error object that an upstream wrote as it is into a stream, or the first of a list of them (Gemini without SSE); undefined for other
+ * An error object that an upstream wrote without SSE framing, or the first of a list of them (Gemini without SSE); undefined for any other
  * text.
  */
 function rawError(text: string): GatewayError | undefined {
-  const said = tryJson(text);
-  const json = Array.isArray(said) ? said[0] : said;
+  const value = tryJson(text);
+  const json = Array.isArray(value) ? value[0] : value;
   if (!isObject(json) || (json['error'] ?? json['detail'] ?? json['message']) == null) return undefined;
   const members = readErrorMembers(json);
   return refusal(statusOfMembers(members), members, { reason: 'error_event', text });
 }
 
-/** Anything thrown anywhere else. What nobody foresaw is an `internal_error` with the cause kept for the log. */
+/** Anything thrown anywhere else. An unexpected error becomes `internal_error`, with its cause kept for the log. */
 export function toGatewayError(thrown: unknown): GatewayError {
   if (thrown instanceof GatewayError) return thrown;
   if (thrown instanceof StoreError) {
-    return new GatewayError('store_unavailable', 'The gateway cannot reach its records.', { cause: thrown, retryAfterMs: 1000 });
+    return new GatewayError('store_unavailable', 'The gateway cannot reach its store.', { cause: thrown, retryAfterMs: 1000 });
   }
   if (thrown instanceof StreamError && CLIENT_GONE.has(thrown.reason)) return clientGone(thrown);
   return new GatewayError('internal_error', 'The gateway failed.', { cause: thrown });
 }
 
-/** `client_closed_request`: nobody reads it, but the log says it. */
+/** `client_closed_request`: no client reads it, but the log shows it. */
 export function clientGone(cause?: unknown): GatewayError {
   return new GatewayError('client_closed_request', 'The client closed the connection.', cause === undefined ? {} : { cause });
 }
 
-/** Why an exchange was told to end: what the abort says, else that its client left. */
+/** Why an exchange was aborted: the reason of the signal, else that its client left. */
 export function goneBecause({ reason }: AbortSignal): GatewayError {
   return reason instanceof GatewayError ? reason : clientGone(reason);
 }
@@ -98,10 +98,10 @@ export function isClientGone(error: GatewayError): boolean {
   return error.code === 'client_closed_request';
 }
 
-/** All other codes that begin so are Node's words for a mistake of ours. */
+/** Any other `ERR_` code of Node means a bug of ours. */
 const CONNECTION_ERRORS = /^ERR_(TLS|SSL|STREAM)/;
 
-/** Node's and undici's error codes (`ECONNRESET`, `UND_ERR_SOCKET`, certificate words): the failure of a connection. */
+/** Node's and undici's error codes (`ECONNRESET`, `UND_ERR_SOCKET`, `CERT_HAS_EXPIRED`): the failure of a connection. */
 export function errorCode(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if ('code' in thrown && typeof thrown.code === 'string') {
@@ -116,12 +116,12 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** The error body of endpoints that no text codec answers for (models, balances, unknown paths). */
+/** The error body of endpoints without a codec (models, balances, unknown paths). */
 export function encodeGenericError(error: GatewayError): string {
   return JSON.stringify(openAiErrorBody(error));
 }
 
-/** Seconds, as the header wants them; at least 1. */
+/** The value of `Retry-After`: whole seconds, at least 1. */
 export function retryAfterSeconds(error: GatewayError): string | undefined {
   const ms = error.details.retryAfterMs;
   return ms === undefined ? undefined : String(Math.max(1, Math.ceil(ms / 1000)));

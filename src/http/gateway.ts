@@ -1,4 +1,4 @@
-/** What every handler is given: the parts that live as long as the process, and the facts of one call. Wired once in `start.ts`. */
+/** What every handler is given: the parts that live as long as the process (wired in `start.ts`), and the facts of one call. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Mint } from '../codecs/codec.ts';
@@ -39,13 +39,13 @@ export interface Gateway {
   readonly inFlight: InFlight;
   /** The web pages of the current configuration. */
   readonly pages: () => Pages;
-  /** A video task was created: the worker of this process looks at once. */
+  /** Wakes the video worker of this process: a task was created. */
   readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
-/** What is learnt of a call while it is answered: for its log line, its row, the metrics and the trace. */
+/** Collected while a call is answered: for its log line, its row, the metrics and the trace. */
 export interface CallNotes {
   /** Set by `identify`: from here on a refusal is written to the request log of this key. */
   principal?: Principal;
@@ -54,26 +54,26 @@ export interface CallNotes {
   stream?: boolean;
   /** A {@link Meter} writes the row. */
   metered?: boolean;
-  /** Code of a failure that was told in words of a stream, behind a 200. */
+  /** Code of a failure that was sent inside a stream, after the 200. */
   failure?: string;
 }
 
-/** Who asks and for what, whatever carries the answer: an HTTP response, or one turn of a WebSocket. */
+/** One call, whether an HTTP request or one turn of a WebSocket: who calls, which route, with which configuration. */
 export interface CallContext {
   readonly gateway: Gateway;
   /** The snapshot that serves this call to its end. */
   readonly config: Config;
-  /** The request, or the one that opened the WebSocket: its headers say who asks. */
+  /** The request, or the one that opened the WebSocket: its headers carry the key. */
   readonly request: IncomingMessage;
   readonly path: string;
   readonly route: RouteName;
   readonly method: Method;
-  /** Shown in every answer. The client's own when it sent a usable one. */
+  /** Sent with every answer. The client's own when it sent a usable one. */
   readonly requestId: string;
   readonly clientRequestId?: string;
   readonly startedAtMs: number;
   readonly ip: string;
-  /** Aborted with a GatewayError before the answer is complete: `client_closed_request` when the client left, `shutting_down` when the drain is over. */
+  /** Aborted with a GatewayError before the answer is complete: `client_closed_request` when the client left, `shutting_down` when the drain ends. */
   readonly gone: AbortSignal;
   readonly notes: CallNotes;
   /** Undefined while traces are off, and for calls that are no exchange. */
@@ -87,5 +87,5 @@ export interface Call extends CallContext {
   readonly id?: string;
 }
 
-/** Answers the call, or throws what `errors.ts` turns into an answer. */
+/** Answers the call, or throws; `errors.ts` turns what is thrown into an error response. */
 export type Handler = (call: Call) => Promise<void>;

@@ -1,12 +1,12 @@
 /**
- * Ids: 12 hex digits of the time, 20 random ones. Those that are made one after the other stand side by side in every index, so a store
- * that writes many of them touches few pages.
+ * Ids: 12 hex digits of the time, then 20 random ones. Ids made in sequence are neighbours in every index, so writing many of them touches
+ * few pages.
  */
 import type { Mint } from '../codecs/codec.ts';
 
 const TIME_DIGITS = 12;
 const RANDOM_DIGITS = 20;
-/** Randomness is drawn for many ids at once: one call of the system costs more than all the rest of an id. */
+/** Random bytes are drawn for many ids at once: the call costs more than the rest of making an id. */
 const IDS_A_DRAW = 256;
 
 export function createMint(now: () => number, randomBytes: (size: number) => Buffer): Mint {

@@ -1,4 +1,4 @@
-/** Wires the parts of a gateway together and starts its listeners; the one place that knows them all. Reads no environment. */
+/** Wires the parts of a gateway together and starts its listeners. Reads no environment. */
 import type { CodecSet } from '../codecs/codec-set.ts';
 import type { Mint } from '../codecs/codec.ts';
 import { createEnvelopes } from '../codecs/envelope.ts';
@@ -43,7 +43,7 @@ export interface StartOptions {
   readonly processFigures: boolean;
   /** Prepares the web pages before listening, so that no request waits for it. */
   readonly preparePages?: boolean;
-  /** How the response history of other workers is reached; absent: this process is alone. */
+  /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
   /** False in a worker: its primary listens for operators. Default true. */
   readonly operations?: boolean;
@@ -53,13 +53,13 @@ export interface RunningGateway {
   readonly gateway: Gateway;
   readonly port: number;
   readonly operationsPort: number | undefined;
-  /** Not ready any more, no new work, open streams finish within `drain_ms`; then everything is closed. The store stays open. */
+  /** Becomes unready, takes no new work, lets open streams finish within `drain_ms`, then closes everything but the store. */
   stop(): Promise<void>;
   /** Cuts what is still open; `stop` then resolves. */
   cut(): void;
 }
 
-/** How long a shutdown waits, once every connection is gone, for what is still to be settled: a disk that hangs must not hold it for ever. */
+/** How long a shutdown waits for settlements once every connection is closed: a disk that hangs must not block it for ever. */
 const SETTLE_MS = 5_000;
 
 /** Rejects when a listener cannot be opened. */
@@ -68,8 +68,8 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   let worker: VideoWorker | undefined;
   const gateway = createGateway(options, { isDraining: () => draining, videoCreated: () => worker?.wake() });
   let before = options.config.current();
-  const stopFollowing = options.config.onChange((config) => {
-    follow(gateway, before, config);
+  const stopListening = options.config.onChange((config) => {
+    applyConfig(gateway, before, config);
     before = config;
   });
   if (options.preparePages === true) gateway.pages();
@@ -100,7 +100,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
       await Promise.all([server.drain(options.config.current().drainMs), worker?.stop(), stopRetention()]);
       await gateway.inFlight.idle(gateway.clock, SETTLE_MS);
       await close(operationsServer, gateway);
-      stopFollowing();
+      stopListening();
     },
     cut() {
       server.cut();
@@ -109,7 +109,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
   };
 }
 
-/** Rejects when rows could not be written; everything is closed then, too, since what stays open keeps the process. */
+/** Rejects when rows could not be written. Everything is closed all the same, since an open handle keeps the process alive. */
 async function close(operations: OperationsServer | undefined, gateway: Gateway): Promise<void> {
   try {
     await gateway.store.settlements.flush();
@@ -127,8 +127,8 @@ interface Signals {
 }
 
 /**
- * Made when they are first asked for, since compressing them takes half a second (`serve` asks before it listens), and again only when the
- * public address changes: everything else of the pages follows the prices.
+ * The pages are made on first use, since compressing them takes half a second (`serve` does it before it listens), and again only when the
+ * public address changes. Changed prices are the pages' own business.
  */
 function createPagesOf(config: ConfigSource): () => Pages {
   const prices = createPriceLists(config);
@@ -192,7 +192,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
   };
 }
 
-/** Where traces go is decided at start. */
+/** The exporter is fixed at start. */
 function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
   const { tracing } = config.current();
   if (tracing === undefined) return noTracer;
@@ -203,15 +203,15 @@ function tracerOf({ config, clock, random, mint, log }: StartOptions): Tracer {
     clock,
     onLost: (count, error) => log.warn({ count, err: error }, 'spans were lost'),
   });
-  // Randomness stands at the end of an id.
+  // The random digits are at the end of an id.
   return createTracer({ exporter, clock, random, sample: tracing.sample, hexId: (bytes) => mint('').slice(-bytes * 2) });
 }
 
 /**
- * A new configuration touches no open stream; a Channel that was changed (a credential that is right now) begins anew. Pools that nobody
- * wants any more close when their requests are over.
+ * Applies a new configuration. Open streams go on; a changed Channel starts with closed circuits (its credential may be right now); pools that
+ * no Channel uses any more close after their last request.
  */
-function follow(gateway: Gateway, before: Config, config: Config): void {
+function applyConfig(gateway: Gateway, before: Config, config: Config): void {
   gateway.upstreams.keepOnly(config.channels);
   const known = new Set(before.channels.map(({ fingerprint }) => fingerprint));
   const unchanged = config.channels.filter(({ fingerprint }) => known.has(fingerprint));

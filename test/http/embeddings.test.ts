@@ -193,5 +193,5 @@ test('a model of another kind is 503, and says which', async () => {
   const response = await place.gateway.post('/v1/embeddings', { model: 'text', input: 'x' });
   const { error } = (await response.json()) as { error: { code: string; message: string } };
   assert.deepEqual([response.status, error.code], [503, 'no_healthy_upstream']);
-  assert.match(error.message, /model for text/);
+  assert.match(error.message, /of kind text/);
 });

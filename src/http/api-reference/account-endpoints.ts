@@ -1,9 +1,9 @@
-/** Vectors and plain text, the account's own endpoints and the service's, as the reference says them. */
+/** The reference of embeddings, legacy completions, the account's endpoints and the service's. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
 
-const TEXT = 'Vectors and plain text';
+const TEXT = 'Embeddings and completions';
 const ACCOUNT = 'Account';
 const SERVICE = 'Service';
 const more = { additionalProperties: true } as const;
@@ -177,7 +177,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     path: '/api/codex/usage',
     aliasRule: 'none',
     title: 'Read the balance, for Codex',
-    summary: 'The same balance in the form that the coding client asks for.',
+    summary: 'The same balance in the form that Codex reads.',
     auth: 'key',
     rules: ['This path has no alias.'],
     responses: [
@@ -199,7 +199,7 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
     method: 'GET',
     path: '/v1/usage',
     aliasRule: 'synchronous',
-    title: 'Read what a key used, by day',
+    title: 'Read the usage of a key by day',
     summary: 'Requests, tokens and charges of the calling key for each UTC day. Free of charge.',
     auth: 'key',
     query: Type.Object({
@@ -252,10 +252,10 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
     summary: 'Whether this gateway can process requests.',
     auth: 'none',
     responses: [
-      { status: 200, text: 'It can.', contentType: 'application/json', schema: Type.Object({ status: Type.String() }) },
+      { status: 200, text: 'Ready.', contentType: 'application/json', schema: Type.Object({ status: Type.String() }) },
       {
         status: 503,
-        text: 'It cannot, and why.',
+        text: 'Not ready, with the reasons.',
         contentType: 'application/json',
         schema: Type.Object({ status: Type.Literal('unready'), reasons: Type.Array(Type.String()) }),
       },
@@ -283,7 +283,7 @@ export const SERVICE_ENDPOINTS: readonly EndpointReference[] = [
           unit: Type.Literal('per_million_tokens', { description: 'The unit of every price that `units` does not list.' }),
           units: prices('The unit of each price: `per_million_tokens`, `per_image`, `per_video` or `per_thousand_calls`.'),
           updated_at: Type.String({ format: 'date-time' }),
-          version: Type.String({ description: 'A digest: equal versions are equal lists.' }),
+          version: Type.String({ description: 'A digest: equal versions mean equal lists.' }),
           models: Type.Array(
             Type.Object({
               id: Type.String(),

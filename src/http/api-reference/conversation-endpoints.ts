@@ -1,4 +1,4 @@
-/** Chat completions, responses (HTTP, WebSocket, compaction) and messages, as the reference says them. */
+/** The reference of chat completions, responses (HTTP, WebSocket, compaction) and messages. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
@@ -175,7 +175,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
     responses: [{ status: 101, text: 'The connection is a WebSocket.' }],
     events: [
       ...RESPONSE_EVENTS,
-      { name: 'response.done', text: 'The ending on v1 connections.' },
+      { name: 'response.done', text: 'On v1 connections, instead of `response.completed`.' },
       {
         name: 'error',
         text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. The codes are those of POST, plus `invalid_websocket_event`, `websocket_busy` (another answer is still running), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`.',

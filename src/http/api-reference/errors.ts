@@ -1,7 +1,7 @@
 /** What each error code that a client can meet means, and what to do about it: the specification's table and design §9. */
 import type { ErrorCode as AnyCode } from '../../codecs/canonical/error.ts';
 
-/** Whoever has left reads no code. */
+/** A client that has left gets no error. */
 export type ErrorCode = Exclude<AnyCode, 'client_closed_request'>;
 
 export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
@@ -15,7 +15,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   previous_response_not_found:
     'The id is unknown, older than 30 minutes, or belongs to another key or process. Send the whole history instead.',
   idempotency_key_required: 'Creating a video needs an `Idempotency-Key` header.',
-  model_not_allowed: 'The key is limited to other models.',
+  model_not_allowed: 'The key may not use this model.',
   model_not_found: 'There is no such model for this account.',
   thread_not_found:
     'Threads of messages cannot be continued here. Send the whole conversation; the official SDK then does so by itself.',
@@ -49,10 +49,10 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   invalid_websocket_event: 'A message must be one JSON object of type `response.create`.',
 };
 
-/** Refusals that every endpoint with a key may give. */
+/** Errors of every endpoint that needs a key. */
 export const KEY_ERRORS = ['unauthorized', 'ip_not_allowed', 'store_unavailable'] as const satisfies readonly ErrorCode[];
 
-/** What is checked before anything is forwarded, in that order. */
+/** Errors of the checks before anything is forwarded, in their order. */
 export const ADMISSION_ERRORS = [
   ...KEY_ERRORS,
   'rate_limited',

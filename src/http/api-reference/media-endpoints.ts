@@ -1,4 +1,4 @@
-/** Images and videos, as the reference says them. */
+/** The reference of images and videos. */
 import { Type } from 'typebox';
 import type { EndpointReference } from './endpoint.ts';
 import { ADMISSION_ERRORS, INFERENCE_ERRORS, KEY_ERRORS } from './errors.ts';
@@ -39,7 +39,7 @@ const imageReference = Type.Object(
       Type.String({ description: 'The upstream that is chosen must be able to read it with its credential.' }),
     ),
   },
-  { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two.' },
+  { minProperties: 1, maxProperties: 1, additionalProperties: false, description: 'Exactly one of the two fields.' },
 );
 
 const imageAnswer = Type.Object(

@@ -1,4 +1,4 @@
-/** Schemas that several endpoints name. They become `components/schemas` of the OpenAPI document; `ref` points at them. */
+/** Schemas that several endpoints share. They become `components/schemas` of the OpenAPI document, and `ref` refers to them. */
 import { Type } from 'typebox';
 
 const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description });

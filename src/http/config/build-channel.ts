@@ -18,7 +18,7 @@ const AUTH: Readonly<Record<ChannelType, AuthStyle>> = {
   minimax_video: 'bearer',
 };
 
-/** Headers that the gateway itself writes on every upstream request, and those of one connection only. */
+/** Headers that the gateway itself sets on every upstream request, and hop-by-hop headers. */
 const OWN_HEADERS = new Set(
   (
     'host content-length content-type transfer-encoding accept-encoding ' +
@@ -46,7 +46,7 @@ export function buildChannel(
   if (url === undefined) return undefined;
   const options = optionsOf(entry, at, problems);
   if (entry.api_key !== undefined && !HEADER_VALUE.test(entry.api_key))
-    problems.push({ path: `${at}.api_key`, message: 'holds a character that no header takes' });
+    problems.push({ path: `${at}.api_key`, message: 'holds a character that a header cannot carry' });
   const basePath = url.pathname.replace(/\/+$/, '');
   const raw = entry.options ?? {};
   const models = Array.isArray(entry.models)
@@ -84,7 +84,7 @@ export function buildChannel(
   };
 }
 
-/** Where the endpoint is appended. MiniMax has its version in `options.api_version`, so its base URL needs none. */
+/** The path to which the endpoint is appended. MiniMax has its version in `options.api_version`. */
 function versionedPath(type: ChannelEntry['type'], basePath: string, options: object): string {
   if (type === 'minimax_video') {
     const version = 'api_version' in options && options.api_version === 'v2' ? 'v2' : 'v1';
@@ -101,7 +101,7 @@ function readBaseUrl(text: string, path: string, problems: ConfigProblem[]): URL
   return message === undefined && url !== null ? url : undefined;
 }
 
-/** What is wrong with an address that endpoints are appended to; credentials belong to the key `instead`. */
+/** The fault of a base URL, or undefined; `instead` is the configuration key that credentials belong to. */
 export function addressFault(url: URL | null, instead: string): string | undefined {
   if (url === null) return 'is not a URL';
   if (url.username !== '' || url.password !== '') return `must not hold credentials (use ${instead})`;
@@ -135,8 +135,8 @@ function headersOf(raw: RawOptions, at: string, problems: ConfigProblem[]): Chan
   for (const [name, value] of Object.entries(raw.headers ?? {})) {
     const key = name.toLowerCase();
     const path = `${at}.options.headers[${JSON.stringify(name)}]`;
-    if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is written by the gateway' });
-    if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is no header value' });
+    if (OWN_HEADERS.has(key)) problems.push({ path, message: 'is set by the gateway itself' });
+    if (value !== null && !HEADER_VALUE.test(value)) problems.push({ path, message: 'is not a valid header value' });
     if (headers.has(key)) problems.push({ path, message: 'is given twice' });
     headers.set(key, value);
   }
@@ -178,7 +178,7 @@ function checkConnection(raw: RawOptions, at: string, problems: ConfigProblem[])
   if (raw.ca !== undefined && !isPem(raw.ca)) problems.push({ path: `${at}.options.ca`, message: 'holds no PEM certificate' });
 }
 
-/** What may stand in a header (RFC 9110); bytes above ASCII go out as Latin-1. */
+/** The characters of a header value (RFC 9110); those above ASCII are sent as Latin-1. */
 export const HEADER_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 function isPem(text: string): boolean {
@@ -186,7 +186,7 @@ function isPem(text: string): boolean {
   try {
     return blocks.length > 0 && blocks.every((block) => new X509Certificate(block).subject !== undefined);
   } catch {
-    // What OpenSSL cannot read no connection could use.
+    // OpenSSL cannot read it, so no connection could use it.
     return false;
   }
 }

@@ -1,4 +1,4 @@
-/** A file of the right shape as the {@link Config} that the gateway reads: defaults are filled in, and what spans several keys is checked. */
+/** Builds the {@link Config} from a file of the right shape: fills in defaults, and checks rules that span several keys. */
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
@@ -31,9 +31,9 @@ export interface BuildOptions {
 
 const LOOPBACK = '127.0.0.1';
 const OPERATIONS_PORT = 8081;
-/** Every address of the machine. */
+/** The wildcard addresses. */
 const ANY: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-/** How an address begins, of whatever kind. */
+/** The beginning of a URL, of whatever scheme. */
 const ADDRESS = /^[a-z][a-z0-9+.-]*:\/\//i;
 const MIB = 1024 * 1024;
 const JSON_BYTES = 32 * MIB;
@@ -87,7 +87,7 @@ export function buildConfig(file: ConfigFile, options: BuildOptions): Config {
   });
 }
 
-/** Nobody chose the default port: it gives way to the one that clients use. */
+/** The default port moves by one where `listen` uses it. */
 function operationsOf({ operations }: ConfigFile, listen: Config['listen']): Config['operations'] {
   if (operations === null) return undefined;
   const port = listen.port === OPERATIONS_PORT ? OPERATIONS_PORT + 1 : OPERATIONS_PORT;
@@ -151,7 +151,7 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   const shared =
     operations !== undefined && (operations.host === listen.host || ANY.has(operations.host) || ANY.has(listen.host));
   if (shared && listen.port !== 0 && operations.port === listen.port)
-    problems.push({ path: 'operations.port', message: 'is the port of listen, and operators need one of their own' });
+    problems.push({ path: 'operations.port', message: 'must differ from listen.port' });
   const publicBaseUrl = publicBaseUrlOf(file);
   if (publicBaseUrl !== undefined && !isPlainBaseUrl(publicBaseUrl))
     problems.push({
@@ -163,7 +163,8 @@ function checkAddresses(file: ConfigFile, listen: Config['listen'], problems: Co
   if (ADDRESS.test(file.store?.path ?? ''))
     problems.push({ path: 'store.path', message: 'must be a folder: a database is named by store.url' });
   for (const [name, value] of Object.entries(file.tracing?.headers ?? {})) {
-    if (!HEADER_VALUE.test(value)) problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is no header value' });
+    if (!HEADER_VALUE.test(value))
+      problems.push({ path: joinPath(['tracing', 'headers', name]), message: 'is not a valid header value' });
   }
 }
 
@@ -178,7 +179,7 @@ function buildChannels(
   const disabledChannels: Channel[] = [];
   for (const [index, entry] of entries.entries()) {
     const at = `channels[${index}]`;
-    if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `another channel is called ${entry.id}` });
+    if (ids.has(entry.id)) problems.push({ path: `${at}.id`, message: `is the id of another channel, too: ${entry.id}` });
     ids.add(entry.id);
     const channel = buildChannel(entry, timeoutsOf(entry.timeouts, timeouts), at, problems);
     if (channel === undefined) continue;

@@ -1,4 +1,4 @@
-/** One entry of `models`: its kind, its price as exact rates, and what only the operator knows of it. */
+/** One entry of `models`: its kind, its price as exact rates, and facts that only the operator knows. */
 import { defined } from '../../codecs/defined.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Invalid, Result } from '../../store/result.ts';
@@ -25,7 +25,6 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
     kind,
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
-      price: entry.price,
       maxOutputTokens: entry.max_output_tokens,
     }),
     facts: defined({ thinking: entry.thinking, minThinkingBudget: min, maxThinkingBudget: max }),

@@ -1,4 +1,4 @@
-/** A configuration against its schema, every problem in words of the file: the path of the key, and what must stand there. */
+/** Checks a configuration against its schema. Each problem names the path of the key and what is allowed there. */
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { Settings } from 'typebox/system';
@@ -14,7 +14,7 @@ interface Checked {
   Errors(value: unknown): { keyword: string; instancePath: string; message: string; params: object }[];
 }
 
-// The library stops at eight, and whoever mends those would be shown the next.
+// The library's default is eight errors; operators want to see all of them at once.
 Settings.Set({ maxErrors: 1000 });
 
 const ROOT = checkedBy(CONFIG_SCHEMA);
@@ -42,16 +42,16 @@ export function hasShape(value: unknown, problems: ConfigProblem[]): value is Co
   return problems.length === before;
 }
 
-/** What only repeats another problem of the same place. */
+/** Errors that only repeat another error of the same place. */
 const ECHOES = new Set(['boolean', 'anyOf', 'const']);
 
 type ShapeError = ReturnType<Checked['Errors']>[number];
 
-/** Appends what `value`, which stands at the pointer `at` of the file, has against the schema. */
+/** Appends the problems of `value`, which stands at the JSON pointer `at` of the file. */
 function collect(schema: Checked, value: unknown, at: string, problems: ConfigProblem[]): void {
   if (schema.Check(value)) return;
   const all = schema.Errors(value);
-  // Where one of some words must stand, what is no text at all is told the words, too.
+  // Where an enumeration is expected, a value of another type gets the list of allowed values as well.
   const worded = placesOf(all.filter(({ keyword }) => keyword === 'const'));
   const errors = withJoinedTypes(all.filter(({ keyword, instancePath }) => keyword !== 'type' || !worded.has(instancePath)));
   const known = placesOf(errors.filter(({ keyword }) => !ECHOES.has(keyword)));
@@ -100,8 +100,8 @@ function unknownKey(schema: Checked, at: string, place: string, key: string): Co
 const isType = ({ keyword }: ShapeError): boolean => keyword === 'type';
 
 /**
- * Each alternative of a place says its own type. Where the value has the type of one, only what is wrong with it as such counts; else the
- * types are one sentence.
+ * A place with alternatives has a type error for each. Where the value has the type of one of them, only its other errors count; else the
+ * types are joined into one message.
  */
 function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   const types = Map.groupBy(errors.filter(isType), ({ instancePath }) => instancePath);
@@ -121,7 +121,7 @@ function withJoinedTypes(errors: readonly ShapeError[]): ShapeError[] {
   });
 }
 
-/** Something is wrong inside of what stands at the place, or with it and not its type: one alternative took its type. */
+/** Whether the value has the type of one alternative: then there are errors inside it, or errors about something else than its type. */
 function hasFit(errors: readonly ShapeError[], place: string): boolean {
   return errors.some((error) => {
     if (error.instancePath === place) return !isType(error) && !ECHOES.has(error.keyword);

@@ -7,7 +7,7 @@ import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
 
-/** A Channel may map `{model}-openai-compact`: what it compacts the conversations of `model` with, at that model's price. */
+/** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
 
 export interface Timeouts {
@@ -78,13 +78,11 @@ export interface Model {
   readonly kind: ModelKind;
   /** Undefined: without a price it is neither listed nor served. */
   readonly rates?: Rates;
-  /** The price as it was written, for the page. */
-  readonly price?: Readonly<Record<string, unknown>>;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
 }
 
-/** What one API key may hold of one process at once. */
+/** Limits of one API key in one process. */
 export interface KeyLimits {
   readonly exchanges: number;
   readonly bodyBytes: number;

@@ -18,6 +18,6 @@ export function parseConfig(text: string, options: ParseOptions): Config {
   const unresolved = new Set(problems);
   const places = new Set(problems.map(({ path }) => path));
   if (hasShape(value, problems) && unresolved.size === 0) return buildConfig(value, options);
-  // What a missing secret would have been is not known, so nothing else is said of its place.
+  // The value of a missing secret is unknown, so other problems of the same place are left out.
   throw new ConfigError(problems.filter((problem) => unresolved.has(problem) || !places.has(problem.path)));
 }

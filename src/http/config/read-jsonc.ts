@@ -1,13 +1,13 @@
-/** Text of a configuration file as a value: JSON with comments and trailing commas. Knows no key of it. */
+/** Parses a configuration file: JSON with comments and trailing commas. Knows no key of it. */
 import { type ParseError, parseTree, type Node as JsonNode, printParseErrorCode } from 'jsonc-parser';
 import { ConfigError, type ConfigProblem, joinPath } from './config-error.ts';
 
-/** Throws {@link ConfigError}; also for a key that is given twice, since one of the two would be lost. */
+/** Throws {@link ConfigError}, also for a key that occurs twice, since one of the two would be lost. */
 export function readJsonc(text: string): unknown {
   try {
     return read(text);
   } catch (error) {
-    // The parser goes down one call a level, and so does what follows.
+    // The parser is recursive, and so are the checks that follow.
     if (!(error instanceof RangeError)) throw error;
     throw new ConfigError([{ path: '', message: 'not valid JSON: it is nested too deeply' }]);
   }

@@ -1,4 +1,4 @@
-/** What the parts of the configuration's schema are made of. */
+/** Building blocks of the configuration's schema. */
 import { Type } from 'typebox';
 
 export const closed = { additionalProperties: false } as const;

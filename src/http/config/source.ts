@@ -1,6 +1,6 @@
 /**
- * Where the configuration comes from while the gateway runs: a file that is read again on SIGHUP and on change. A bad file keeps the
- * old configuration and says so. Whoever asks gets a frozen snapshot.
+ * The configuration while the gateway runs: a file that is read again on SIGHUP and on change. A file that is not valid keeps the old
+ * configuration and is reported. Callers get a frozen snapshot.
  */
 import { type FSWatcher, readFileSync, realpathSync, watch } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -46,7 +46,7 @@ export interface FileConfigEvents {
   readonly onUnwatched: (error: unknown) => void;
 }
 
-/** Editors write a file in several steps: it is read when it has been quiet for this long. */
+/** Editors write a file in several steps: it is read after this long without a change. */
 const SETTLE_MS = 200;
 
 export class FileConfig implements ConfigSource {
@@ -88,11 +88,11 @@ export class FileConfig implements ConfigSource {
     for (const listener of this.#listeners) listener(config);
   }
 
-  /** Watches the folder, since editors and mounts replace the file itself; behind a link, the folder of what it names too. Never throws. */
+  /** Watches the file's folder, since editors and mounts replace the file itself, and for a symbolic link also the folder of its target. Never throws. */
   startWatching(): void {
     let timer: NodeJS.Timeout | undefined;
     const settled = (): void => {
-      // The link may lead elsewhere by now. Read last, so that nothing is missed between the two.
+      // The link may have a new target. The file is read last, so that no change in between is missed.
       this.close();
       this.startWatching();
       this.reload();
@@ -117,7 +117,7 @@ export class FileConfig implements ConfigSource {
         });
       }
     } catch (error) {
-      // The machine has no watch left to give: no reason not to serve.
+      // The system has no watches left: the gateway serves all the same.
       this.#events.onUnwatched(error);
     }
   }
@@ -132,7 +132,7 @@ function behindLinks(path: string): string {
   try {
     return realpathSync(path);
   } catch {
-    // It comes back under its own name, or its folder is gone, which the watching of that tells.
+    // The file is missing: its own folder is watched, and reports its return.
     return path;
   }
 }

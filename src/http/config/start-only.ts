@@ -1,4 +1,4 @@
-/** Which keys of a reloaded configuration do nothing until the next start, so that whoever changed them is told. */
+/** Which changed keys of a reloaded configuration take effect only at the next start, so that a warning can name them. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 

@@ -1,11 +1,11 @@
 /**
- * What an operator probably meant by a key that nobody knows: one of the same place that is written almost so, or the very same key at another
- * place. Knows JSON Schema as far as the configuration's uses it.
+ * Suggests what an operator meant by an unknown key: a similar key of the same place, or the same key at another place. Reads as much of JSON
+ * Schema as the configuration's schema uses.
  */
 import { isObject } from '../../codecs/canonical/json.ts';
 import { joinPath } from './config-error.ts';
 
-/** The path of the key that was meant, beginning at the schema's own root; undefined where nothing is near. */
+/** The path of the suggested key, from the schema's root; undefined where none is similar. */
 export function suggestKey(schema: unknown, place: readonly string[], key: string): string | undefined {
   const here = place.reduce((schemas, part) => schemas.flatMap((each) => inside(each, part)), alternatives(schema));
   const near = closestMatch(key, new Set(here.flatMap((each) => Object.keys(propertiesOf(each)))));
@@ -23,7 +23,7 @@ function propertiesOf(schema: unknown): Readonly<Record<string, unknown>> {
   return isObject(properties) ? properties : {};
 }
 
-/** Of any key of a record, or of any place of an array. */
+/** The schemas of a record's values, or of an array's elements. */
 function otherMembers(schema: unknown): unknown[] {
   if (!isObject(schema)) return [];
   const patterns = isObject(schema['patternProperties']) ? Object.values(schema['patternProperties']) : [];
@@ -57,7 +57,7 @@ function withIndices(path: readonly string[], place: readonly string[]): string 
   return joinPath(parts).replaceAll(`["${ANY}"]`, '[]');
 }
 
-/** The one that needs the fewest letters changed: at most a third of them. */
+/** The known key with the smallest edit distance, which may be a third of its letters. */
 export function closestMatch(key: string, known: ReadonlySet<string>): string | undefined {
   let found: { readonly name: string; readonly distance: number } | undefined;
   for (const name of known) {
@@ -68,7 +68,7 @@ export function closestMatch(key: string, known: ReadonlySet<string>): string | 
   return found?.name;
 }
 
-/** Letters added, left out, replaced, or exchanged with their neighbour. */
+/** Damerau–Levenshtein: insertions, deletions, substitutions, and transpositions of neighbours. */
 function editDistance(from: string, to: string): number {
   let [before, row]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, column) => column)];
   for (let line = 1; line <= from.length; line += 1) {

@@ -1,6 +1,6 @@
 /**
  * How a Claude model takes effort where the operator does not say (semantics 6.7.4): models up to 4.5 think by budget and refuse
- * adaptive thinking, later and unknown ones are adaptive. Names are read here alone; encoders see facts.
+ * adaptive thinking, later and unknown ones are adaptive. Only this file looks at model names; encoders get facts.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { ModelFacts } from '../../codecs/codec.ts';

@@ -1,6 +1,6 @@
 /**
- * Everything that is checked before a request is dispatched, in the order of the design: model rights, existence, price, balance and
- * spend windows. Takes the reservation that bounds what is in flight. Knows no dialect.
+ * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance and spend windows.
+ * Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -23,7 +23,7 @@ export interface Estimate {
 export interface Admitted {
   readonly principal: Principal;
   readonly model: Model;
-  /** Snapshotted: a price that changes during the exchange does not change its charge. */
+  /** A snapshot: a price that changes during the exchange does not change its charge. */
   readonly rates: Rates;
   readonly reservation: Reservation;
 }
@@ -41,7 +41,7 @@ export function checkModel(config: Config, principal: Principal, name: string): 
   return model;
 }
 
-/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unwell. */
+/** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unhealthy. */
 export async function reserve(
   store: Store,
   principal: Principal,
@@ -61,7 +61,7 @@ export async function reserve(
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
 }
 
-/** A rough upper figure: input at its own rate, output to its cap. */
+/** A rough upper bound: the estimated input, and the output up to its cap. */
 export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
   const input = rates.tokens.get('input') ?? 0n;
   const output = rates.tokens.get('output') ?? 0n;
@@ -71,7 +71,7 @@ export function estimateNanos(estimate: Estimate, rates: Rates): bigint {
   return tokens / 1_000_000n + piece;
 }
 
-/** A name from outside, safe to repeat in a message. */
+/** A client's own text, short enough to be quoted in a message. */
 function quote(name: string): string {
   return JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name);
 }

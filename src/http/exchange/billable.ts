@@ -2,14 +2,14 @@
 import { type Usage, type UsageIteration, wholeOutput } from '../../codecs/canonical/usage.ts';
 import type { BillableUsage } from '../../store/charge.ts';
 
-/** What the main generation and a pass on top of it count alike; the main one may leave out what it does not know. */
+/** The counts that the main generation and a pass on top of it share; the main one may lack some. */
 type Pass = Partial<Omit<UsageIteration, 'type'>>;
 
-/** Names that an upstream made up stand in every row of the log and in every line of it: more of them, and longer ones, are none of a price. */
+/** Meter names come from the upstream and are written to every log row. No price has more of them, or longer ones. */
 const MAX_METERS = 32;
 const MAX_NAME = 64;
 
-/** The main generation and every pass on top of it, in classes that share nothing; classes without a count are left out. */
+/** The main generation and every pass on top of it, in disjoint classes; classes without a count are left out. */
 export function billableUsage(usage: Usage): BillableUsage {
   const reasoned = usage.reasoning ?? 0;
   const main: Pass = { ...usage, output: wholeOutput(usage.output ?? 0, reasoned) };

@@ -1,21 +1,20 @@
 /**
- * A row of the request log as large as one may be: an upstream may answer anything, and a client may ask for any effort, as often as it
- * likes, and every row is kept for months.
+ * Bounds the size of a row of the request log: upstreams and clients choose some of its texts, and rows are kept for months.
  */
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 
-/** As much as is read of an error. */
+/** Of an error text: as much as is read of one. */
 const MAX_TEXT = 256 * 1024;
-/** Of a code, an id, a name. */
+/** Of a code, an id or a name. */
 const MAX_WORD = 256;
-/** A report that is longer is none of usage. */
+/** A longer usage report is not kept at all. */
 const MAX_USAGE_JSON = 64 * 1024;
 
-type Words = Pick<AttemptEntry, 'errorCode' | 'errorText' | 'upstreamRequestId'> &
+type OutsideTexts = Pick<AttemptEntry, 'errorCode' | 'errorText' | 'upstreamRequestId'> &
   Pick<RequestLogEntry, 'effort' | 'model' | 'usageJson'>;
 
-/** How long each text may be that comes from outside. */
-const BOUNDS: Readonly<Record<keyof Words, number>> = {
+/** The greatest length of each text that comes from outside. */
+const BOUNDS: Readonly<Record<keyof OutsideTexts, number>> = {
   errorText: MAX_TEXT,
   errorCode: MAX_WORD,
   upstreamRequestId: MAX_WORD,
@@ -23,23 +22,23 @@ const BOUNDS: Readonly<Record<keyof Words, number>> = {
   model: MAX_WORD,
   usageJson: MAX_USAGE_JSON,
 };
-const NAMES = Object.keys(BOUNDS) as readonly (keyof Words)[];
+const NAMES = Object.keys(BOUNDS) as readonly (keyof OutsideTexts)[];
 
-/** The same entry where nothing is too long. */
+/** The entry with long texts cut; the same object where nothing is too long. */
 export function boundedEntry(entry: RequestLogEntry): RequestLogEntry {
   const attempts = entry.attempts.some(isTooLong) ? entry.attempts.map(bounded) : entry.attempts;
   if (attempts === entry.attempts && !isTooLong(entry)) return entry;
   const { usageJson, ...rest } = bounded(entry);
-  // A part of it would be no JSON.
+  // Cut JSON would not parse.
   return { ...rest, ...(usageJson === entry.usageJson && usageJson !== undefined ? { usageJson } : {}), attempts };
 }
 
-function isTooLong(words: Partial<Words>): boolean {
-  return NAMES.some((name) => (words[name]?.length ?? 0) > BOUNDS[name]);
+function isTooLong(texts: Partial<OutsideTexts>): boolean {
+  return NAMES.some((name) => (texts[name]?.length ?? 0) > BOUNDS[name]);
 }
 
-function bounded<Part extends Partial<Words>>(part: Part): Part {
-  const cut: Partial<Record<keyof Words, string>> = {};
+function bounded<Part extends Partial<OutsideTexts>>(part: Part): Part {
+  const cut: Partial<Record<keyof OutsideTexts, string>> = {};
   for (const name of NAMES) {
     const text = part[name];
     if (text !== undefined && text.length > BOUNDS[name]) cut[name] = text.slice(0, BOUNDS[name]);

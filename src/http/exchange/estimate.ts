@@ -1,6 +1,6 @@
 /**
- * Token counts where nobody reported any: cheap ones for reservations, counted ones (with a real tokenizer, loaded when it is first
- * needed) for answers whose usage never came. Media are counted by piece, never by their bytes.
+ * Token counts that no upstream reported: a rough estimate for reservations, and one by a tokenizer (loaded on first use) for answers without
+ * usage. Media count a fixed number each, whatever their bytes.
  */
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
@@ -10,18 +10,18 @@ import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
 
 const BYTES_A_TOKEN = 4;
-/** An image at the usual detail; the figure that vendors publish for one of about a megapixel. */
+/** An image at the usual detail: about what vendors publish for one megapixel. */
 const IMAGE_TOKENS = 1_000;
-/** The output that is reserved when neither the client nor the operator gave a cap. */
+/** Reserved for the output when neither the client nor the operator set a cap. */
 const DEFAULT_OUTPUT = 4_096;
 
-/** What is found in a request or an answer. */
+/** Receives the texts and media of a request or an answer. */
 interface Count {
   text(text: string | undefined): void;
   media(): void;
 }
 
-/** Tokens of the request as a reservation counts them: four characters each, a picture or file a fixed number. */
+/** A rough estimate for a reservation: four characters a token, and a fixed number for each picture or file. */
 export function estimateInput(request: CanonicalRequest): number {
   let chars = 0;
   let media = 0;
@@ -36,7 +36,7 @@ export function estimateInput(request: CanonicalRequest): number {
   return Math.ceil(chars / BYTES_A_TOKEN) + media;
 }
 
-/** The most tokens that the answer may have: what the client allows, else the model, else a usual answer. */
+/** The most output tokens: the client's cap, else the model's, else a default. */
 export function estimateOutput(request: CanonicalRequest, model: Model): number {
   return request.maxOutputTokens ?? model.maxOutputTokens ?? DEFAULT_OUTPUT;
 }
@@ -87,7 +87,7 @@ function countMedia({ source }: Media, count: Count): void {
   else count.media();
 }
 
-/** A screenshot, a video or a fetched document that only its own dialect can read. */
+/** Inline data of a native item: a screenshot, a video, a fetched document. */
 const DATA_URL = /^data:[^,]{0,256};base64,/;
 
 function countNative(body: JsonValue, count: Count): void {
@@ -117,10 +117,10 @@ function loadTokenizer(): Promise<CountTokens> {
   return tokenizer;
 }
 
-/** What a tokenizer takes for one word: the time that a word takes grows with the square of its length. No word of any language is as long. */
+/** A run that the tokenizer takes for one word. Its time grows with the square of the length, and no real word is this long. */
 const LONG_RUN = /[\p{L}\p{M}]{64}|[^\s\p{L}\p{N}]{64}|\s{64}/gu;
 
-/** The text in pieces, cut where a run of letters, of signs or of spaces goes on. */
+/** The text in pieces: long runs of letters, signs or spaces are cut. */
 function shortRuns(text: string): string[] {
   const pieces: string[] = [];
   let from = 0;
@@ -138,7 +138,7 @@ async function countTokens(text: string): Promise<number> {
   return (await loadTokenizer())(text);
 }
 
-/** A report with what it leaves out counted and flagged (known failure U3: fill only the missing parts). */
+/** The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). */
 export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(request, whole());
   if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
@@ -147,7 +147,7 @@ export function completedUsage(reported: Usage | undefined, request: SentRequest
   return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
 }
 
-/** Calls of tools were counted, perhaps by us, beside zeros in the place of every token. */
+/** Only tool calls were counted (perhaps by us); every token count is a placeholder zero. */
 function isCallsOnly({ meters, ...tokens }: Usage): boolean {
   return meters !== undefined && meters.size > 0 && isPlaceholder(tokens);
 }
@@ -162,34 +162,34 @@ async function withCounted(reported: Usage, knowsInput: boolean, counting: Promi
   return isNothing ? reported : { ...reported, ...missing, estimated: true };
 }
 
-/** With the pictures of an answer, for a model that has a price for each: few upstreams count them (known failure I8). */
+/** Adds the number of pictures in the answer, for a model priced by the picture: few upstreams count them (known failure I8). */
 export function withPictures(usage: Usage, whole: Whole): Usage {
   if (usage.images !== undefined) return usage;
   const images = whole.items.filter(({ item }) => item.kind === 'media' && item.media.type === 'image').length;
   return images === 0 ? usage : { ...usage, images };
 }
 
-/** Usage of an answer that reported none: what was asked and what was said, counted and flagged. */
+/** Usage of an answer that reported none: request and answer counted, and flagged as estimated. */
 export async function countedUsage(request: SentRequest, whole: Whole): Promise<Usage> {
   const reasoning: string[] = [];
-  const said: Item[] = [];
+  const items: Item[] = [];
   for (const { item } of whole.items) {
     if (item.kind === 'reasoning') reasoning.push(item.raw ?? (item.summary ?? []).join('\n'));
-    else said.push(item);
+    else items.push(item);
   }
-  const thought = await countTokens(reasoning.join('\n'));
+  const reasoningTokens = await countTokens(reasoning.join('\n'));
   const output = await counted('', (count) => {
-    for (const item of said) countItem(item, count);
+    for (const item of items) countItem(item, count);
   });
   return {
     input: await counted('\n', (count) => countRequest(request, count)),
-    output: output + thought,
-    ...(thought > 0 ? { reasoning: thought } : {}),
+    output: output + reasoningTokens,
+    ...(reasoningTokens > 0 ? { reasoning: reasoningTokens } : {}),
     estimated: true,
   };
 }
 
-/** Tokens of what `find` finds, the texts with `between` between them. */
+/** Tokens of the texts, joined by `between`, and of the media that `find` reports. */
 async function counted(between: string, find: (count: Count) => void): Promise<number> {
   const texts: string[] = [];
   let media = 0;

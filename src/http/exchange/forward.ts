@@ -1,6 +1,6 @@
 /**
- * An exchange of one request and one whole answer that goes on almost as it came: dispatched, billed, said. Knows no endpoint: what an
- * attempt sends, and what an answer that reported nothing used, comes from the caller.
+ * An exchange of one request and one whole answer that is passed on almost as it came: dispatched, billed, answered. Knows no endpoint: the
+ * caller brings the attempt and the usage of answers that report none.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
@@ -25,13 +25,13 @@ export interface WholeText {
 export interface Forwarding<Answer extends WholeText>
   extends Pick<Plan, 'channels' | 'model' | 'circuit' | 'conversation' | 'carries'> {
   readonly attempt: Attempt<Answer>;
-  /** What the Channel calls the model, where that is not what it maps. */
+  /** The upstream's name of the model, where the Channel's `models` do not say it. */
   upstreamModelOf?(channel: Channel): string;
-  /** What an answer used: as reported, and what the report leaves out counted and flagged. */
+  /** The usage of an answer: as reported, with missing counts estimated. */
   usageOf(answer: Answer): Usage | Promise<Usage>;
 }
 
-/** Releases the reservation. Throws what the client must be told; settled either way. */
+/** Settles and releases the reservation however it ends. Throws the error for the client. */
 export async function forward<Answer extends WholeText>(
   call: Call,
   admitted: Admitted,

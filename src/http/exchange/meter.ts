@@ -1,6 +1,6 @@
 /**
- * One exchange as the store and the log see it: opened when it is dispatched, settled exactly once whatever ends it, one log line, one
- * row. Decides what an ending costs (design: "Settlement"); knows no dialect and never delays a byte to the client.
+ * Accounts for one exchange: opened when it is dispatched, settled exactly once however it ends, with one log line and one row. Decides what
+ * an ending costs (design: "Settlement"). Knows no dialect.
  */
 import { ERRORS, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
@@ -16,7 +16,7 @@ import type { Channel } from '../config/config.ts';
 import { failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
 import type { CallContext } from '../gateway.ts';
 
-/** How an exchange ended. `usage` is what is billed; absent: it costs nothing, or what the attempts that failed said. */
+/** How an exchange ended. `usage` is billed; without it the exchange costs nothing, or what a failed attempt reported. */
 export interface Ending {
   readonly status: number;
   readonly error?: GatewayError;
@@ -65,7 +65,7 @@ export class Meter {
     call.notes.metered = true;
   }
 
-  /** Before anything is sent upstream. Settles when it is on disk; undefined, and nobody waits, unless durability is `strict`. */
+  /** Called before anything is sent upstream. With `strict` durability it resolves when the row is on disk; otherwise undefined. */
   open(): PromiseLike<void> | undefined {
     const { gateway, config, requestId, route, startedAtMs } = this.#call;
     const { key, account } = this.#admitted.principal;
@@ -79,22 +79,23 @@ export class Meter {
       stream: this.#options.stream,
       startedAtMs,
     });
-    // Without `strict` nobody waits: the store itself tells of rows that it could not write.
+    // Without `strict` nobody awaits it: the store itself reports rows that it could not write.
     return config.durability === 'strict' ? written : undefined;
   }
 
+  /** The Channel whose answer is used. */
   answeredBy(channel: Channel, upstreamModel: string, affinityHit: boolean): void {
     this.#channel = { channel, upstreamModel, affinityHit };
   }
 
-  /** Words of the answer went to the client, or are about to. */
+  /** A part of the answer was written to the client, or is about to be. */
   outputWritten(): void {
     if (this.#settled) return;
     const { metrics, clock } = this.#call.gateway;
     const now = clock.monotonic();
     if (this.#lastOutputAt === undefined) {
       this.#firstOutputAt = now;
-      // A whole answer has no first word that anybody waits for: its end would hide those of streams.
+      // Only streams are observed: the time to a whole answer would distort the histogram.
       if (this.#options.stream) metrics.firstToken(this.#call.route, (now - this.#startedAt) / 1000);
     } else {
       metrics.tokenGap(this.#call.route, (now - this.#lastOutputAt) / 1000);
@@ -102,7 +103,7 @@ export class Meter {
     this.#lastOutputAt = now;
   }
 
-  /** Called before the end of an answer goes out. Undefined, and nothing is settled, unless durability is `strict`; else as {@link settle}. */
+  /** Called before the end of an answer is sent. Settles then with `strict` durability, as {@link settle} does; otherwise undefined, and nothing is settled. */
   settleFirst(ending: () => Ending | Promise<Ending>): Promise<void> | undefined {
     if (this.#call.config.durability !== 'strict') return undefined;
     return Promise.resolve(ending()).then(async (known) => {
@@ -112,8 +113,8 @@ export class Meter {
   }
 
   /**
-   * Once: later calls do nothing. Settles when the charge is on disk, and rejects when a success cannot be written; undefined, and nobody
-   * waits, unless durability is `strict`.
+   * Settles once; later calls do nothing. With `strict` durability it resolves when the charge is on disk, and rejects if that of a success
+   * cannot be written; otherwise undefined.
    */
   settle(ending: Ending): PromiseLike<unknown> | undefined {
     if (this.#settled) return undefined;
@@ -127,7 +128,7 @@ export class Meter {
     return ending.error === undefined ? written : written.then(undefined, () => undefined);
   }
 
-  /** What the last attempt that told said that it used: it costs that where no other answered. */
+  /** The usage of the last failed attempt that reported one: billed where no attempt was answered. */
   #usageOfFailedAttempts(): BillableUsage | undefined {
     return this.#channel === undefined ? this.attempts.findLast(({ usage }) => usage !== undefined)?.usage : undefined;
   }
@@ -178,7 +179,7 @@ export class Meter {
     };
   }
 
-  /** Every attempt; the one whose answer was taken has failed, too, where the answer broke after its first words. */
+  /** Every attempt. The last one, which was answered, counts as failed where its answer broke off. */
   #attemptEntries(error: GatewayError | undefined): readonly AttemptEntry[] {
     const taken = this.#channel === undefined ? undefined : this.attempts.at(-1);
     if (taken === undefined || error === undefined || !isUpstreamFault(error)) return this.attempts;
@@ -225,7 +226,7 @@ export class Meter {
   }
 }
 
-/** The Channels that failed and why, for whoever reads the line; undefined where none did. */
+/** For the log line: each failed attempt as its Channel and reason; undefined where none failed. */
 function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
   if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
   return attempts.flatMap((attempt) => {
@@ -234,26 +235,26 @@ function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | unde
   });
 }
 
-/** Why an attempt failed, in few words of our own: an upstream's code could be anything, and every value of a label is kept for ever. */
+/** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */
 function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
   if (errorCode === undefined) return '';
   if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
   return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
 }
 
-/** Named after the request id where the gateway made that id itself: one name fewer to index. A second exchange of a call gets its own. */
+/** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */
 function exchangeIdOf({ gateway, clientRequestId, requestId, notes }: CallContext): string {
   if (clientRequestId !== undefined || notes.metered === true || !requestId.startsWith('req_'))
     return gateway.mint(EXCHANGE_PREFIX);
   return EXCHANGE_PREFIX + requestId.slice('req_'.length);
 }
 
-/** Placeholder zeros are no report. */
+/** Placeholder zeros do not count as a report. */
 function isReport(usage: Usage | undefined): usage is Usage {
   return usage !== undefined && !isPlaceholder(usage);
 }
 
-/** The upstream's own words with ours, for the request log only. */
+/** Our message with the upstream's text, for the request log only. */
 function fullText(error: GatewayError): string {
   const { upstream, cause } = error.details;
   const because = upstream?.text ?? (cause instanceof Error ? cause.message : undefined);

@@ -1,14 +1,13 @@
 /**
- * What is written of a request that was refused before it was dispatched. One of an authenticated key gets its log line and its row in the
- * request log like any exchange, free of charge, unless the store is unwell; one of nobody gets neither a row nor more than a debug line,
- * since anyone could fill the log with it (the metrics count it).
+ * Logs a request that was refused before it was dispatched. With an authenticated key it gets a log line and a row of the request log like any
+ * exchange, without a charge. Without one it gets a debug line only, since anyone could fill the log (the metrics count it).
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { EXCHANGE_PREFIX } from '../../store/settlement.ts';
 import { boundedEntry } from './bounded-entry.ts';
 import type { CallContext } from '../gateway.ts';
 
-/** Does nothing for an exchange that a meter settles. */
+/** Does nothing for an exchange that has a meter, which writes the row. */
 export function logRefusal(call: CallContext, error: GatewayError): void {
   const { gateway, notes, requestId, route } = call;
   if (notes.metered === true) return;
@@ -52,6 +51,6 @@ export function logRefusal(call: CallContext, error: GatewayError): void {
     },
     'refused',
   );
-  // What a sick store cannot take waits in memory, where clients that ask again and again must not fill it with what costs nothing.
+  // Rows that an unhealthy store cannot write wait in memory, and clients that retry must not fill it with rows that cost nothing.
   if (gateway.store.health().healthy) void gateway.store.settlements.settle({ entry });
 }

@@ -1,6 +1,6 @@
 /**
- * The client's side of one exchange as a linear handle: Waiting until something is said, Committed once the 200 of a stream is out,
- * then ended. No method exists for a status after the commit, or for a body before it.
+ * How an exchange answers its client, as a linear handle: Waiting until the response begins, Committed once the 200 of a stream is decided,
+ * then ended. After the commit there is no method that sets a status.
  */
 import type { ServerResponse } from 'node:http';
 import type { Frame } from '../../codecs/codec.ts';
@@ -34,16 +34,16 @@ const STREAM_HEADERS = {
   'x-accel-buffering': 'no',
 } as const;
 
-/** An answer of less is in the hands of the operating system at once, nearly always. */
+/** Smaller bodies nearly always fit the socket's send buffer at once. */
 const LARGE_BYTES = 64 * 1024;
 
-/** Where the words of an exchange go, before any was said. */
+/** Where an exchange is answered, before anything was sent. */
 export interface Reply {
   answer(answer: Answer): void;
   commit(options: ResponseWriterOptions, headers?: Readonly<Record<string, string>>): Committed;
 }
 
-/** Nothing has been said to the client. */
+/** Nothing has been sent to the client. */
 export class Waiting implements Reply {
   readonly #response: ServerResponse;
   readonly #call: Pick<Call, 'gateway' | 'config'>;
@@ -61,7 +61,7 @@ export class Waiting implements Reply {
     if (this.#response.writableLength >= LARGE_BYTES) this.#watchReader();
   }
 
-  /** A reader that takes nothing of a large answer must not keep it, and its key's place, for ever. */
+  /** A client that does not read a large answer must not hold its memory and its key's slot for ever. */
   #watchReader(): void {
     const response = this.#response;
     const { gateway, config } = this.#call;
@@ -75,11 +75,11 @@ export class Waiting implements Reply {
     response.once('close', () => watch.stop());
   }
 
-  /** The 200 of a stream: it goes out with the first words, or at once with {@link Committed.flushHead}, so that keep-alives can flow. */
+  /** The 200 of a stream. It is sent with the first event, or at once by {@link Committed.flushHead}, so that keep-alives can flow. */
   commit(options: ResponseWriterOptions, headers: Readonly<Record<string, string>> = {}): Committed {
     this.#state = advance('exchange', EXCHANGE, this.#state, 'commit');
     this.#response.writeHead(200, { ...STREAM_HEADERS, ...headers });
-    // The head decides whether the body is chunked (HTTP/1.0 has no chunks); who writes the chunks does not change a byte.
+    // The head decides whether the body is chunked (HTTP/1.0 has no chunks). Our writer writes the chunks itself; the bytes are the same.
     const chunked = this.#response.chunkedEncoding;
     this.#response.chunkedEncoding = false;
     const response = this.#response;
@@ -88,7 +88,7 @@ export class Waiting implements Reply {
   }
 }
 
-/** The client reads a stream: from here on a failure is words of its dialect. */
+/** The client reads a stream: from here on a failure is an event of its dialect. */
 export class Committed {
   readonly writer: ResponseWriter;
   /** One event in the framing of this stream. */
@@ -101,13 +101,13 @@ export class Committed {
     this.#flush = flush;
   }
 
-  /** Sends the head of an HTTP answer, unless words have taken it along. */
+  /** Sends the head of an HTTP answer, unless an event has taken it along. */
   flushHead(): void {
     this.#flush();
   }
 }
 
-/** Writes one whole answer. Says nothing when the client has left or the headers are out. */
+/** Writes one whole answer; nothing when the client has left or the headers are out. */
 export function writeAnswer(response: ServerResponse, answer: Answer): void {
   if (response.headersSent || response.destroyed) return;
   const { body } = answer;
@@ -116,6 +116,6 @@ export function writeAnswer(response: ServerResponse, answer: Answer): void {
     'content-length': Buffer.byteLength(body),
     ...answer.headers,
   });
-  // A text leaves in one piece with the head; bytes would be a second one.
+  // A string is sent in one packet with the head; a buffer would be a second write.
   response.end(body);
 }

@@ -1,4 +1,4 @@
-/** Paths in errors are those of the client's own body, and not of the one that its history was put into. */
+/** Translates error paths of the expanded request back to the client's own body, which has no history in it. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 
 /** `isText`: the client's own input was one string. */
@@ -7,7 +7,7 @@ export interface OwnInput {
   readonly isText: boolean;
 }
 
-/** The same error with the path that the client knows; anything else as it is. */
+/** The error with the client's own path; anything else unchanged. */
 export function atClientPath(thrown: unknown, own: OwnInput | undefined): unknown {
   if (own === undefined || !(thrown instanceof GatewayError) || thrown.param === null) return thrown;
   const found = /^input\[(\d+)\](.*)$/s.exec(thrown.param);

@@ -1,9 +1,9 @@
-/** What the responses endpoints need of the history: one process's, or that of all workers (`workers.ts`). */
+/** The response history as the endpoints use it: of one process, or of all workers (`workers-memory.ts`). */
 import type { Mint } from '../../codecs/codec.ts';
 import type { PastTurn } from './past-turn.ts';
 import type { ResponseHistory } from './response-history.ts';
 
-/** A turn to be remembered; it continues the response `previous.id` where there is one. */
+/** A turn to save; it continues the response `previousId` where there is one. */
 export interface NewTurn {
   readonly id: string;
   readonly owner: string;
@@ -11,25 +11,25 @@ export interface NewTurn {
   readonly previousId?: string;
 }
 
-/** Ids of items, which do not say who keeps them. */
+/** A lookup by item ids. Unlike response ids they do not name the worker that keeps them. */
 export interface NamedItems {
   readonly itemIds: readonly string[];
   readonly owner: string;
-  /** Of the outputs of their turns together: what is beyond may be left out, but not all of it, so that whoever asked can tell. */
+  /** Of all found outputs together. The result may stop beyond this, but must exceed it where more was found, so that the caller can tell. */
   readonly maxBytes: number;
 }
 
-/** The turns that said the items, by the items' ids. */
+/** The turns of the items, by item id. */
 export type TurnsByItem = ReadonlyMap<string, PastTurn>;
 
 export interface Memory {
   /** `resp_mizu_` and 32 hexadecimal characters. */
   responseId(previousId: string | undefined): string;
-  /** Undefined for an id that is unknown, over, or not this owner's. */
+  /** Undefined for an id that is unknown, expired, or another owner's. */
   find(id: string, owner: string): PastTurn | undefined | Promise<PastTurn | undefined>;
-  /** What one request names by item id. Leaves out what `find` would not find. */
+  /** The turns of the items that one request names by id; without those that `find` would not find. */
   turnsOf(named: NamedItems): TurnsByItem | Promise<TurnsByItem>;
-  /** Undefined when it is done at once. Never rejects: a turn that could not be kept is unknown afterwards. */
+  /** Undefined when it is saved at once. Never rejects: a turn that could not be saved is unknown afterwards. */
   save(turn: NewTurn): Promise<void> | undefined;
   close(): void;
 }

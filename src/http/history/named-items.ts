@@ -1,6 +1,6 @@
 /**
- * Items that one request names by their ids alone. Each is said once, as its answer said it, and all of them are no more than one stored
- * conversation may be: a reference is short, and what it stands for is not.
+ * Resolves items that a request names only by id to the items as their answer had them, each once. Together they may be as large as one
+ * stored conversation: a short reference can stand for a large item.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
@@ -8,7 +8,7 @@ import { isReference } from '../../codecs/responses/read-input.ts';
 import type { TurnsByItem } from './memory.ts';
 import { outputItems, type PastTurn } from './past-turn.ts';
 
-/** Ids of the input's items that say less than was said: references, and reasoning that only whoever stored it can read. Each once. */
+/** Ids of input items without their content: references, and stored reasoning without its encrypted value. Each once. */
 export function idsToFind({ input }: JsonObject): readonly string[] {
   const ids = new Set<string>();
   for (const item of Array.isArray(input) ? input : []) {
@@ -22,7 +22,7 @@ function isStoredReasoning({ type, encrypted_content: value }: JsonObject): bool
   return type === 'reasoning' && (typeof value !== 'string' || value === '');
 }
 
-/** For one request. What is returned throws `request_too_large`, and is undefined for what is in no turn or was named before. */
+/** A lookup for one request. It throws `request_too_large`, and returns undefined for an unknown item and for one that was named before. */
 export function namedItems(turns: TurnsByItem, maxBytes: number): (id: string) => JsonObject | undefined {
   const read = new Map<PastTurn, Map<string, JsonObject>>();
   let bytes = 0;
@@ -33,7 +33,7 @@ export function namedItems(turns: TurnsByItem, maxBytes: number): (id: string) =
     if (items === undefined) {
       bytes += turn.output.bytes.length;
       if (bytes > maxBytes)
-        throw new GatewayError('request_too_large', 'The input names more than may be kept of a conversation.', {
+        throw new GatewayError('request_too_large', 'The items that the input refers to by id are too large together.', {
           param: 'input',
         });
       items = new Map(outputItems(turn).map((item) => [String(item['id']), item]));

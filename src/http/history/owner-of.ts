@@ -1,4 +1,4 @@
-/** Who a stored response belongs to: tenant and key. Anybody else's id is as unknown as one that never was. */
+/** The owner of a stored response: account and key. To any other owner its id is unknown. */
 import type { Principal } from '../../store/keys.ts';
 
 export function ownerOf({ account, key }: Principal): string {

@@ -1,7 +1,6 @@
 /**
- * One turn of a conversation as it is remembered: its own input and output, and the turn before it. A conversation of N turns is a
- * chain, so it costs what was said and not N times that. Items are the exact JSON text that the client sent and read; nothing here
- * understands them.
+ * One turn of a conversation as it is stored: its own input and output, and the turn before it. A conversation is a chain of turns, so each
+ * item is stored once. Items are the exact JSON text that the client sent and read.
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson, sliceElements, sliceJson } from '../../codecs/json/text.ts';
@@ -20,13 +19,13 @@ export interface PastTurn {
   readonly totalBytes: number;
   /** Of the whole chain. */
   readonly totalItems: number;
-  /** The items of this turn that the Channel which said them stored, with that Channel's id. */
+  /** The items of this turn that its Channel stored, with that Channel's id. */
   readonly storedItems: ReadonlyMap<string, string>;
   /** Of the items in `output` that have one: a client may name them by it. */
   readonly itemIds: readonly string[];
 }
 
-/** What a turn weighs beside its items, roughly: objects, map entries, buffers. */
+/** A rough figure for the overhead of a turn: objects, map entries, buffers. */
 export const TURN_BYTES = 512;
 
 export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
@@ -35,7 +34,7 @@ export const NO_ITEMS: ItemTexts = { bytes: Buffer.alloc(0), count: 0 };
 export function itemTexts(items: readonly string[]): ItemTexts {
   if (items.length === 0) return NO_ITEMS;
   const text = items.join(',');
-  // Not from the shared pool: a small part of it would keep all of it.
+  // Not from Node's buffer pool: a small slice would keep the whole pool alive.
   const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text));
   bytes.write(text);
   return { bytes, count: items.length };
@@ -64,18 +63,18 @@ export function pastTurn({ parent, input, output, storedItems, itemIds }: TurnPa
   };
 }
 
-/** What the turn adds to the memory that its conversation takes, without those before it. */
+/** The memory that the turn takes, without the turns before it. */
 export function ownBytes(turn: Pick<PastTurn, 'input' | 'output'>): number {
   return TURN_BYTES + turn.input.bytes.length + turn.output.bytes.length;
 }
 
-/** What the turn said, item by item. */
+/** The output items of the turn. */
 export function outputItems({ output }: PastTurn): readonly JsonObject[] {
   const items = parseJson(`[${output.bytes.toString()}]`);
   return Array.isArray(items) ? items.filter(isObject) : [];
 }
 
-/** The items that a request brings itself. A string is one user message, which is what the protocol says it means. */
+/** The items of a request's own input. A string is one user message, as the protocol defines it. */
 export function inputItems(text: string, json: JsonObject): ItemTexts {
   const { input } = json;
   if (typeof input === 'string') {
@@ -84,7 +83,7 @@ export function inputItems(text: string, json: JsonObject): ItemTexts {
   return itemTexts(Array.isArray(input) ? (sliceElements(text, ['input']) ?? []) : []);
 }
 
-/** The request's text with everything that was said before in front of its own input, and without `previous_response_id`. */
+/** The request's text with the history in front of its own input, and without `previous_response_id`. */
 export function withHistory(text: string, own: ItemTexts, past: PastTurn): string {
   return editJson(text, [
     { path: ['input'], value: `[${joinItems([...itemsOf(past), own]).bytes.toString()}]` },
@@ -117,7 +116,7 @@ export function joinItems(pieces: readonly ItemTexts[]): ItemTexts {
   return { bytes: Buffer.concat(bytes), count };
 }
 
-/** The items of a whole conversation that the Channels which said them stored. */
+/** The stored items of a whole conversation, with the Channel that stored each. */
 export function storedItemsOf(past: PastTurn): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (let turn: PastTurn | undefined = past; turn !== undefined; turn = turn.parent) {

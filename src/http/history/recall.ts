@@ -1,6 +1,6 @@
 /**
- * A responses request before it is decoded: what it continues is put in front of its input, so that every upstream dialect sees one
- * whole conversation; nothing else is inherited, `instructions` neither. Knows the members of the protocol that say so, and no other.
+ * Expands a responses request before it is decoded: the conversation that it continues is put in front of its input, so that every upstream
+ * dialect gets a whole conversation. Nothing else is inherited, not even `instructions`.
  */
 import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
@@ -46,11 +46,11 @@ export interface RecallOptions {
   readonly text: string;
   readonly json: JsonObject;
   readonly past: PastTurn | undefined;
-  /** Told of the turn after it was saved (where it is to be saved), before its ending is said. */
+  /** Called with the finished turn before its last event is sent. */
   readonly onTurn?: (turn: PastTurn, answered: Answered) => void;
 }
 
-/** The request with its history in it, what it names of others, and what is to be remembered of its answer. */
+/** The request with its history, the items that it names by id, and a callback that saves the answer. */
 export async function recall({ gateway, principal, text, json, past, onTurn }: RecallOptions): Promise<PreparedRequest> {
   const { memory } = gateway;
   const previousId = past === undefined ? undefined : previousIdOf(json);
@@ -94,14 +94,14 @@ export async function recall({ gateway, principal, text, json, past, onTurn }: R
 
 const NO_TURNS: TurnsByItem = new Map();
 
-/** The kept turns that said what a request only names, or cannot say. */
+/** The stored turns of the items that a request names only by id. */
 async function turnsOfItems({ memory, config }: Gateway, principal: Principal, json: JsonObject): Promise<TurnsByItem> {
   const itemIds = idsToFind(json);
   if (itemIds.length === 0) return NO_TURNS;
   return await memory.turnsOf({ itemIds, owner: ownerOf(principal), maxBytes: config.current().history.entryBytes });
 }
 
-/** Behind a history the codec reads a list: what the client sent in its place would be lost without a word. */
+/** The history makes the input a list: any other value of the client's would be lost silently. */
 function refuseOtherInput(input: JsonValue | undefined): void {
   if (input === undefined || input === null || typeof input === 'string' || Array.isArray(input)) return;
   throw wrongType('input', 'a string or an array of items');

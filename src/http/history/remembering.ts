@@ -1,6 +1,6 @@
 /**
- * Listens to an answer on its way to a responses client and remembers it before its ending is said (known failure S13): what is kept is
- * what the client read, envelopes sealed, under the id that the client was given (R24). Changes no byte.
+ * Stores an answer on its way to a responses client, before its last event is sent (known failure S13): exactly what the client reads, with
+ * sealed envelopes, under the id that the client gets (R24). Changes no byte.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -17,11 +17,11 @@ export interface Answered {
   readonly output: readonly string[];
   /** Of the output items that have one. */
   readonly itemIds: readonly string[];
-  /** Items that the Channel which said them stored, with that Channel's id. */
+  /** Items that the Channel stored itself, with its id. */
   readonly storedItems: ReadonlyMap<string, string>;
 }
 
-/** Called once, for answers that were completed or incomplete only. A promise delays the ending until it is settled. */
+/** Called once, for completed and incomplete answers only. A promise delays the last event until it settles. */
 export type Remember = (answered: Answered) => Promise<void> | undefined;
 
 export interface RememberOptions {
@@ -34,8 +34,8 @@ export interface RememberOptions {
 
 export interface RememberingStage extends ClientEncoder {
   /**
-   * Remembers the answer, if it has come to a good end; to be called before that end goes out, and not where it will not. Settled when the
-   * answer is remembered; undefined when nothing is waited for.
+   * Stores the answer if it has come to a good end. To be called before that end is sent, and not if it will not be. Settles when the answer
+   * is stored; undefined when there is nothing to wait for.
    */
   remember(): Promise<void> | undefined;
 }
@@ -126,7 +126,7 @@ function storedItems(itemIds: readonly string[], channel: Channel, store: boolea
   return storesItself(channel, store) ? new Map(itemIds.map((id) => [id, channel.id])) : NONE;
 }
 
-/** A responses upstream stores unless it is told not to, by the client or by the Channel's own parameters. */
+/** A responses upstream stores unless the client or the Channel's own parameters set `store` to false. */
 function storesItself(channel: Channel, store: boolean | undefined): boolean {
   if (channel.type !== 'responses') return false;
   if (channel.options.dropParameters.includes('store')) return true;

@@ -1,10 +1,10 @@
 /**
- * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, 30 minutes from their
- * creation, bounded by entry, by key and in total; what they said may be named item by item. Knows no JSON and no HTTP.
+ * The responses that clients may continue by id (spec, "Stored response history"): in the memory of this process, for 30 minutes from their
+ * creation, bounded by entry, by key and in total. Their items can be looked up by id as well. Knows no JSON and no HTTP.
  *
- * A turn is counted once, however many continue it. A parent that expires is not addressable any more, but what its children need of it
- * stays with them. What makes room is the branch that nobody used for longest: the last turn and all turns before it that no other
- * branch needs, since a conversation whose end is gone is of no use to a client.
+ * A turn counts once, however many others continue it. An expired parent cannot be addressed any more, but its children keep it. To make room
+ * the least recently used branch is dropped: its last turn, and all turns before it that no other branch needs, since a conversation without
+ * its end is useless to a client.
  */
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { HistoryLimits } from '../config/config.ts';
@@ -19,7 +19,7 @@ interface Entry {
   readonly createdAt: number;
 }
 
-/** Turns that entries and other turns hold. */
+/** Reference count of a turn that entries and other turns hold. */
 interface Held {
   holders: number;
   /** The entry of this very turn, while its id can be found. */
@@ -33,7 +33,7 @@ export class ResponseHistory {
   /** In order of creation, which is the order of expiry. */
   readonly #entries = new Map<string, Entry>();
   readonly #held = new Map<PastTurn, Held>();
-  /** Turns by their owner and the id of an item that they said. */
+  /** Turns by their owner and the id of one of their output items. */
   readonly #byItem = new Map<string, PastTurn>();
   /** Entries that nobody continued, least recently used first: in all, and by owner. */
   readonly #tips = new Set<Entry>();
@@ -57,7 +57,7 @@ export class ResponseHistory {
     return this.#entries.size;
   }
 
-  /** Undefined for what never was, is over, or belongs to somebody else: nobody can tell which. */
+  /** Undefined for an id that is unknown, expired or another owner's, without a difference. */
   find(id: string, owner: string): PastTurn | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.owner !== owner || this.#isOver(entry)) return undefined;
@@ -65,7 +65,7 @@ export class ResponseHistory {
     return entry.turn;
   }
 
-  /** The turns that said the items of these ids; without those that {@link find} would not find. */
+  /** The turns whose output holds the items of these ids; without those that {@link find} would not find. */
   turnsOf(itemIds: readonly string[], owner: string): Map<string, PastTurn> {
     const found = new Map<string, PastTurn>();
     for (const id of itemIds) {
@@ -76,7 +76,7 @@ export class ResponseHistory {
     return found;
   }
 
-  /** False when it is too large to be kept: the id is then unknown. An id is saved once. */
+  /** False when it is too large: the id is then unknown. An id can be saved once. */
   save(id: string, owner: string, turn: PastTurn): boolean {
     this.#dropExpired();
     const limits = this.#limits();
@@ -163,7 +163,7 @@ export class ResponseHistory {
     else this.#bytesOf.set(owner, own);
   }
 
-  /** Its id is unknown from now on; the turn lives as long as another holds it. */
+  /** Forgets the id; the turn itself lives as long as another holds it. */
   #drop(entry: Entry): void {
     this.#entries.delete(entry.id);
     this.#removeTip(entry);
@@ -176,14 +176,14 @@ export class ResponseHistory {
     this.#drop(tip);
     for (let turn = tip.turn.parent; turn !== undefined; turn = turn.parent) {
       const held = this.#held.get(turn);
-      // A turn that was never saved by itself went with its child.
+      // A turn that was never saved by itself was released with its child.
       if (held === undefined) continue;
       if (held.holders > 1 || held.entry === undefined) return;
       this.#drop(held.entry);
     }
   }
 
-  /** The newest one always fits alone. */
+  /** The newest entry is never dropped: it fits alone. */
   #makeRoom(limits: HistoryLimits, newest: Entry): void {
     const own = this.#tipsOf.get(newest.owner) ?? this.#tips;
     this.#dropWhile(own, newest, () => (this.#bytesOf.get(newest.owner) ?? 0) > limits.keyBytes);
@@ -204,7 +204,7 @@ export class ResponseHistory {
     }
   }
 
-  /** One timer, for the entry that is over first. */
+  /** One timer, for the entry that expires first. */
   #arm(): void {
     if (this.#timer !== undefined) return;
     const [first] = this.#entries.values();

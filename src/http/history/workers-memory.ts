@@ -1,8 +1,8 @@
 /**
- * The history of several worker processes: a response id names the worker that keeps it, and every turn of a conversation is kept where
- * its first one is, so that a chain stays in one place and costs what was said once. Another worker asks that one through the primary.
- * What cannot be had in time is unknown, which clients answer by sending everything again. The ids of items are mostly the upstream's
- * and name no worker: what a request names by them and is not kept here is asked of all others at once.
+ * The history of several worker processes. A response id names the worker that keeps it, and every turn of a conversation is kept by the
+ * worker of the first, so that the chain stays in one process. Other workers ask that one through the primary. What does not arrive in time
+ * is unknown, and clients then send everything again. Item ids are mostly the upstream's and name no worker: items that are not kept here are
+ * asked of all other workers at once.
  */
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { Mint } from '../../codecs/codec.ts';
@@ -11,7 +11,7 @@ import { type Memory, type NewTurn, RESPONSE_ID_PREFIX } from './memory.ts';
 import { allItems, type ItemTexts, itemTexts, joinItems, NO_ITEMS, type PastTurn, pastTurn, storedItemsOf } from './past-turn.ts';
 import type { ResponseHistory } from './response-history.ts';
 
-/** How a worker reaches the others: the primary passes on by `to`, and writes `from`. */
+/** How a worker reaches the others: the primary routes by `to` and adds `from`. */
 export interface WorkerLink {
   send(message: JsonObject): void;
   onMessage(listener: (message: unknown) => void): void;
@@ -27,7 +27,7 @@ export interface WorkerRouter {
 export interface WorkersMemoryOptions {
   readonly history: ResponseHistory;
   readonly mint: Mint;
-  /** Of this worker: 0 to 65535, one of its own. */
+  /** The number of this worker, unique, 0 to 65535. */
   readonly worker: number;
   readonly link: WorkerLink;
   readonly clock: Clock;
@@ -90,7 +90,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
     const question = { do: 'save', id, owner, output: wire(output), stored: [...storedItems].map(pair), itemIds };
     const previous = previousId === undefined ? {} : { previousId };
     const answer = await ask(to, { ...question, ...previous, input: wire(turn.input) });
-    // The turn before was held by a connection only: then all of it goes.
+    // The other worker does not have the turn before (only a connection held it), so the whole conversation is sent.
     if (answer?.['isMissing'] === true) {
       const before = turn.parent === undefined ? NO_ITEMS : allItems(turn.parent);
       await ask(to, { ...question, input: wire(joinItems([before, turn.input])), stored: [...storedItemsOf(turn)].map(pair) });
@@ -129,7 +129,7 @@ export function workersMemory(options: WorkersMemoryOptions): Memory {
   };
 }
 
-/** The primary's part: where a message goes, and what its sender is told when nobody is there, or how many are asked. */
+/** In the primary: passes a message on, and tells its sender where the addressee is gone, or how many workers were asked. */
 export function routeMessage(message: unknown, from: number, { workers, sendTo }: WorkerRouter): void {
   if (!isObject(message) || message['topic'] !== HISTORY_TOPIC) return;
   const { to, ask } = message;
@@ -165,7 +165,7 @@ function answerTo(history: ResponseHistory, question: JsonObject): JsonObject {
   return {};
 }
 
-/** Until there is more than may be named: that much shows that it is too much. */
+/** Stops once the limit is exceeded, which tells the caller that it is too much. */
 function namedTurns(history: ResponseHistory, { itemIds, owner, maxBytes }: JsonObject): JsonObject[] {
   if (typeof owner !== 'string' || typeof maxBytes !== 'number') return [];
   const turns: JsonObject[] = [];

@@ -33,7 +33,7 @@ function typesFor(model: Model): ReadonlySet<ChannelType> {
   if (model.kind === 'text') return TOOL_TYPES;
   throw new GatewayError(
     'no_healthy_upstream',
-    `The model ${model.name} is a model for ${model.kind}: this endpoint does not serve it.`,
+    `The model ${model.name} is of kind ${model.kind}: this endpoint serves text models.`,
   );
 }
 

@@ -1,7 +1,7 @@
-/** The structured log: JSON lines, one an exchange, secrets redacted wherever they could stand. Bodies are never logged. */
+/** The structured log: JSON lines, one for each exchange, with secrets redacted. Bodies are never logged. */
 import { type DestinationStream, type Logger, pino } from 'pino';
 
-/** Members that are never printed, at the first three levels of what is logged. */
+/** Members that are redacted in the first three levels of an object. */
 const SECRET_KEYS: ReadonlySet<string> = new Set([
   'authorization',
   'x-api-key',
@@ -16,7 +16,7 @@ const SECRET_KEYS: ReadonlySet<string> = new Set([
 const LEVELS = 3;
 const CENSOR = '[redacted]';
 
-/** The lines of a busy moment are one write: a write for each costs more than the line. */
+/** Lines are collected for this long into one write: a system call for each costs more than the line. */
 const FLUSH_MS = 20;
 
 export function createLogger(level: string, destination?: DestinationStream): Logger {
@@ -41,7 +41,7 @@ function standardError(): DestinationStream {
     lines = '';
     if (text !== '') file.write(text);
   };
-  // Ahead of pino's own listener, which writes out what it holds when the process ends.
+  // Registered before pino's own `exit` listener, which flushes what it holds.
   process.on('exit', flush);
   const file = pino.destination({ fd: 2, sync: false });
   return {
@@ -52,7 +52,7 @@ function standardError(): DestinationStream {
   };
 }
 
-/** Pino's own, made once a millisecond. */
+/** Pino's ISO timestamp, formatted once a millisecond. */
 function isoTime(): () => string {
   let at = 0;
   let text = '';
@@ -66,7 +66,7 @@ function isoTime(): () => string {
   };
 }
 
-/** The same value where it holds no secret; otherwise a copy without them. Errors and the like are for the serializers. */
+/** The value itself where it holds no secret, otherwise a redacted copy. Only plain objects and arrays are searched; errors have serializers. */
 function withoutSecrets<T extends object>(members: T, levels: number): T {
   let copy: Map<string, unknown> | undefined;
   for (const key in members) {

@@ -1,4 +1,4 @@
-/** Prometheus metrics of the gateway. Labels are routes, Channels, codes and states of our own: never a key, never a name from outside. */
+/** Prometheus metrics. Labels have few values: routes, Channels, and our own codes and states; never a key or a client's text. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { CircuitReport, CircuitState } from '../dispatch/health.ts';
 
@@ -48,16 +48,16 @@ export function createMetrics(options: MetricsOptions): Metrics {
     registers,
   });
   const duration = seconds('mizu_request_duration_seconds', 'From the request to the end of its answer.', SECONDS);
-  const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first words of a stream.', SECONDS);
+  const first = seconds('mizu_time_to_first_token_seconds', 'From the request to the first output of a stream.', SECONDS);
   const gap = seconds('mizu_time_between_tokens_seconds', 'Between two writes of a stream.', GAP_SECONDS);
   const tokens = counter('mizu_tokens_total', 'Billed tokens.', 'kind');
   for (const kind of ['input', 'cached_input', 'cache_write', 'output']) tokens.inc({ kind }, 0);
   const reloads = counter('mizu_config_reloads_total', 'Configuration reloads.', 'result');
-  // An increase can only be seen from a value that was there before.
+  // A counter must exist at zero for its first increase to be visible.
   for (const result of ['accepted', 'refused']) reloads.inc({ result }, 0);
   const moves = counter(
     'mizu_circuit_transitions_total',
-    'Times that a circuit of a Channel went to a state.',
+    "Transitions of a Channel's circuits, by new state.",
     'channel',
     'state',
   );
@@ -85,7 +85,7 @@ export function createMetrics(options: MetricsOptions): Metrics {
   };
 }
 
-/** What is read when somebody asks for the metrics. */
+/** Gauges that are read at each scrape. */
 function addReadGauges(registry: Registry, { circuits, pendingSettlements }: MetricsOptions): void {
   const registers = [registry];
   new Gauge({
@@ -102,7 +102,7 @@ function addReadGauges(registry: Registry, { circuits, pendingSettlements }: Met
   });
   new Gauge({
     name: 'mizu_settlements_pending',
-    help: 'Settlements that wait for the disk.',
+    help: 'Settlements that are not on disk yet.',
     registers,
     collect() {
       this.set(pendingSettlements());

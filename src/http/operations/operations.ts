@@ -1,4 +1,4 @@
-/** The operator's listener, on a port of its own: `/metrics`, `/healthz`, `/channels`. No authentication, so never on the public port. */
+/** The operator's listener on a port of its own: `/metrics`, `/healthz`, `/channels`. It has no authentication, so it is never the public port. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { Logger } from 'pino';
@@ -14,7 +14,7 @@ export interface OperationsServer {
   close(): Promise<void>;
 }
 
-/** What operators may ask of a process, or of all the workers of one gateway. */
+/** The reports of one process, or of all the workers of a gateway. */
 export interface OperatorReports {
   /** In the text form of Prometheus. */
   metrics(): Promise<{ readonly type: string; readonly text: string }>;
@@ -23,8 +23,8 @@ export interface OperatorReports {
 }
 
 /**
- * On a loopback address only requests whose Host is of this machine are answered: a web page whose own name was made to mean 127.0.0.1 (DNS
- * rebinding) would otherwise read what no network can.
+ * On a loopback address only requests with a Host of this machine are answered. Otherwise a web page whose host name resolves to 127.0.0.1 (DNS
+ * rebinding) could read what no network can.
  */
 export function createOperationsServer(reports: OperatorReports, log: Logger): OperationsServer {
   let hosts: ReadonlySet<string> | undefined;
@@ -36,7 +36,7 @@ export function createOperationsServer(reports: OperatorReports, log: Logger): O
     }
     void answer(reports, request.method ?? 'GET', pathOfTarget(request.url ?? '/'), response).catch((error: unknown) => {
       log.error({ err: error }, 'operations request failed');
-      write(response, 503, JSON_TYPE, '{"error":"there is no answer now"}');
+      write(response, 503, JSON_TYPE, '{"error":"temporarily unavailable"}');
     });
   });
   return {
@@ -54,8 +54,8 @@ export function createOperationsServer(reports: OperatorReports, log: Logger): O
 }
 
 /**
- * What `listen` resolves with. A port that the operator chose must open; the default one may be taken by another gateway, and this one then runs
- * without: undefined.
+ * Resolves with the result of `listen`. A port that the operator chose must open; the default one may be in use by another gateway, and this
+ * one then runs without: undefined.
  */
 export async function openOperations<T>(
   { host, port, chosen }: NonNullable<Config['operations']>,
@@ -76,12 +76,12 @@ export async function openOperations<T>(
 
 const JSON_TYPE = 'application/json';
 
-/** The Host of a request without its port; undefined for HTTP/1.0 without one, which no browser speaks. */
+/** The Host header without its port; undefined where there is none (HTTP/1.0, which no browser uses). */
 function hostOf({ headers }: IncomingMessage): string | undefined {
   return headers.host?.replace(/:\d*$/, '').toLowerCase();
 }
 
-/** An address or name as a Host header has it. */
+/** An address or name as it is written in a Host header. */
 function asHost(address: string): string {
   return isIPv6(address) ? `[${address}]` : address.toLowerCase();
 }
@@ -110,7 +110,7 @@ async function answer(reports: OperatorReports, method: string, path: string, re
   }
 }
 
-/** Those of one process. */
+/** The reports of this process. */
 export function reportsOf(gateway: Gateway): OperatorReports {
   const { registry } = gateway.metrics;
   return {

@@ -1,4 +1,4 @@
-/** Forgets rows of the request log that are older than `log.retention_days`. The ledger and its journal are never touched. */
+/** Deletes rows of the request log that are older than `log.retention_days`. The ledger and its journal are never touched. */
 import type { Logger } from 'pino';
 import type { Store } from '../../store/store.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
@@ -11,12 +11,12 @@ export interface RetentionOptions {
   readonly log: Logger;
 }
 
-/** Not at once: a start has better things to do. */
+/** Not at the start, which has more urgent work. */
 const FIRST_MS = 60_000;
 const INTERVAL_MS = 60 * 60_000;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** Looks once an hour; several processes on one store may all look. Resolves the returned stop when no look is under way. */
+/** Prunes once an hour; several processes on one store may all do it. The returned function stops it and resolves when no run is in progress. */
 export function startRetention({ config, store, clock, log }: RetentionOptions): () => Promise<void> {
   let stopped = false;
   let running: Promise<void> = Promise.resolve();

@@ -1,7 +1,7 @@
 /**
  * The files of `static/`, read once at start. A style, script or picture is served as `assets/<name>.<digest>.<extension>`, so that it
- * can be cached for ever; the names inside modules and templates are rewritten to these. Nothing is looked up on disk while serving:
- * a path that is no key of the map is no file.
+ * can be cached for ever; the names inside modules and templates are rewritten to these. The disk is not read while serving:
+ * a path that is not in the map does not exist.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';

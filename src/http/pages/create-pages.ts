@@ -1,8 +1,8 @@
 /**
  * The web pages of the gateway: `/`, `/apidocs`, `/openapi.json`, `/prices.json` and their assets, as answers to a method and a path.
- * It knows nothing of sockets and reads no header but the two of caching and compression: a Host header can change nothing here.
+ * It reads no header but those of caching and compression, so a Host header changes nothing.
  *
- * Everything but the prices is made once, at start. What holds prices is made again when `prices()` returns another list.
+ * Everything without prices is made once. Pages with prices are made again when `prices()` returns another list.
  */
 import { API_REFERENCE } from '../api-reference/api-reference.ts';
 import { openApiDocument } from '../api-reference/openapi.ts';
@@ -37,7 +37,7 @@ export function isPagePath(path: string): boolean {
   return path === '/favicon.ico' || path.startsWith('/assets/') || PAGE_PATHS.some((page) => page === path);
 }
 
-/** Always asked for again; the tag makes that cheap. */
+/** Browsers revalidate each time; the ETag makes that cheap. */
 const REVALIDATE = 'no-cache';
 const PRICES_CACHE = 'public, max-age=5, must-revalidate';
 const HTML_TYPE = 'text/html; charset=utf-8';
@@ -72,7 +72,7 @@ export function createPages({ publicBaseUrl: baseUrl, prices }: PagesOptions): P
   function current() {
     const list = prices();
     if (list === priced.list) return priced;
-    // Another object may still say the same; then nothing is compressed again.
+    // Another object may hold the same prices; then nothing is compressed again.
     priced = priceListJson(list) === priced.json ? { ...priced, list } : priceList(list);
     return priced;
   }

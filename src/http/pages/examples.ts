@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { BASE_URL, curlOf, goOf, LANGUAGES, type Language, MODEL, type ProtocolExample } from '../api-reference/examples.ts';
 import { type Fragment, html, type Markup } from './html.ts';
 
-/** Shown until the page knows better. */
+/** Shown until a script fills in the real address. */
 const UNKNOWN_BASE_URL = 'https://gateway.example';
 export const UNKNOWN_MODEL = 'your-model';
 
@@ -41,7 +41,7 @@ export function codeOf(text: string, { baseUrl, model }: ReaderValues): Markup {
 export interface ExampleBlock {
   readonly protocol: string;
   readonly language: string;
-  /** Over the code, and in the copy button's name for those who hear it. */
+  /** Shown above the code, and part of the copy button's accessible name. */
   readonly title: string;
   readonly code: Markup;
 }

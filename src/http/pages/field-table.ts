@@ -3,7 +3,7 @@ import type { TSchema } from 'typebox';
 import { SHARED_SCHEMAS, type SharedSchemaName } from '../api-reference/shared-schemas.ts';
 import { type Fragment, html, type Markup } from './html.ts';
 
-/** Just what is read of a schema. */
+/** The parts of a schema that are read here. */
 interface Node {
   readonly $ref?: string;
   readonly type?: string;
@@ -20,7 +20,7 @@ interface Node {
   readonly maxItems?: number;
 }
 
-/** Deeper than this a reader opens the OpenAPI document. */
+/** Deeper fields are only in the OpenAPI document. */
 const DEEPEST = 3;
 
 export function fieldTable(schema: TSchema, caption: string): Markup {

@@ -1,6 +1,6 @@
 /**
- * Markup that cannot be forgotten to be escaped: the only way to make a `Markup` is the `html` tag, and it escapes every value that
- * is not Markup already. Escaped text is safe between tags and in quoted attributes; it is never put into scripts, styles or URLs.
+ * HTML that is always escaped: the `html` tag is the only way to make a `Markup`, and it escapes every value that is not Markup already.
+ * Escaped text is safe between tags and in quoted attributes; it is never put into scripts, styles or URLs.
  */
 
 export class Markup {

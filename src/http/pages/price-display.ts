@@ -1,6 +1,6 @@
 /**
- * The price list as the pages and `/prices.json` show it: what a key of a price counts, how it is called, how a decimal is set.
- * Prices are decimal strings from the configuration to the screen; no float touches them. It does not know how a price is applied.
+ * The price list as the pages and `/prices.json` show it: units, labels and how a decimal is typeset. Prices are decimal strings from the
+ * configuration to the screen; they are never floats.
  */
 import type { PriceList } from './price-list.ts';
 import { digestOf } from './representation.ts';
@@ -18,7 +18,7 @@ const TOKEN_LABELS = new Map([
   ['image_output', 'image output'],
 ]);
 
-/** Every key that is not known counts calls of a tool: the configuration has no other open set. */
+/** An unknown key is the meter of a tool, priced by the thousand calls. */
 export function unitOf(key: string): PriceUnit {
   if (TOKEN_LABELS.has(key)) return 'per_million_tokens';
   if (key === 'image') return 'per_image';
@@ -26,7 +26,7 @@ export function unitOf(key: string): PriceUnit {
   return 'per_thousand_calls';
 }
 
-/** What stands beside a price outside the three main columns. */
+/** The label of a price outside the three main columns. */
 export function labelOf(key: string): string {
   const unit = unitOf(key);
   if (unit === 'per_image') return 'per image';
@@ -34,7 +34,7 @@ export function labelOf(key: string): string {
   return TOKEN_LABELS.get(key) ?? `${key.replaceAll('_', ' ')}, 1k calls`;
 }
 
-/** A decimal, split where the fraction is set lower, as soundings are on a chart: at least two places, nothing rounded. */
+/** A decimal split for display (the fraction is set lower, like soundings on a nautical chart): at least two places, never rounded. */
 export interface TypesetPrice {
   readonly whole: string;
   /** With its point. */
@@ -43,7 +43,7 @@ export interface TypesetPrice {
 
 const DECIMAL = /^(\d+)(?:\.(\d+))?$/;
 
-/** Undefined for what is no plain decimal: it is shown as it stands rather than guessed at. */
+/** Undefined for text that is not a plain decimal: it is then shown unchanged. */
 export function typesetPrice(decimal: string): TypesetPrice | undefined {
   const parts = DECIMAL.exec(decimal);
   if (parts === null) return undefined;
@@ -54,7 +54,7 @@ export function typesetPrice(decimal: string): TypesetPrice | undefined {
 
 const CONTOURS = ['0.25', '1', '4', '16', '64'] as const;
 
-/** The depth of a price, 0 to 5: how many contours (0.25, 1, 4, 16 and 64 dollars) it has passed. */
+/** The colour class of a price, 0 to 5: how many of the contours 0.25, 1, 4, 16 and 64 dollars it reaches. */
 export function depthOf(decimal: string): number {
   return CONTOURS.filter((contour) => compareDecimals(decimal, contour) >= 0).length;
 }

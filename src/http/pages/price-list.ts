@@ -1,6 +1,6 @@
 /**
- * The public list of prices: every model that is priced and that an account of the class `default` is offered, in exact decimal dollars,
- * taken from the very rates that are charged. It does not know how it is shown or cached (`/prices.json`, the pages).
+ * The public list of prices: every priced model that an account of the class `default` may use, in exact decimal dollars, read from the same
+ * rates that are charged. How it is shown is `price-display.ts`.
  */
 import { DEFAULT_CLASS } from '../../store/accounts.ts';
 import { formatUsd } from '../../store/money.ts';
@@ -30,7 +30,7 @@ export interface PricedModel {
 }
 
 export interface PriceList {
-  /** ISO 8601, UTC: since when these prices are in force. Never goes back while the process runs. */
+  /** ISO 8601, UTC: since when these prices are in force. Never goes back within a process. */
   readonly updatedAt: string;
   /** By name. */
   readonly models: readonly PricedModel[];
@@ -43,7 +43,7 @@ export function priceListOf(config: Config, inForceSinceMs: number = config.load
   return { updatedAt: new Date(inForceSinceMs).toISOString(), models };
 }
 
-/** What is sold to some classes only is not told to everybody. */
+/** Models that only some classes may use are not shown in public. */
 function isPublic(config: Config, { name }: Model): boolean {
   return channelsOfModel(config, name, DEFAULT_CLASS).length > 0;
 }

@@ -9,15 +9,15 @@ import { depthOf, labelOf, typesetPrice, unitOf } from './price-display.ts';
 const MAIN_COLUMNS = ['input', 'cached_input', 'output'] as const;
 const HEADINGS = { input: 'Input', cached_input: 'Cached input', output: 'Output' } as const;
 
-/** More slides than this are a list, and the list is below. */
+/** More than this belong into the table below. */
 const SLIDES = 8;
-/** Padding is made by classes, and a column is not widened further than this for the sake of one odd price. */
+/** The most decimal places that a column is aligned for: one odd price must not widen it further. */
 const MOST_PLACES = 6;
 
-/** Places of the fraction that each main column is aligned for. */
+/** Decimal places that each main column is aligned for. */
 type Places = ReadonlyMap<string, number>;
 
-/** The roles are those of the elements anyway; some browsers forget them where a narrow screen's style turns rows into grids. */
+/** The roles are explicit because some browsers drop them where the style for narrow screens turns rows into grids. */
 export function priceTable(models: readonly PricedModel[]): Markup {
   return html`<table role="table" aria-labelledby="prices-title"><thead role="rowgroup"><tr role="row"><th scope="col" role="columnheader" aria-sort="none"><button type="button" data-sort="id">Model</button></th>${MAIN_COLUMNS.map(
     (key) =>
@@ -53,7 +53,7 @@ function cell(price: string | undefined, places: number): Markup {
   return html`<td role="cell" class="price d${depthOf(price)}">${figure(price, places)}</td>`;
 }
 
-/** The figure itself: whole dollars, and the fraction set lower. `places` > 0 pads it so that the points of a column stand in line. */
+/** The price: whole dollars, and the fraction set lower. `places` > 0 pads it so that the decimal points of a column line up. */
 function figure(price: string, places = 0): Markup {
   const set = typesetPrice(price);
   if (set === undefined) return html`<span class="w">${price}</span>`;

@@ -1,6 +1,5 @@
 /**
- * One resource as bytes: compressed once, tagged by its content, answered by method, `accept-encoding` and `if-none-match`.
- * It knows HTTP's words for these and nothing of what the bytes say.
+ * One resource as bytes: compressed once, with an ETag by content, served by method, `accept-encoding` and `if-none-match`.
  */
 import { createHash } from 'node:crypto';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
@@ -28,7 +27,7 @@ export interface Representation {
   readonly bodies: ReadonlyMap<Coding, Buffer>;
 }
 
-/** 9 is a tenth of the time of 11 for a few percent more bytes: for what is made once at start. 5 is for what is made while serving. */
+/** Brotli quality: 9 at start (a tenth of the time of 11, a few percent larger), 5 while serving. */
 export type BrotliEffort = 5 | 9;
 
 export function represent(

@@ -1,4 +1,4 @@
-/** The headers of every page and asset: nothing runs, loads or frames but our own files. */
+/** The headers of every page and asset: only our own files may run or load, and nothing may frame them. */
 import { SAFE_HEADERS } from '../server/safe-headers.ts';
 
 /** `'none'` everywhere but for files of our own origin; no inline script or style, no sink for strings as script. */

@@ -1,4 +1,4 @@
-/** Which key a request carries, and whether it may be used from here. Every refusal of a key reads the same (spec, "Authentication"). */
+/** Which API key a request carries, and whether it may be used from this address. Every refused key gets the same message (spec, "Authentication"). */
 import type { IncomingMessage } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Keys, Principal } from '../../store/keys.ts';
@@ -7,7 +7,7 @@ import { headerValues } from './header-values.ts';
 import { inRanges, ipRanges } from './ip-ranges.ts';
 
 const BEARER = 'bearer';
-/** Longer ones are refused without a look. */
+/** Longer ones are refused without a lookup. */
 const MAX_KEY_BYTES = 512;
 
 /** Throws `unauthorized` or `ip_not_allowed`; a store that fails throws its own error, which is a 503 and never a 401. */
@@ -23,7 +23,7 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
   return found.value;
 }
 
-/** {@link authenticate} for an exchange: whatever refuses it from here on is written to the request log of its key. */
+/** {@link authenticate} for an exchange: a refusal from here on is written to the request log of the key. */
 export async function identify(call: CallContext): Promise<Principal> {
   const { store, clock } = call.gateway;
   const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
@@ -36,14 +36,14 @@ function unauthorized(): GatewayError {
 }
 
 /**
- * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. A header without a word is none:
- * agents that are told to use a token send an empty key beside it.
+ * `Authorization: Bearer` or `x-api-key`; undefined for none, for an unusable one, and for two that differ. An empty header is ignored:
+ * agents that are configured with a token send an empty key beside it.
  */
 function tokenOf(request: IncomingMessage): string | undefined {
   const tokens = new Set<string>();
   for (const value of headerValues(request, 'authorization')) {
     const scheme = value.trim();
-    // Another scheme belongs to somebody else (a proxy's Basic): `x-api-key` may still hold the key.
+    // Another scheme (Basic, for a proxy) is not meant for us: `x-api-key` may still hold the key.
     if (/^bearer(?: |$)/i.test(scheme)) tokens.add(scheme.slice(BEARER.length).trim());
   }
   for (const value of headerValues(request, 'x-api-key')) tokens.add(value.trim());

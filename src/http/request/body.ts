@@ -1,6 +1,6 @@
 /**
- * Receives a request's body: bounded in bytes, time and depth, decompressed when the client says that it is compressed. Knows no
- * endpoint. What was refused here is drained or its connection closed, so that the client can read the answer.
+ * Receives a request body: bounded in bytes, time and depth, decompressed by its content-encoding. Knows no endpoint. A refused body is
+ * drained by `server/answer-error.ts`, so that the client can read the error.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Transform } from 'node:stream';
@@ -20,7 +20,7 @@ export interface BodyLimits {
 
 const UTF8 = new TextDecoder('utf-8', { fatal: true });
 
-/** Deeper JSON than any client sends, and shallower than any recursion minds. */
+/** Deeper than any real request, and shallow enough for recursive readers. */
 const MAX_DEPTH = 500;
 
 /** Throws `request_too_large`, `request_timeout`, `unsupported_media_type`, `invalid_request`, or `client_closed_request`. */
@@ -35,7 +35,7 @@ export async function receiveWhole(
   return chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks);
 }
 
-/** {@link receiveWhole}, handed over as it arrives; undefined when all of it was here already. What `take` throws is the refusal of the body. */
+/** Hands a body over in chunks; undefined when all of it had arrived already. An error that `take` throws refuses the body. */
 export function receiveBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -54,20 +54,20 @@ export function receiveBody(
   return undefined;
 }
 
-/** A small body mostly comes in one packet with its head, and is parsed before the handler has its first turn: nothing to wait for. */
+/** A small body mostly comes in one packet with its head, and is there before the handler runs: then there is nothing to wait for. */
 function arrived(request: IncomingMessage, declared: number): readonly Buffer[] | undefined {
   if (!request.complete && (declared === 0 || request.readableLength < declared)) return undefined;
   const chunks: Buffer[] = [];
   // One read() gives one buffer: a packet of the client's, or a chunk.
   for (let chunk: Buffer | null = request.read(); chunk !== null; chunk = request.read()) chunks.push(chunk);
-  // The end itself may still be on its way.
+  // The end event itself may still be pending.
   request.resume();
   return chunks;
 }
 
 /**
- * The exact text and what it parsed to. Of members of one name the last counts, and the text keeps no other: an upstream that reads the
- * first would be asked what nobody here has looked at. Throws `invalid_request` for anything but one JSON object in UTF-8.
+ * The exact text and its value. Of members that share a name only the last is kept, in the text too: an upstream that reads the first would
+ * otherwise get a request that was never checked. Throws `invalid_request` for anything but one JSON object in UTF-8.
  */
 export function parseJsonBody(bytes: Uint8Array): { readonly text: string; readonly json: JsonObject } {
   let text: string;
@@ -112,7 +112,7 @@ function decoderOf(encoding: string | undefined): Transform | undefined {
   }
 }
 
-/** The limit counts decompressed bytes, so that a small bomb is stopped where it grows. */
+/** The limit counts decompressed bytes, so that a decompression bomb is stopped. */
 function collect(
   request: IncomingMessage,
   decoder: Transform | undefined,
@@ -146,7 +146,7 @@ function collect(
       if (!request.complete) settle(clientGone(cause));
     };
     const onUndecodable = (cause: unknown): void => {
-      settle(new GatewayError('invalid_request', 'The body does not fit its content-encoding.', { cause }));
+      settle(new GatewayError('invalid_request', 'The body could not be decompressed as its content-encoding says.', { cause }));
     };
 
     const settle = (error: Error | undefined): void => {
@@ -161,7 +161,7 @@ function collect(
         decoder.off('error', onUndecodable);
         decoder.on('error', ignore);
         decoder.destroy();
-        // Unpiped, it stands still: what is left of it would keep the connection's next request from being read.
+        // An unpiped request is paused, and its rest would block the next request of the connection.
         request.resume();
       }
       if (error === undefined) resolve();
@@ -177,12 +177,11 @@ function collect(
   });
 }
 
-/** The body was settled already: a connection that breaks later is noticed by the response. */
 function ignore(): void {
-  // Nothing is lost: whoever waits for this exchange listens to the response's `close`.
+  // The body is settled. A connection that breaks later is noticed by the `close` of the response.
 }
 
-/** Members at the top of the text, repeated ones too; undefined where it is too deep. Follows brackets outside of strings, without recursion. */
+/** How many members the top-level object has, repeated ones included; undefined where the text is nested too deep. Not recursive. */
 function countMembers(text: string): number | undefined {
   let depth = 0;
   let members = 0;

@@ -1,26 +1,26 @@
 /**
- * Who is calling: the socket's peer or, when that is a trusted proxy, the nearest address of the forwarding headers that is not one. Read
- * from the near end, so that what a client wrote itself does not matter. A client that the proxies do not name is nobody's address.
+ * The client's address: the socket's peer or, when that is a trusted proxy, the nearest untrusted address of the forwarding headers. They
+ * are read from the near end, so that entries which the client wrote itself do not matter.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { type BlockList, isIP } from 'node:net';
 import { inRanges, plainAddress } from './ip-ranges.ts';
 
-/** No address, so no allow-list holds it: the word of RFC 7239. */
+/** RFC 7239's token for an unidentified client. It is no address, so no allow-list contains it. */
 const UNKNOWN = 'unknown';
 
-/** The address in its shortest spelling; `unknown`, which is none, where the proxies' headers contradict each other. */
+/** The address in its shortest spelling; `unknown` where the proxies' headers contradict each other or name no address. */
 export function clientIp(peer: string | undefined, headers: IncomingHttpHeaders, trusted: BlockList): string {
   const nearest = plainAddress(peer ?? '');
   if (!inRanges(trusted, nearest)) return nearest;
-  const said = [forwardedChain(headers), listOf(headers['x-forwarded-for'])].filter((chain) => chain.length > 0);
-  const [chain = listOf(headers['x-real-ip']), other = chain] = said;
+  const chains = [forwardedChain(headers), listOf(headers['x-forwarded-for'])].filter((chain) => chain.length > 0);
+  const [chain = listOf(headers['x-real-ip']), other = chain] = chains;
   const found = farthestTrusted(chain, trusted) ?? nearest;
-  // A proxy writes one of the two: the other may have come from the client.
+  // A proxy writes one of the two headers; the other may come from the client.
   return other === chain || farthestTrusted(other, trusted) === found ? found : UNKNOWN;
 }
 
-/** Elements, farthest first; empty ones mean nothing. */
+/** The elements of a list header, farthest first; empty ones are skipped. */
 function listOf(header: string | string[] | undefined): string[] {
   return String(header ?? '')
     .split(',')
@@ -49,7 +49,7 @@ function forParameter(element: string): string {
   return found?.[1] ?? found?.[2] ?? '';
 }
 
-/** RFC 7239 also has ports that hide themselves: `_port`. */
+/** RFC 7239 also has obfuscated ports: `_port`. */
 function withoutPort(text: string): string {
   const bracketed = /^\[([^\]]*)\](?::(?:\d+|_[\w.-]+))?$/.exec(text)?.[1];
   if (bracketed !== undefined) return bracketed;

@@ -1,4 +1,4 @@
-/** Every value that a header was sent with. Node's `headers` joins repeated ones or drops them; its `headersDistinct` sorts all of them. */
+/** Every value that a header was sent with. Node's `headers` joins or drops repeated ones, and `headersDistinct` builds a map of all headers. */
 import type { IncomingMessage } from 'node:http';
 
 /** `name` in lower case. */

@@ -1,7 +1,7 @@
-/** Addresses and CIDR ranges as one list that can be asked. IPv4-mapped IPv6 addresses count as IPv4. */
+/** Addresses and CIDR ranges as one block list. IPv4-mapped IPv6 addresses count as IPv4. */
 import { BlockList, isIP, SocketAddress } from 'node:net';
 
-/** Problems are told by index; the other entries are kept. */
+/** An entry that is not valid is reported by its index and skipped. */
 export function ipRanges(entries: readonly string[], onProblem?: (index: number, message: string) => void): BlockList {
   const list = new BlockList();
   for (const [index, entry] of entries.entries()) {
@@ -20,7 +20,7 @@ export function ipRanges(entries: readonly string[], onProblem?: (index: number,
   return list;
 }
 
-/** False for what is no address. */
+/** False for text that is not an address. */
 export function inRanges(list: BlockList, address: string): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);
@@ -38,7 +38,7 @@ export function isLoopback(address: string): boolean {
 export function plainAddress(address: string): string {
   const zone = address.indexOf('%');
   const bare = zone < 0 ? address : address.slice(0, zone);
-  // What a socket that takes both families says of an IPv4 peer.
+  // A dual-stack socket reports an IPv4 peer like this.
   const dotted = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(bare)?.[1];
   if (dotted !== undefined) return dotted;
   if (isIP(bare) !== 6) return bare;

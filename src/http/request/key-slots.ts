@@ -1,6 +1,6 @@
 /**
- * What one API key may hold of this process at once: open exchanges (turns of a WebSocket among them), and bytes of request bodies that
- * are being received or served (open WebSockets have `websocket.per_key`). Knows keys by id only; state of one process.
+ * Limits of one API key in this process: open exchanges (turns of a WebSocket included), and bytes of request bodies in memory. Open
+ * WebSockets have a limit of their own, `websocket.per_key`.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -18,9 +18,9 @@ interface Arrival {
 
 /** One exchange that a key has open. */
 export interface KeySlot {
-  /** What its body turned out to be, once it is here: until then it counts as what it may become. */
+  /** The size of the received body; until then the largest that it may have is counted. */
   setBytes(bytes: number): void;
-  /** May be called again, to no effect. */
+  /** Calling it again does nothing. */
   release(): void;
 }
 
@@ -37,7 +37,7 @@ export class KeySlots {
     return this.#held.size;
   }
 
-  /** Throws `rate_limited`. A single body is always taken: its own limit is another one. */
+  /** Throws `rate_limited`. A single body is never refused here: bodies have a limit of their own. */
   acquire(keyId: string, bytes: number, limits: KeyLimits): KeySlot {
     const held = this.#held.get(keyId) ?? { exchanges: 0, bytes: 0 };
     if (held.exchanges >= limits.exchanges) throw tooMany('This API key has too many requests open at once.');
@@ -65,7 +65,7 @@ export class KeySlots {
 
   /** {@link acquire} until the response closes; throws `client_closed_request` where it has. `maxBytes`: what a body may have at most. */
   enter({ request, response, config, gone }: Arrival, keyId: string, maxBytes: number): KeySlot {
-    // Its `close` will not come again.
+    // `close` was emitted already and will not come again.
     if (gone.aborted) throw goneBecause(gone);
     const slot = this.acquire(keyId, mostBytes(request, maxBytes), config.limits.key);
     response.on('close', slot.release);
@@ -73,7 +73,7 @@ export class KeySlots {
   }
 }
 
-/** Without a length, and compressed, a body may become as large as any. */
+/** A compressed body, or one without a declared length, may become as large as the limit. */
 function mostBytes({ headers }: IncomingMessage, maxBytes: number): number {
   if (headers['transfer-encoding'] !== undefined || headers['content-encoding'] !== undefined) return maxBytes;
   return Math.min(Number(headers['content-length'] ?? 0), maxBytes);

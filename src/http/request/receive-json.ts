@@ -1,4 +1,4 @@
-/** The JSON body of a call, received against the limits of the endpoint and of its key. Knows no endpoint. */
+/** Receives the JSON body of a call within the limits of the endpoint and of its key. Knows no endpoint. */
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { Principal } from '../../store/keys.ts';
 import { parseJsonBody, receiveWhole } from './body.ts';

@@ -35,7 +35,7 @@ export const codingBalance: Handler = async (call) => {
 async function balanceOf(call: Call): Promise<Balance> {
   const { keys, settlements } = call.gateway.store;
   const { key } = await authenticate(call.request, call.ip, keys, call.gateway.clock.now());
-  // Whoever has read an answer to its end finds its charge here.
+  // A client that has read an answer to its end must see its charge here.
   await settlements.caughtUp();
   const balance = await keys.balance(key.id);
   if (balance === undefined) throw new GatewayError('unauthorized', 'The API key is missing or not valid.');

@@ -27,13 +27,13 @@ import type { PreparedRequest } from '../text/prepared-request.ts';
 export const compact: Handler = async (call) => {
   const prepared = await receive(call);
   try {
-    await compactAsked(call, prepared);
+    await compactPrepared(call, prepared);
   } catch (thrown) {
     throw atClientPath(thrown, prepared.own);
   }
 };
 
-async function compactAsked(call: Call, prepared: PreparedRequest): Promise<void> {
+async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<void> {
   const { gateway, config } = call;
   const { client, upstream } = codecsOf(call);
   const { principal } = prepared;
@@ -109,13 +109,13 @@ async function attempt(
   });
 }
 
-/** A path that the operator gave is that of `/responses`: the endpoint is beneath it. */
+/** `options.path` is the path of `/responses`; compaction is below it. */
 function atCompact(channel: Channel): Channel {
   const { path } = channel.options;
   return path === undefined ? channel : { ...channel, options: { ...channel.options, path: path.replace(/\?|$/, '/compact$&') } };
 }
 
-/** What was said, for what a report leaves out. */
+/** The output as a whole answer, to estimate missing usage. */
 function wholeOf(output: Compaction['output']): Whole {
   const items = output.map((body) => ({
     item: { kind: 'native' as const, dialect: 'responses' as const, body },

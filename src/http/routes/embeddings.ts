@@ -28,7 +28,7 @@ export const embeddings: Handler = async (call) => {
   if (model.kind !== 'embedding') {
     throw new GatewayError(
       'no_healthy_upstream',
-      `The model ${model.name} is a model for ${model.kind}: it makes no embeddings.`,
+      `The model ${model.name} is of kind ${model.kind}: this endpoint serves embedding models.`,
     );
   }
   const channels = eligibleChannels(config, {

@@ -22,7 +22,7 @@ const overHttp = speaking('responses', async ({ gateway }, principal, text, json
   return recall({ gateway, principal, text, json, past });
 });
 
-/** `GET` is the WebSocket's upgrade, which does not come here. */
+/** A `GET` that arrives here was no WebSocket upgrade. */
 export const responses: Handler = async (call) => {
   if (call.method === 'GET') {
     call.response.setHeader('upgrade', 'websocket');

@@ -63,7 +63,7 @@ async function create(call: Call, principal: Principal): Promise<void> {
   const idempotencyKey = idempotencyKeyOf(call.request);
   const wanted = decodeVideoRequest(json);
   const request = { principal, idempotencyKey, bodyHash: videoRequestDigest(json) };
-  // Before the model is looked at: a request that was accepted stays so, whatever the configuration says by now.
+  // Before the model is checked: an accepted request stays accepted, whatever the configuration is by now.
   const earlier = await call.gateway.store.videos.earlier(request);
   if (!earlier.ok) throw notCreated(earlier.refusal);
   const task = earlier.value ?? (await created(call, { ...request, wanted, text }));

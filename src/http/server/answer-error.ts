@@ -1,4 +1,4 @@
-/** Writes a refusal: in the words of the endpoint's dialect, and so that the client can read it although its body was not read. */
+/** Writes an error response in the endpoint's dialect, so that the client can read it even if its request body was not read. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Dialect } from '../../codecs/canonical/dialect.ts';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
@@ -22,12 +22,12 @@ const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
   ['completions', 'completions'],
 ]);
 
-/** An unread body up to this size is simply read away; a larger one costs its connection. */
+/** An unread body up to this size is discarded and the connection lives on; a larger one closes the connection. */
 const MAX_DUMPED_BYTES = 1024 * 1024;
 const DRAIN_MS = 2_000;
 const DRAIN_BYTES = 128 * 1024 * 1024;
 
-/** Says nothing when the client has left, or when the answer has begun. */
+/** Writes nothing when the client has left or the response has begun. */
 export function answerError(gateway: Gateway, request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
   const { error, requestId } = refusal;
   if (response.headersSent || response.destroyed || isClientGone(error)) {
@@ -47,15 +47,15 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
   writeBeforeDrain(gateway, request, response, { status: error.status, body, headers });
 }
 
-/** Node reads the rest of such a body away by itself, and the connection lives on. */
+/** Node itself discards the rest of such a body and keeps the connection. */
 function isSmall(request: IncomingMessage): boolean {
   if (request.headers['transfer-encoding'] !== undefined || request.headers.expect !== undefined) return false;
   return Number(request.headers['content-length'] ?? 0) <= MAX_DUMPED_BYTES;
 }
 
 /**
- * The whole answer goes out first; then the body is read away for a while before the connection closes, since closing it with unread
- * bytes would reset it and the client would never see the answer.
+ * The whole response is sent first; then the body is discarded for a while before the connection closes. Closing with unread bytes would
+ * reset the connection, and the client might never see the response.
  */
 function writeBeforeDrain(
   gateway: Gateway,
@@ -76,12 +76,12 @@ function writeBeforeDrain(
     request.off('data', count);
     response.end();
   };
-  // A body that was too slow already will not come now.
-  const patience = answer.status === 408 ? 0 : DRAIN_MS;
+  // A body that already timed out is not waited for again.
+  const drainMs = answer.status === 408 ? 0 : DRAIN_MS;
   const timer = gateway.clock.setTimeout(() => {
     finish();
     request.destroy();
-  }, patience);
+  }, drainMs);
   let left = DRAIN_BYTES;
   const count = (chunk: Buffer): void => {
     left -= chunk.length;

@@ -1,12 +1,12 @@
 /**
- * The responses that are open. Slots and not a `Set`: a set that is added to and deleted from all day makes a new table every few
- * exchanges, and each old one keeps whole exchanges from V8's young collection until the next full one.
+ * The responses that are open. An array of slots instead of a `Set`: V8 rehashes a set every few additions and deletions, and the old tables
+ * keep finished exchanges alive until the next full collection.
  */
 import type { ServerResponse } from 'node:http';
 
 export interface OpenResponse {
   readonly response: ServerResponse;
-  /** Ends the exchange behind it: in words, unless its client left. */
+  /** Aborts the exchange behind it. */
   readonly gone: AbortController;
 }
 
@@ -18,17 +18,17 @@ export class OpenResponses {
     return this.#slots.length - this.#free.length;
   }
 
-  /** Returns its place, for {@link remove}. */
+  /** Returns its slot, for {@link remove}. */
   add(open: OpenResponse): number {
-    const place = this.#free.pop() ?? this.#slots.length;
-    this.#slots[place] = open;
-    return place;
+    const slot = this.#free.pop() ?? this.#slots.length;
+    this.#slots[slot] = open;
+    return slot;
   }
 
-  /** Once for each place that was given out. */
-  remove(place: number): void {
-    this.#slots[place] = undefined;
-    this.#free.push(place);
+  /** Once for each slot that {@link add} returned. */
+  remove(slot: number): void {
+    this.#slots[slot] = undefined;
+    this.#free.push(slot);
   }
 
   all(): OpenResponse[] {

@@ -1,4 +1,4 @@
-/** A plain HTTP answer on a bare connection: one that is not going to be upgraded, or whose request could not be read. It closes after it. */
+/** Writes an HTTP error to a bare socket, whose upgrade is refused or whose request could not be parsed, and closes it. */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { GatewayError } from '../../codecs/canonical/error.ts';
@@ -6,7 +6,7 @@ import type { Clock } from '../../streams/clock.ts';
 import { encodeGenericError, retryAfterSeconds } from '../errors.ts';
 import { SAFE_HEADERS } from './safe-headers.ts';
 
-/** Closing with bytes unread would reset the connection, and the client might never see the answer. */
+/** Closing with unread bytes would reset the connection, and the client might never see the answer. */
 const LINGER_MS = 1_000;
 
 export interface RawAnswer {

@@ -1,6 +1,6 @@
 /**
- * Every path of the API with its aliases, on one screen; the web pages know their own. Routes on the raw path alone: never on `Host`, never on the query, and
- * nothing is decoded or normalised, so a path that is spelled otherwise does not exist. Knows no handler.
+ * Every path of the API with its aliases, on one screen; the web pages know their own. Routes by the raw path alone, never by `Host` or the
+ * query. Nothing is decoded or normalised, so any other spelling of a path does not exist. Knows no handler.
  */
 
 export type RouteName =
@@ -29,7 +29,7 @@ interface Row {
   readonly methods: readonly Method[];
 }
 
-/** A row with the words of its `Allow` header. */
+/** A row with its `Allow` header. */
 interface Entry extends Row {
   readonly allow: string;
 }
@@ -72,7 +72,7 @@ const TABLE: ReadonlyMap<string, Entry> = new Map([
   ...EXACT.map((row): [string, Entry] => [row.path, entryOf(row)]),
 ]);
 
-/** Every endpoint once, by its own path: what the API reference must name. The web pages have paths of their own (`pages/`). */
+/** Every endpoint once, by its canonical path: what the API reference must list. */
 export const ROUTES: readonly { readonly method: Method; readonly path: string }[] = [
   ...ALIASED.filter(({ path }) => !path.startsWith('/codex/')).map((row) => ({ ...row, path: `/v1${row.path}` })),
   ...EXACT,
@@ -115,7 +115,7 @@ export function speaksMessages(path: string): boolean {
   return /^(\/api)?(\/v1)?\/messages(\/|$)/.test(path);
 }
 
-/** What stands behind the path of a request target. */
+/** The query of a request target. */
 export function queryOfTarget(target: string): URLSearchParams {
   return new URLSearchParams(/\?([^#]*)/.exec(target)?.[1] ?? '');
 }

@@ -1,4 +1,4 @@
-/** On every answer, pages and refusals included: it is what it says it is, and nobody shows it in a frame. */
+/** On every response, pages and errors included: no content sniffing, no framing. */
 export const SAFE_HEADERS: readonly (readonly [name: string, value: string])[] = [
   ['x-content-type-options', 'nosniff'],
   ['x-frame-options', 'DENY'],

@@ -1,6 +1,6 @@
 /**
- * One request on the public listener: what every answer carries, the handler by the raw path, and whatever that throws as the client's
- * own error. Knows no dialect beyond which one writes the error.
+ * One request on the public listener: the headers that every response carries, the handler by the raw path, and an error response for
+ * whatever it throws.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -20,7 +20,7 @@ export type Handlers = { readonly [Name in RouteName]?: Handler };
 
 const EXPOSED_HEADERS = 'x-request-id, request-id, x-mizu-channel, retry-after, location';
 
-/** The routes whose calls are exchanges with an upstream. */
+/** The routes whose calls are exchanges with an upstream: only these are traced. */
 const TRACED: ReadonlySet<RouteName> = new Set([
   'chat_completions',
   'responses',
@@ -32,7 +32,7 @@ const TRACED: ReadonlySet<RouteName> = new Set([
   'image_edits',
 ]);
 
-/** Never rejects: whatever the handler throws is the answer. */
+/** Never rejects: what the handler throws becomes the response. */
 export async function serveRequest(
   gateway: Gateway,
   handlers: Handlers,
@@ -46,7 +46,7 @@ export async function serveRequest(
   const requestId = ownId ?? gateway.mint('req_');
   response.setHeader('x-request-id', requestId);
   for (const [name, value] of SAFE_HEADERS) response.setHeader(name, value);
-  // A connection that breaks is noticed by the response's `close`; without a listener it would end the process.
+  // A broken connection is noticed by the response's `close`; an error without a listener would end the process.
   request.on('error', () => undefined);
   const match = matchRoute(request.method ?? 'GET', path);
   const route = match.kind === 'route' ? match.name : 'unknown';
@@ -54,7 +54,7 @@ export async function serveRequest(
   gateway.metrics.requestStarted(route);
   gateway.inFlight.begin();
   let code = '';
-  /** Of a refusal; a client that left before it had any answer reads none. */
+  /** The status of an error response, also where the client left before it could be sent. */
   let refused: number | undefined;
   let call: Call | undefined;
   try {
@@ -82,16 +82,19 @@ export async function serveRequest(
   }
 }
 
-/** RFC 9112, 3.2: one Host, which HTTP/1.0 did not know. */
+/** RFC 9112, 3.2: exactly one Host; HTTP/1.0 may have none. */
 function checkHost(request: IncomingMessage, response: ServerResponse): void {
   const hosts = headerValues(request, 'host').length;
   if (hosts === 1 || (hosts === 0 && request.httpVersion === '1.0')) return;
-  // Whoever cannot say whom it means is not listened to any longer.
+  // A client that breaks this rule may be smuggling requests: the connection ends.
   response.setHeader('connection', 'close');
-  throw new GatewayError('invalid_request', hosts === 0 ? 'The request names no Host.' : 'The request names more than one Host.');
+  throw new GatewayError(
+    'invalid_request',
+    hosts === 0 ? 'The Host header is missing.' : 'The request has more than one Host header.',
+  );
 }
 
-/** The web pages: public, made in advance, and deaf to every header but those of caching and compression. */
+/** The web pages: public, made in advance, and independent of every header but those of caching and compression. */
 function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
   if (!isPagePath(path)) return false;
   const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);

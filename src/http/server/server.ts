@@ -1,6 +1,6 @@
 /**
- * The public listener on raw `node:http`: its limits, its connections and the drain. What becomes of one request is
- * `serve-request.ts`, of one upgrade `websocket/`.
+ * The public listener on raw `node:http`: its limits, its connections and the drain. One request is `serve-request.ts`, one upgrade is
+ * `websocket/`.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { Server as Listener, type Socket } from 'node:net';
@@ -18,7 +18,7 @@ export interface GatewayServer {
   readonly server: Server;
   /** Resolves with the port. */
   listen(host: string, port: number): Promise<number>;
-  /** No new connections; open exchanges finish. What is left after `drainMs` is told that the gateway goes away, and cut. Resolves when all are done. */
+  /** Takes no new connections; open exchanges finish. After `drainMs` the rest is aborted with `shutting_down`, then cut. Resolves when all are closed. */
   drain(drainMs: number): Promise<void>;
   /** Cuts everything at once. */
   cut(): void;
@@ -29,9 +29,9 @@ const HEADERS_TIMEOUT_MS = 20_000;
 const KEEP_ALIVE_TIMEOUT_MS = 75_000;
 const CONNECTIONS_CHECK_MS = 5_000;
 const KEEP_ALIVE_PROBE_MS = 30_000;
-/** What is still open when the drain is over is told so; then it is cut. */
-const LAST_WORDS_MS = 2_000;
-/** How long a drain leaves a silent connection open: a request may be on its way, and its answer is what says that it is the last. */
+/** Between aborting what is still open when the drain ends, and cutting its connections. */
+const ABORT_GRACE_MS = 2_000;
+/** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
 
 export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
@@ -43,16 +43,16 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   const server = createServer({
     maxHeaderSize: HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
-    // A body is bounded by `limits.bodyMs`; this only catches what never reached a handler.
+    // Handlers bound bodies by `limits.bodyMs`; this only catches requests that never reach a handler.
     requestTimeout: limits.bodyMs + HEADERS_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
     noDelay: true,
-    // A client that vanished without a word is noticed by the kernel's own probes.
+    // TCP keep-alive notices clients that vanished.
     keepAlive: true,
     keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
     shouldUpgradeCallback: (request) => sockets.wants(request),
-    // Node's own refusal has no words and no request id.
+    // `serve-request.ts` checks it: Node's own refusal has no body and no request id.
     requireHostHeader: false,
   });
   server.maxConnections = limits.connections;
@@ -70,7 +70,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     void serveRequest(gateway, handlers, request, open);
   };
   const openOn = (socket: Socket): OpenResponse[] => responses.all().filter(({ response }) => response.req.socket === socket);
-  /** Closes a connection on which nothing comes any more and nothing is owed. */
+  /** Closes a connection that receives nothing and has no open response. */
   const closeIfSilent = (socket: Socket): void => {
     if (socket.destroyed) return;
     const { bytesRead } = socket;
@@ -83,35 +83,35 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     answerRaw(socket, { error, requestId: gateway.mint('req_') }, gateway.clock);
   };
   server.on('request', onRequest);
-  // The body reader says `100 Continue`, once it has decided to read.
+  // The body reader sends `100 Continue` once it has decided to read.
   server.on('checkContinue', onRequest);
-  // Nobody has to know what else a client expects (RFC 9110, 10.1.1).
+  // Other expectations may be ignored (RFC 9110, 10.1.1).
   server.on('checkExpectation', onRequest);
   server.on('connect', (_request, socket: Duplex) => {
-    answerUnread(socket, new GatewayError('method_not_allowed', 'This is no proxy.'));
+    answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
   });
   server.on('clientError', (error, socket: Socket) => {
-    // Answered already: what still comes is read away.
+    // Answered already: what still arrives is discarded.
     if (socket.writableEnded && !socket.destroyed) return;
-    // In the middle of an answer our words would be read as part of it.
-    const speaking = openOn(socket).some(({ response }) => response.headersSent);
-    if (speaking || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
+    // In the middle of a response an error would be read as part of it.
+    const responding = openOn(socket).some(({ response }) => response.headersSent);
+    if (responding || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
     else answerUnread(socket, unreadable(error));
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
 
-  /** Ends every open exchange in its client's own words. */
+  /** Ends every open exchange with an error in its client's dialect. */
   const abortAll = (error: GatewayError): void => {
     for (const { gone } of responses.all()) gone.abort(error);
     sockets.abortAll(error);
   };
 
   const cut = (): void => {
-    // What is cut did not end because its client left: one turn of the event loop for the words that say so.
+    // Aborted first, so that the log does not say that the client left: that takes one turn of the event loop.
     abortAll(shuttingDown());
     setImmediate(() => {
       server.closeAllConnections();
-      // Node does not count upgraded connections as its own.
+      // Node does not track upgraded connections.
       sockets.cut();
     });
   };
@@ -123,11 +123,11 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
       draining = true;
       sockets.drain();
       for (const { response } of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
-      // The listener alone: the `close` of Node's HTTP server also destroys connections whose first request is still on its way.
+      // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still arriving.
       const closed = new Promise<void>((resolve) => Listener.prototype.close.call(server, () => resolve()));
       const idle = gateway.clock.setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
       let timer = gateway.clock.setTimeout(() => {
-        timer = gateway.clock.setTimeout(cut, LAST_WORDS_MS);
+        timer = gateway.clock.setTimeout(cut, ABORT_GRACE_MS);
         abortAll(shuttingDown());
       }, drainMs);
       await closed;
@@ -138,7 +138,7 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   };
 }
 
-/** What is no HTTP at all, or came too slowly, or is too large, before any handler could see it. */
+/** A request that no handler saw: not HTTP, too slow, or with too large a head. */
 function unreadable(error: Error): GatewayError {
   const code = 'code' in error ? error.code : undefined;
   if (code === 'HPE_HEADER_OVERFLOW')

@@ -1,11 +1,11 @@
-/** Names in the log what of an answer the client's dialect leaves out, as the losses of a request are named. */
+/** Logs what the client's dialect cannot say of an answer, as the losses of a request are logged. */
 import { droppedOf } from '../../codecs/canonical/answer-features.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Channel } from '../config/config.ts';
 import type { CallContext } from '../gateway.ts';
 
-/** Looks at the answer only where the log's level asks for it. */
+/** Reads the answer only at log level `debug`. */
 export function logAnswerLosses(
   { gateway, requestId }: CallContext,
   client: ClientCodec,

@@ -1,6 +1,6 @@
 /**
- * An upstream's answer as steps: body → SSE decode → upstream events → canonical events → order. Reads in the order of the bytes,
- * holds nothing back and loses nothing that arrived before a failure. Its timers are the upstream's; the reader's pace is not counted.
+ * An upstream's answer as steps: body → SSE decode → upstream events → canonical events → order. Holds nothing back, and loses nothing that
+ * arrived before a failure. Its timers measure the upstream only: they pause while the client is slow.
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -21,18 +21,18 @@ import { upstreamFailure } from '../errors.ts';
 export interface AnswerStreamOptions {
   readonly clock: Clock;
   readonly maxEventBytes: number;
-  /** Of the whole stream: its answer is folded in memory, so one that never ends must end here. */
+  /** Of the whole stream: the answer is folded in memory, so a stream without end is cut here. */
   readonly maxBytes: number;
   /** Running since the request was sent. */
   readonly timers: IdleTimers;
 }
 
-/** After the dialect's finish, this long a silence is an end (design: "What ends a stream well"). */
+/** After the dialect's finish, a silence of this length is the end of the stream (design: "What ends a stream well"). */
 const FINISHED_SILENCE_MS = 5_000;
 
 /** Ended once the terminal was read. Fails with GatewayError. */
 export interface AnswerSource extends PumpSource<Step> {
-  /** What has been said so far. */
+  /** The answer so far. */
   readonly fold: Fold;
 }
 
@@ -43,7 +43,7 @@ export class AnswerStream implements AnswerSource {
   readonly #stages: Stage<Uint8Array, Step>;
   readonly #timers: IdleTimers;
   readonly #clock: Clock;
-  /** Made when the dialect's finish was seen. */
+  /** Running once the dialect's finish was seen. */
   #silence: Deadline | undefined;
   readonly #maxBytes: number;
   #bytes = 0;
@@ -115,7 +115,7 @@ export class AnswerStream implements AnswerSource {
     this.#reader.cancel(reason);
   }
 
-  /** Comments and pings carry no canonical event: they are signs of life and no data. */
+  /** Comments and pings carry no canonical event: they reset the idle timer but do not count as data. */
   #watch(out: readonly Step[], from: number): void {
     if (this.#over || this.#failed !== undefined) return;
     let hasData = false;
@@ -123,7 +123,7 @@ export class AnswerStream implements AnswerSource {
     if (hasData) this.#timers.data();
     else this.#timers.touch();
     if (this.#decoder.finished !== true || (this.#finished && !hasData)) return;
-    // From here on silence is an end and no failure, and comments do not put it off.
+    // From here on silence is a good end, and comments do not delay it.
     this.#finished = true;
     this.#timers.stop();
     this.#silence ??= createDeadline(this.#clock, () => this.#reader.finish());
@@ -131,7 +131,7 @@ export class AnswerStream implements AnswerSource {
   }
 }
 
-/** A whole JSON answer to a request for a stream: the stream that arrived at once. */
+/** A whole JSON answer to a request for a stream, as a stream that arrives at once. */
 export function wholeAsSource(step: Step): AnswerSource {
   return new WholeSource(step);
 }
@@ -156,7 +156,7 @@ class WholeSource implements AnswerSource {
   take(out: Step[]): boolean {
     if (this.#taken) return true;
     this.#taken = true;
-    // Its text is a whole body and no event: what a stream says is made from its meaning.
+    // Without its text: that is a whole body and not an event, so the client's events are built from the canonical ones.
     this.#order.push({ events: this.#step.events }, out);
     this.#order.end();
     return true;
@@ -179,7 +179,7 @@ class WholeSource implements AnswerSource {
   }
 }
 
-/** The first word that commits: an item, or the terminal of an answer without one. `response.start` and usage wait with it. */
+/** Whether the step is the commit point: an item, or the end of an answer without items. `response.start` and usage are held until then. */
 export function commits(step: Step): boolean {
   return step.events.some(({ type }) => type.startsWith('item.') || type === 'response.end');
 }

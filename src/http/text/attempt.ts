@@ -1,6 +1,6 @@
 /**
- * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. What an upstream says
- * instead of an answer (a status, an error event, HTML, JSON where a stream was asked) becomes the GatewayError that the loop judges.
+ * One attempt of a text endpoint: encode the request for this Channel, send it, and read until the commit point. Anything that an upstream
+ * sends instead of an answer (an error status, an error event, HTML) becomes a GatewayError, which the attempt loop judges.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import { havingUsed, upstreamFault } from '../../codecs/canonical/error.ts';
@@ -36,7 +36,7 @@ export interface TextAttemptOptions {
   readonly clock: Clock;
   readonly mint: Mint;
   readonly trace?: ExchangeTrace;
-  /** What the history knows of items that this Channel stored. */
+  /** Which items the Channel stored, as far as the history knows. */
   readonly stored?: (channelId: string) => (itemId: string) => boolean;
 }
 
@@ -44,7 +44,7 @@ export interface TextAttemptOptions {
 export interface StreamStart {
   readonly kind: 'stream';
   readonly owner: Owner;
-  /** Read already, not shown yet. Empty once it was shown. */
+  /** Read already but not sent yet; emptied when it is sent. */
   readonly held: Step[];
   readonly source: AnswerSource;
   readonly losses: readonly string[];
@@ -66,7 +66,7 @@ interface Sent {
   readonly timers: IdleTimers;
 }
 
-/** Resolves at the first item event or the terminal; until then nothing may be shown. */
+/** Resolves at the commit point: until then nothing may be sent to the client. */
 export function attemptStream(target: Target, options: TextAttemptOptions): Promise<StreamStart> {
   return send(target, options, async (sent) => {
     const source = await openSource(sent, options);
@@ -75,7 +75,7 @@ export function attemptStream(target: Target, options: TextAttemptOptions): Prom
   });
 }
 
-/** Resolves with the whole answer. One that failed or was cancelled before it said anything is thrown, so that the next Channel may be tried. */
+/** Resolves with the whole answer. An answer that failed or was cancelled before its first item is thrown, so that the next Channel may be tried. */
 export function attemptWhole(target: Target, options: TextAttemptOptions): Promise<WholeAnswer> {
   return send(target, options, async (sent) => {
     const { codec, context, encoded, head, timers } = sent;
@@ -96,7 +96,7 @@ export function attemptWhole(target: Target, options: TextAttemptOptions): Promi
   });
 }
 
-/** Throws what makes the request unfit for this Channel; everything after that is the promise's. */
+/** Throws where this Channel's dialect cannot take the request; later failures reject the promise. */
 function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: Sent) => Promise<Answer>): Promise<Answer> {
   const { channel, upstreamModel } = target;
   const { request, mint } = options;
@@ -137,7 +137,7 @@ function send<Answer>(target: Target, options: TextAttemptOptions, read: (sent: 
   );
 }
 
-/** A client of the same dialect says its version and its betas; betas that the request itself needs are added to them. */
+/** A client that speaks messages sends its own version and betas to a messages upstream; betas that the request needs are added. */
 function protocolHeaders(
   encoded: Readonly<Record<string, string>>,
   options: TextAttemptOptions,
@@ -151,7 +151,7 @@ function protocolHeaders(
   return headers;
 }
 
-/** A stream by its type; JSON instead of it is a whole answer or an error; other types are read as a stream, which refuses what is none. */
+/** Reads by content type: JSON is a whole answer or an error, HTML is refused, anything else is read as a stream, which rejects what is not one. */
 function openSource(sent: Sent, options: TextAttemptOptions): AnswerSource | Promise<AnswerSource> {
   const { codec, context, head, timers } = sent;
   const type = contentTypeOf(head);
@@ -199,7 +199,7 @@ async function readUntilCommit(source: AnswerSource): Promise<Step[]> {
   }
 }
 
-/** An answer that failed before it said anything may still come from another Channel. */
+/** Throws the failure of an answer without any item: another Channel may still answer. */
 function throwEarlyFailure(steps: readonly Step[]): void {
   for (const { events } of steps) {
     for (const event of events) {
@@ -211,7 +211,7 @@ function throwEarlyFailure(steps: readonly Step[]): void {
   }
 }
 
-/** A report beside the end. One that came earlier knows the input only, and nobody is charged for an input that got no answer. */
+/** The usage reported with the failure itself. An earlier report knows the input only, and input without an answer is not charged. */
 function usageBeside(events: Step['events']): Usage | undefined {
   const report = events.findLast((event) => event.type === 'usage.report');
   return report === undefined || isPlaceholder(report.usage) ? undefined : report.usage;

@@ -12,7 +12,7 @@ export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass
   if (model.kind !== 'text') {
     throw new GatewayError(
       'no_healthy_upstream',
-      `The model ${model.name} is a model for ${model.kind}: this endpoint does not serve it.`,
+      `The model ${model.name} is of kind ${model.kind}: this endpoint serves text models.`,
     );
   }
   const referenceAt = firstReference(request);
@@ -26,7 +26,7 @@ export function needOf(codecs: CodecSet, request: CanonicalRequest, accountClass
   };
 }
 
-/** Native state of an upstream: only Channels of its dialect know it. */
+/** State that lives at an upstream: only Channels of its dialect can read it. */
 function boundTo(
   codecs: CodecSet,
   request: CanonicalRequest,
@@ -37,7 +37,7 @@ function boundTo(
   return request.boundTo === undefined ? undefined : { types: codecs.typesOf(request.boundTo.dialect), at: request.boundTo.at };
 }
 
-/** The path of the first file that is given by a private id. */
+/** The path of the first file that the request names by an id of the vendor's. */
 function firstReference({ items, tools }: CanonicalRequest): string | undefined {
   for (const item of items) {
     const found = referenceIn(item);
@@ -59,7 +59,7 @@ function mediaOf(item: Item): readonly Media[] {
   return item.content.flatMap((part) => (part.kind === 'media' ? [part.media] : []));
 }
 
-/** What a request holds of reasoning. Thoughts in words are raw, or in a member that holds either (`reasoning` of chat servers). */
+/** Which forms of reasoning a request carries: opaque values, and text (raw or summary). */
 export function facesIn({ items }: CanonicalRequest): ReadonlySet<ReasoningFace> {
   const faces = new Set<ReasoningFace>();
   for (const item of items) {

@@ -13,7 +13,7 @@ export interface PreparedRequest {
   /** The response that it continues: shown in the answer. */
   readonly previousResponseId?: string;
   readonly responseId?: string;
-  /** What an item said that the input only names. */
+  /** Looks up the content of an item that the input only names. */
   readonly item?: RequestContext['item'];
   /** The transport implies a stream, whatever the body says. */
   readonly stream?: true;

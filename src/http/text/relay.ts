@@ -1,6 +1,6 @@
 /**
- * From the commit point to the end: steps of the upstream through the client's encoder into its connection. Reads no faster than the
- * client does. The one place where a failure becomes words of a stream (through the seal).
+ * From the commit point to the end: the upstream's steps through the client's encoder into its connection, at the client's pace. The one
+ * place where a failure becomes an event of a stream (through the seal).
  */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Step } from '../../codecs/canonical/event.ts';
@@ -11,66 +11,67 @@ import type { Committed } from '../exchange/reply.ts';
 import { toGatewayError } from '../errors.ts';
 import type { AnswerSource } from './answer-stream.ts';
 
-/** What the client is told in. */
-export interface Voice {
+/** How the client's dialect writes the answer. */
+export interface ClientOutput {
   readonly encoder: ClientEncoder;
+  /** For when the encoder itself is broken. */
   readonly errorFrame: ClientCodec['errorFrame'];
 }
 
 export interface RelayWatch {
-  /** Something of the answer was written. */
+  /** A part of the answer was written. */
   onWords(): void;
-  /** What must be done before the last words may go out. `told` is the failure that they say. Rejects with what they must say instead. */
-  beforeEnd?(told: GatewayError | undefined): Promise<void> | undefined;
+  /** Awaited before the last batch is written. `failure` is the failure that it reports to the client. Rejects with what it must report instead. */
+  beforeEnd?(failure: GatewayError | undefined): Promise<void> | undefined;
 }
 
 /**
- * Resolves with the failure that the client was told, or undefined after a good ending. Rejects when the client left (the upstream is
+ * Resolves with the failure that was sent to the client, or undefined after a good ending. Rejects when the client left (the upstream is
  * then cancelled). `held` was read before the commit; it is emptied.
  */
 export function relay(
   held: Step[],
   source: AnswerSource,
-  voice: Voice,
+  output: ClientOutput,
   committed: Committed,
   watch: RelayWatch,
 ): Promise<GatewayError | undefined> {
-  const observer = new RelayObserver(held, voice, watch);
-  const stage = sealed(voice.encoder, (reason) => observer.tell(reason));
+  const observer = new RelayObserver(held, output, watch);
+  const stage = sealed(output.encoder, (reason) => observer.fail(reason));
   const pumped = pump(source, stage, new FramedWriter(committed), observer);
-  // The head goes out with the first words, in one write; without words it goes alone.
+  // The head is sent with the first batch, in one write; without a batch it is sent alone.
   if (observer.silent) committed.flushHead();
-  return pumped.then(() => observer.told);
+  return pumped.then(() => observer.failure);
 }
 
 class RelayObserver implements PumpOptions<Step, Frame> {
   readonly held: Step[];
   readonly isGone = isGone;
-  /** The failure that the client was told. */
-  told: GatewayError | undefined;
+  /** The failure that was sent to the client. */
+  failure: GatewayError | undefined;
   silent = true;
-  readonly #voice: Voice;
+  readonly #output: ClientOutput;
   readonly #watch: RelayWatch;
 
-  constructor(held: Step[], voice: Voice, watch: RelayWatch) {
+  constructor(held: Step[], output: ClientOutput, watch: RelayWatch) {
     this.held = held;
-    this.#voice = voice;
+    this.#output = output;
     this.#watch = watch;
   }
 
-  tell(reason: unknown): GatewayError {
-    this.told = toGatewayError(reason);
-    return this.told;
+  fail(reason: unknown): GatewayError {
+    this.failure = toGatewayError(reason);
+    return this.failure;
   }
 
   beforeEnd(words: Frame[]): Promise<void> | undefined {
-    return this.#watch.beforeEnd?.(this.told)?.catch((reason: unknown) => {
-      this.#voice.encoder.failInstead(this.tell(reason), words);
+    return this.#watch.beforeEnd?.(this.failure)?.catch((reason: unknown) => {
+      this.#output.encoder.failInstead(this.fail(reason), words);
     });
   }
 
   lastWords(reason: unknown): readonly Frame[] {
-    return [this.#voice.errorFrame(toGatewayError(reason))];
+    return [this.#output.errorFrame(toGatewayError(reason))];
   }
 
   onWords(): void {
@@ -79,7 +80,7 @@ class RelayObserver implements PumpOptions<Step, Frame> {
   }
 }
 
-/** The client left. One that is still there (a WebSocket) and does not want the answer any more reads how it ended. */
+/** The client left. A WebSocket client that cancelled is still there and reads how the turn ended. */
 function isGone(reason: unknown): boolean {
   const { code, shownCode } = toGatewayError(reason);
   return code === 'client_closed_request' && shownCode !== 'cancelled';
@@ -96,12 +97,12 @@ class FramedWriter implements PumpWriter<Frame> {
     return this.#committed.writer.gone();
   }
 
-  write(words: readonly Frame[]): Promise<void> | undefined {
-    return this.#committed.writer.write(words.map(this.#committed.frame));
+  write(frames: readonly Frame[]): Promise<void> | undefined {
+    return this.#committed.writer.write(frames.map(this.#committed.frame));
   }
 
-  end(words: readonly Frame[]): Promise<void> {
-    return this.#committed.writer.end(words.map(this.#committed.frame));
+  end(frames: readonly Frame[]): Promise<void> {
+    return this.#committed.writer.end(frames.map(this.#committed.frame));
   }
 
   destroy(reason: unknown): void {
@@ -109,9 +110,9 @@ class FramedWriter implements PumpWriter<Frame> {
   }
 }
 
-/** The words of a failure on a stream that never got an answer. */
+/** The events of a failure on a stream that never got an answer. */
 export function failureFrames(encoder: ClientEncoder, error: GatewayError): Frame[] {
-  const words: Frame[] = [];
-  encoder.fail(error, words);
-  return words;
+  const frames: Frame[] = [];
+  encoder.fail(error, frames);
+  return frames;
 }

@@ -1,6 +1,5 @@
 /**
- * A text endpoint from the request to the settled end: authenticate → read → decode → admit, and then the exchange. The same for every
- * client dialect; what differs is the codec.
+ * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
@@ -21,7 +20,7 @@ import { facesIn, needOf } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
 import { TextExchange } from './text-exchange.ts';
 
-/** What an endpoint does with a body that was read, before anything else looks at it. */
+/** What an endpoint does with a body before it is decoded. */
 export type Prepare = (
   call: CallContext,
   principal: Principal,
@@ -29,24 +28,24 @@ export type Prepare = (
   json: JsonObject,
 ) => PreparedRequest | Promise<PreparedRequest>;
 
-/** Throws what happened before anything was said; once words went out, nothing is thrown any more. */
+/** Throws only before anything was sent to the client. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = asItCame): Promise<void> {
   const principal = await identify(call);
   const { text, json } = await receiveJson(call, principal);
   const prepared = await prepare(call, principal, text, json);
-  // Not awaited: what was read here must not stay in memory for as long as the answer lasts.
+  // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }
 
 const asItCame: Prepare = (_call, principal, text, json) => ({ principal, text, json });
 
-/** From the decoded request to the settled end, whatever carries the words. Throws as {@link serveText} does. */
+/** Answers a prepared request over HTTP or WebSocket. Throws as {@link serveText} does. */
 export function answerText(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
   const answered = answer(call, codec, prepared, reply);
   return prepared.own === undefined ? answered : answered.catch((thrown) => Promise.reject(atClientPath(thrown, prepared.own)));
 }
 
-/** Without a frame that waits: it would keep the body in memory for as long as the answer lasts. */
+/** No `async`, for the same reason. */
 function answer(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
   return admit(call, codec, prepared, reply).then((exchange) => exchange.run());
 }
@@ -67,7 +66,7 @@ async function admit(call: CallContext, codec: ClientCodec, prepared: PreparedRe
   const plan: Plan = {
     channels,
     model: request.model,
-    // The whole conversation, and not the id of its last turn: the next turn is to meet the same Channel.
+    // By the whole conversation and not by the id of its last turn, so that the next turn meets the same Channel.
     conversation: conversationOf(principal.key.id, decoded),
     carries: facesIn(request),
     maxAttempts: config.dispatch.maxAttempts,

@@ -1,6 +1,6 @@
 /**
- * An admitted request until it is settled: dispatch → relay → settle, whole or as a stream. Of the request it keeps only what the
- * answer may still need, since a stream can stay open for very long.
+ * An admitted request until it is settled: dispatch → relay → settle, whole or as a stream. It keeps only what the answer still needs of the
+ * request, since a stream can stay open for a long time.
  */
 import type { ErrorCode, GatewayError } from '../../codecs/canonical/error.ts';
 import type { Whole } from '../../codecs/canonical/fold.ts';
@@ -24,7 +24,7 @@ import { type Ending, Meter } from '../exchange/meter.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { logAnswerLosses } from './answer-losses.ts';
 import { attemptStream, attemptWhole, type StreamStart, type TextAttemptOptions, type WholeAnswer } from './attempt.ts';
-import { failureFrames, relay, type Voice } from './relay.ts';
+import { failureFrames, relay, type ClientOutput } from './relay.ts';
 
 /** What it takes to find an upstream that answers. */
 interface Search {
@@ -41,7 +41,7 @@ export class TextExchange {
   readonly #responseId: string;
   readonly #remember: Remember | undefined;
   readonly #reply: Reply;
-  /** Until an upstream has answered: nothing of it is needed after that. */
+  /** Dropped once an upstream has answered. */
   #search: Search | undefined;
 
   constructor(
@@ -80,7 +80,7 @@ export class TextExchange {
     this.#search = { plan, options };
   }
 
-  /** Gives back what was reserved, however it ends. */
+  /** Releases the reservation however it ends. */
   async run(): Promise<void> {
     try {
       const opened = this.#meter.open();
@@ -97,13 +97,13 @@ export class TextExchange {
       taken = await this.#dispatch(attemptWhole);
       const { whole, native, owner } = taken.answer;
       const { outcome } = whole;
-      const broken = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
-      if (broken !== undefined && this.#codec.dialect !== 'responses') throw broken;
+      const failure = outcome.status === 'failed' || outcome.status === 'cancelled' ? outcome.error : undefined;
+      if (failure !== undefined && this.#codec.dialect !== 'responses') throw failure;
       const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
-      if (broken === undefined) taken.succeeded();
-      else taken.failed(broken);
-      const usage = await this.#usageOf(taken.answer, broken);
-      const ending = endingOf(broken, usage);
+      if (failure === undefined) taken.succeeded();
+      else taken.failed(failure);
+      const usage = await this.#usageOf(taken.answer, failure);
+      const ending = endingOf(failure, usage);
       const headers = this.#channelHeader(taken);
       const remember = this.#rememberOptions(taken.channel);
       await this.#meter.settleFirst(() => ending);
@@ -115,7 +115,7 @@ export class TextExchange {
     } catch (thrown) {
       const error = toGatewayError(thrown);
       taken?.failed(error);
-      // An answer that the gateway itself could not say was made all the same; a failed one costs what it reported.
+      // An answer that the gateway could not encode was generated all the same; a failed one costs what it reported.
       const theirs = isUpstreamFault(error) ? error : undefined;
       const usage = taken === undefined ? undefined : await this.#usageOf(taken.answer, theirs);
       await this.#meter.settle({ ...endingOf(error, usage), status: error.status });
@@ -130,8 +130,8 @@ export class TextExchange {
     const { held, source, owner } = taken.answer;
     const encoder = this.#codec.encodeEvents(this.#context(owner));
     const remember = this.#rememberOptions(taken.channel);
-    const heard = remember === undefined ? undefined : remembering(encoder, remember);
-    const voice: Voice = { encoder: heard ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
+    const recorder = remember === undefined ? undefined : remembering(encoder, remember);
+    const output: ClientOutput = { encoder: recorder ?? encoder, errorFrame: (error) => this.#codec.errorFrame(error) };
     const failureOf = (told: GatewayError | undefined): GatewayError | undefined => {
       const { outcome } = source.fold;
       return outcome?.status === 'failed' || outcome?.status === 'cancelled' ? (told ?? outcome.error) : told;
@@ -139,13 +139,13 @@ export class TextExchange {
     let failure: GatewayError | undefined;
     try {
       failure = failureOf(
-        await relay(held, source, voice, committed, {
+        await relay(held, source, output, committed, {
           onWords: () => this.#meter.outputWritten(),
           beforeEnd: (told) => {
             const settled = this.#meter.settleFirst(async () =>
               endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
             );
-            return settled === undefined ? heard?.remember() : settled.then(() => heard?.remember());
+            return settled === undefined ? recorder?.remember() : settled.then(() => recorder?.remember());
           },
         }),
       );
@@ -160,7 +160,7 @@ export class TextExchange {
     if (settled !== undefined) await settled;
   }
 
-  /** Undefined when no upstream answered, and the client was told so on the stream that it had already got. */
+  /** Undefined when no upstream answered and the failure was sent on the stream that had begun already. */
   async #start(): Promise<{ readonly taken: Taken<StreamStart>; readonly committed: Committed } | undefined> {
     const { gateway, config } = this.#call;
     let committed: Committed | undefined;
@@ -181,7 +181,7 @@ export class TextExchange {
       const status = committed === undefined ? error.status : 200;
       await this.#meter.settle({ ...endingOf(error, undefined), status });
       if (committed === undefined) throw error;
-      await this.#sayFailure(committed, error);
+      await this.#sendFailure(committed, error);
       return undefined;
     } finally {
       early.cancel();
@@ -189,7 +189,7 @@ export class TextExchange {
     return { taken, committed: commit(this.#channelHeader(taken)) };
   }
 
-  async #sayFailure(committed: Committed, error: GatewayError): Promise<void> {
+  async #sendFailure(committed: Committed, error: GatewayError): Promise<void> {
     const nobody: Owner = { channelType: 'chat_completion', scope: '', model: this.#request.model };
     try {
       await committed.writer.end(failureFrames(this.#codec.encodeEvents(this.#context(nobody)), error).map(committed.frame));
@@ -236,7 +236,7 @@ export class TextExchange {
     return this.#call.config.channelHeader ? { 'x-mizu-channel': taken.channel.id } : {};
   }
 
-  /** Reported usage, or a counted estimate for an answer that reported none; a failed one without a report costs nothing. */
+  /** The reported usage, else an estimate; a failed answer without a report costs nothing. */
   #usageOf({ whole }: WholeAnswer, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     if (failure !== undefined) return whole.usage;
     return this.#withPictures(
@@ -245,15 +245,15 @@ export class TextExchange {
     );
   }
 
-  /** The same for a stream; a client that left, and words that we did not say on, are billed as what the upstream had said. */
+  /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
   #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
-    const { fold: said } = source;
-    const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
+    const { fold } = source;
+    const isFinal = (fold.outcome !== undefined || failure === undefined) && !fold.isUsageEarly;
     const isOurs = failure === undefined || isClientGone(failure) || OURS.has(failure.code) || isTooLong(failure);
-    if (!isOurs) return said.usage;
-    const whole = () => said.whole(cancelledBy(failure));
-    if (isFinal) return this.#withPictures(completedUsage(said.usage, this.#request, whole), whole);
-    const counted = countedUsage(this.#request, whole()).then((usage) => withEarly(usage, said.usage));
+    if (!isOurs) return fold.usage;
+    const whole = () => fold.whole(cancelledBy(failure));
+    if (isFinal) return this.#withPictures(completedUsage(fold.usage, this.#request, whole), whole);
+    const counted = countedUsage(this.#request, whole()).then((usage) => withEarly(usage, fold.usage));
     return this.#withPictures(counted, whole);
   }
 
@@ -263,10 +263,10 @@ export class TextExchange {
   }
 }
 
-/** The gateway itself ended an answer that the upstream would have gone on with. */
+/** Failures by which the gateway ends an answer that the upstream would have continued. */
 const OURS: ReadonlySet<ErrorCode> = new Set(['response_not_representable', 'shutting_down']);
 
-/** Cut at the operator's limit of an answer. */
+/** Cut at `limits.answer_bytes`. */
 function isTooLong({ details: { cause } }: GatewayError): boolean {
   return cause instanceof StreamError && cause.reason === 'too_many_bytes';
 }
@@ -280,14 +280,14 @@ function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): 
   };
 }
 
-/** How an answer without an ending of its own ended. */
+/** The outcome of an answer that broke off. */
 function cancelledBy(failure: GatewayError | undefined): Outcome {
   return { status: 'cancelled', error: failure ?? clientGone() };
 }
 
 /**
- * An early usage report knows the input. What it says of the output is a placeholder, or what had been generated until then: thoughts that
- * nobody was shown, too, where it is more than the words that were said.
+ * Merges an early usage report into the estimate. It knows the input. Its output is a placeholder or what was generated until then; it may
+ * include hidden reasoning, so it wins where it is larger.
  */
 function withEarly(counted: Usage, early: Usage | undefined): Usage {
   if (early === undefined || totalInput(early) === 0) return counted;

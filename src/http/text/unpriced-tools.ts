@@ -1,7 +1,7 @@
 /**
- * Server tools that the upstream runs and charges by the call, and for which the model's price names no rate. Agents send such tools with
- * every request, used or not, so by default they are forwarded and a call is flagged; a request that forces one, and every one where the
- * operator wants it so, is refused before anything is sent.
+ * Server tools that the upstream charges by the call and that the model's price has no rate for. Agents send such tools with every request,
+ * used or not, so by default they are forwarded and calls are flagged. A request that forces one is refused; with `unpriced_tools: "refuse"`
+ * every request with one is.
  */
 import type { Dialect } from '../../codecs/canonical/dialect.ts';
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -11,7 +11,7 @@ import type { CodecSet } from '../../codecs/codec-set.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { Channel } from '../config/config.ts';
 
-/** Meters by how the types of their tools begin, whatever version follows. */
+/** Prefixes of tool types, which are the names of their meters; a version may follow. */
 const METERED = ['web_search', 'x_search', 'file_search', 'code_interpreter', 'code_execution'] as const;
 
 export interface MeterPolicy {
@@ -41,7 +41,7 @@ function reaches(dialect: Dialect, { codecs, channels }: MeterPolicy): boolean {
   return channels.some(({ type }) => types.has(type));
 }
 
-/** The choice names it: by its type (responses), or by its name (messages). */
+/** Whether `tool_choice` forces it: by its type (responses) or its name (messages). */
 function isForced({ toolChoice, tools }: CanonicalRequest, tool: Extract<Tool, { readonly kind: 'native' }>): boolean {
   switch (toolChoice?.mode) {
     case 'required':

@@ -1,6 +1,6 @@
 /**
- * Sends finished spans to a collector by OTLP over HTTP with JSON, in batches, beside the traffic: a collector that is slow or gone
- * costs spans and never a request. Knows no gateway.
+ * Sends finished spans to a collector by OTLP over HTTP with JSON, in batches and off the hot path: a collector that is slow or down costs
+ * spans, never a request.
  */
 import { request } from 'undici';
 import type { Clock, Timer } from '../../streams/clock.ts';
@@ -13,7 +13,7 @@ export interface OtlpOptions {
   /** `service.name` and what else names this process. */
   readonly resource: Attributes;
   readonly clock: Clock;
-  /** Told how many spans a failure cost, and how many found no room: once for each batch, not for each span. */
+  /** Called once a batch with the number of spans that a failure, or a full queue, lost. */
   readonly onLost: (count: number, error: unknown) => void;
 }
 
@@ -25,7 +25,7 @@ export interface SpanExporter {
 }
 
 const BATCH = 512;
-/** More than this waits for no collector. */
+/** Spans beyond this queue length are lost. */
 const MAX_WAITING = 4096;
 const FLUSH_MS = 2_000;
 const SEND_MS = 10_000;
@@ -36,8 +36,8 @@ export function createOtlpExporter(options: OtlpOptions): SpanExporter {
   let timer: Timer | undefined;
   let sending: Promise<void> | undefined;
   let closing = false;
-  /** Spans that found no room since the last batch went out. */
-  let crowdedOut = 0;
+  /** Spans lost to a full queue since the last batch. */
+  let overflowed = 0;
 
   const flush = (): Promise<void> => {
     timer?.cancel();
@@ -53,22 +53,22 @@ export function createOtlpExporter(options: OtlpOptions): SpanExporter {
       try {
         await send(url, batch, options);
       } catch (error) {
-        // Each batch more could cost the whole time that a send may take, and a supervisor does not wait for long.
+        // At shutdown one failure ends it: each further batch could take SEND_MS, longer than a supervisor waits.
         const givenUp = closing ? waiting.splice(0) : [];
         options.onLost(batch.length + givenUp.length, error);
       }
-      tellCrowdedOut();
+      reportOverflow();
     }
   };
-  const tellCrowdedOut = (): void => {
-    if (crowdedOut > 0) options.onLost(crowdedOut, new Error('too many spans wait for the collector'));
-    crowdedOut = 0;
+  const reportOverflow = (): void => {
+    if (overflowed > 0) options.onLost(overflowed, new Error('the queue of spans is full'));
+    overflowed = 0;
   };
 
   return {
     add(span) {
       if (waiting.length >= MAX_WAITING) {
-        crowdedOut += 1;
+        overflowed += 1;
         return;
       }
       waiting.push(span);

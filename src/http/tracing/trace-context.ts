@@ -1,6 +1,6 @@
 /**
- * W3C Trace Context: reads, checks and writes `traceparent` and `tracestate`. Knows no span and no exporter. A header that breaks the
- * grammar is as good as none: it is neither continued nor passed on.
+ * W3C Trace Context: reads, checks and writes `traceparent` and `tracestate`. Knows no span and no exporter. A malformed
+ * header is ignored: it is neither continued nor passed on.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 
@@ -10,12 +10,12 @@ export interface TraceContext {
   /** 16 hex digits, not all zero: the caller's span. */
   readonly spanId: string;
   readonly sampled: boolean;
-  /** Other systems' words, passed on as they are. */
+  /** `tracestate`, passed on unchanged. */
   readonly state?: string;
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
-/** The least that everyone must pass on, by the recommendation. */
+/** The length that every system must be able to propagate. */
 const MAX_STATE_CHARS = 512;
 
 /** Undefined for none, and for one that may not be used. */

@@ -1,7 +1,7 @@
 /**
  * Traces of exchanges, with OpenTelemetry's GenAI semantic conventions: a server span for the request, a client span for each attempt
- * of an upstream. Off unless configured; off, the W3C context of a client is passed on unchanged. Names and counts only: no prompt, no
- * answer and no upstream's words ever enter a span.
+ * of an upstream. Off unless configured; off, the W3C context of a client is passed on unchanged. Names and counts only: no text of
+ * a prompt, an answer or an upstream's error is ever part of a span.
  */
 import type { IncomingHttpHeaders } from 'node:http';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
@@ -16,7 +16,7 @@ export interface ExchangeTrace {
   readonly traceId: string;
   /** The headers that carry the context to an upstream: a new span each time it is asked. */
   nextAttempt(): Record<string, string>;
-  /** The exchange as its row tells it; once, before `end`. */
+  /** The exchange's row of the request log; called once for each exchange, before `end`. */
   exchanged(entry: RequestLogEntry): void;
   /** The answer is over. `code` is empty for a success. */
   end(answer: { readonly method: string; readonly route: string; readonly status: number; readonly code: string }): void;

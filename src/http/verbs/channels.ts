@@ -1,4 +1,4 @@
-/** `mizu channels test [ID]`: asks every Channel for its model list with its own credential, and says what came back. */
+/** `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. */
 import { decodeModelList } from '../../codecs/images/index.ts';
 import type { Clock } from '../../streams/clock.ts';
 import { askModelList, judgeModelList } from '../dispatch/model-list.ts';
@@ -42,7 +42,7 @@ function whyNone({ disabledChannels }: Config, only: string | undefined): string
 const PROBE_MS = 15_000;
 const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
-/** A router lists what it draws with, so a wrong mapping is found before a client finds it. */
+/** A router lists every model that it serves, so a wrong mapping can be found here. */
 function missingModels(channel: Channel, listed: readonly string[]): string[] {
   const known = new Set(listed);
   return [...new Set(channel.models.values())].filter((model) => !known.has(model));
@@ -69,7 +69,7 @@ async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Prom
   }
 }
 
-/** The code of the connection's error, in words where it needs some. */
+/** The code of the connection error, with an explanation where there is one. */
 function whyOf(error: unknown): string {
   if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${PROBE_MS / 1000} s`;
   const code = errorCode(error);
@@ -78,14 +78,14 @@ function whyOf(error: unknown): string {
 }
 
 const WORDS: Readonly<Record<string, string>> = {
-  ECONNREFUSED: 'nobody listens there',
-  ENOTFOUND: 'the name does not exist',
-  EAI_AGAIN: 'the name service does not answer',
+  ECONNREFUSED: 'nothing listens at that address',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the DNS server does not answer',
   UND_ERR_CONNECT_TIMEOUT: 'no connection within connect_ms',
-  CERT_HAS_EXPIRED: 'the certificate is over',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is that of another host',
-  SELF_SIGNED_CERT_IN_CHAIN: 'the authority is not trusted: see options.ca',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate signs itself: see options.ca',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the authority is not trusted: see options.ca',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the authority is not trusted: see options.ca',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate authority is not trusted: see options.ca',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed: see options.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate authority is not trusted: see options.ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate authority is not trusted: see options.ca',
 };

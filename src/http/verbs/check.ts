@@ -1,6 +1,6 @@
 /**
- * `mizu check`: reads the configuration as `serve` would, and says what it found. Shows no secret. What is valid and yet cannot be meant
- * (a model that nobody can serve, a price that nothing counts) is a note.
+ * `mizu check`: reads the configuration as `serve` would, and reports what it found, without secrets. What is valid but hardly intended (a model
+ * that no channel serves, a misspelled price key) is a note.
  */
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import { EMBEDDING_TYPES } from '../../codecs/embeddings/index.ts';
@@ -31,7 +31,7 @@ export function checkVerb(textTypes: ReadonlySet<ChannelType>): Verb {
   };
 }
 
-/** Undefined when it is wrong and the report says so; without `--json` the words of the error are the report. */
+/** Undefined when it is not valid and `--json` reported that; without `--json` the error is thrown. */
 function readConfig(context: VerbContext): Config | undefined {
   try {
     return context.config();
@@ -54,15 +54,17 @@ function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<
   return channels.some(can) ? [] : [`model ${name} is served by no channel that can answer a model of kind ${kind}`];
 }
 
-/** The ends of what vendors print as the address to send requests to. */
+/** Endpoint paths that vendors' documentation shows at the end of an address. */
 const ENDPOINT = /\/(?:completions|responses|messages|embeddings|generations|edits|models|tasks|video_generation)$/;
 
-/** What a channel says that is taken as it stands, and was hardly meant so. */
+/** Values of a channel that are valid but hardly intended. */
 function misread({ id, basePath, options, apiKey }: Channel): string[] {
   const endpoint = options.path === undefined ? ENDPOINT.exec(basePath)?.[0] : undefined;
   return [
-    ...(endpoint === undefined ? [] : [`channel ${id}: base_url ends in ${endpoint}, and the endpoint is appended to it`]),
-    ...(/^\$\w+$/.test(apiKey ?? '') ? [`channel ${id}: api_key is no variable as it stands; one is read by \${NAME}`] : []),
+    ...(endpoint === undefined
+      ? []
+      : [`channel ${id}: base_url ends in ${endpoint}, but the gateway appends the endpoint itself`]),
+    ...(/^\$\w+$/.test(apiKey ?? '') ? [`channel ${id}: api_key is used as written; write \${NAME} to read a variable`] : []),
   ];
 }
 
@@ -72,7 +74,7 @@ function counted(count: number, what: string): string {
 
 const CLASSES: ReadonlySet<string> = new Set([...TOKEN_CLASSES, ...PIECE_CLASSES]);
 
-/** Every key that is no class of price is the meter of a tool: one that is nearly a class was meant to be it. */
+/** An unknown price key is the meter of a tool; one that is similar to a known key is probably misspelled. */
 function doubtful(rates: Rates, at: string): string[] {
   const inTable = ({ meters }: RateTable, place: string): string[] =>
     [...meters.keys()].flatMap((meter) => {

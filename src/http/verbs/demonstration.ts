@@ -45,7 +45,7 @@ export function demoConfig(upstreamUrl: string, storePath: string): string {
   });
 }
 
-/** Makes the account and the key of the demonstration where they do not exist yet. */
+/** Creates the demonstration's account and key unless they exist. */
 export async function fundDemo(store: Store): Promise<void> {
   const cause = (id: string) => ({ id: `demo-${id}`, by: 'demo' });
   let account = await store.accounts.find('demo');

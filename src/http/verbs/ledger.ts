@@ -1,4 +1,4 @@
-/** `mizu balance [NAME]`, `mizu ledger verify`, `mizu ledger journal`: what there is, whether it adds up, and how it came to be. */
+/** `mizu balance [NAME]`, `mizu ledger verify`, `mizu ledger journal`: balances, the check of the books, and the journal. */
 import { defined } from '../../codecs/defined.ts';
 import { formatUsd } from '../../store/money.ts';
 import type { JournalRow } from '../../store/ledger.ts';

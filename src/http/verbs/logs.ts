@@ -13,7 +13,6 @@ const MAX_LIMIT = 1_000_000;
 export const logs: Verb = async (context) => {
   allowOnly(context, 'logs', 0, 'follow', 'request', 'limit');
   const given = ['request', 'follow', 'limit'].filter((name) => context.options[name] !== undefined);
-  // One request has its rows, and who follows reads until it is enough.
   if (given.length > 1) throw new UsageError(`logs: --${given[0]} and --${given[1]} do not go together`);
   const limit = countOption(context, 'limit', 1, MAX_LIMIT) ?? 50;
   const store = await context.store();

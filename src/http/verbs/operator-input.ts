@@ -1,6 +1,5 @@
 /**
- * What an operator writes on the command line, read strictly: amounts, dates, lists. A refusal names the option as it was typed.
- * Knows no verb.
+ * Reads amounts, dates and lists from the command line, strictly. An error names the option as the operator typed it. Knows no verb.
  */
 import type { Cause } from '../../store/accounts.ts';
 import { parseUsd } from '../../store/money.ts';
@@ -50,7 +49,7 @@ export function countOption(context: VerbContext, name: string, least: number, m
   return count;
 }
 
-/** Entries between commas; undefined where the option is absent. An empty entry is refused, since a forgotten one is no permission. */
+/** Comma-separated entries; undefined where the option is absent. An empty entry is refused: a forgotten value must not lift a restriction. */
 export function listOption(context: VerbContext, name: string): string[] | undefined {
   const text = textOption(context, name);
   if (text === undefined) return undefined;
@@ -63,7 +62,7 @@ export function listOption(context: VerbContext, name: string): string[] | undef
 /** The options of {@link causeOf}. */
 export const CAUSE = ['cause', 'note'] as const;
 
-/** Why a change is made, for the journal. With `--cause ID` a script may repeat itself: the same cause is done once. */
+/** Why a change is made, for the journal. `--cause ID` makes a command safe to repeat: the same change is done once. */
 export function causeOf(context: VerbContext): Cause {
   const note = textOption(context, 'note');
   const id = textOption(context, 'cause');
@@ -79,7 +78,7 @@ export async function accountNamed(context: VerbContext, name: string): Promise<
   return account;
 }
 
-/** The store's names of fields and what the operator typed for them. */
+/** The store's field names, and the options that operators know them by. */
 const OPTIONS: ReadonlyMap<string, string> = new Map([
   ['name', '--name'],
   ['class', '--class'],
@@ -93,7 +92,7 @@ const OPTIONS: ReadonlyMap<string, string> = new Map([
   ['limits.daily', '--limit-daily'],
 ]);
 
-/** A refusal of the store in the operator's words: the field first, where there is one; `words` are those that a verb has no option for. */
+/** The text of a store's refusal, beginning with the field as the operator knows it; `words` names fields that have no option. */
 export function reasonOf(refusal: { readonly reason: string }, words: Readonly<Record<string, string>> = {}): string {
   if (!('field' in refusal && 'message' in refusal)) return refusal.reason.replaceAll('_', ' ');
   const field = String(refusal.field);

@@ -40,13 +40,13 @@ export interface ServeOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly openStore: (config: Config, onProblem: StoreProblem) => Promise<Store>;
   readonly print: (text: string) => void;
-  /** Tells which signal came; called for every one. */
+  /** Calls the listener for every signal. */
   readonly onSignal: (listener: (signal: Signal) => void) => void;
-  /** Tells what nobody caught. */
+  /** Calls the listener for every unhandled rejection and uncaught exception. */
   readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
 }
 
-/** Told about a settlement that could not be written, and about every change of the store's health. */
+/** Called for a settlement that could not be written, and for every change of the store's health. */
 export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
 
 export const DEFAULT_CONFIG = 'mizu.config.json';
@@ -60,7 +60,7 @@ export async function serve(options: ServeOptions): Promise<number> {
   return demo ? await serveDemo(options) : await serveFile(options, resolve(options.cwd, path ?? DEFAULT_CONFIG));
 }
 
-/** A lost configuration must not open a gateway to a network. */
+/** A missing configuration file must not open a gateway to a network. */
 function checkLoopback(host: string | undefined): void {
   if (host === undefined || host === 'localhost' || isLoopback(host)) return;
   throw new UsageError(
@@ -79,18 +79,19 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
       metrics?.configReload(true);
       log.info({ path, revision: config.revision }, 'configuration reloaded');
       const keys = atStart === undefined ? [] : changedAtStartOnly(atStart, config);
-      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: what they say now waits for a restart');
+      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: restart to apply them');
     },
     onRefused(error) {
       metrics?.configReload(false);
       refused(error);
     },
-    onUnwatched: (error) => log.warn({ path, err: error }, 'changes of the configuration file are not noticed: send SIGHUP'),
+    onUnwatched: (error) =>
+      log.warn({ path, err: error }, 'the configuration file cannot be watched: send SIGHUP after a change'),
   });
   atStart = source.current();
   log.level = atStart.log.level;
   if (options.workers > 1 && !isWorker) {
-    // Each worker follows the file for itself.
+    // Each worker watches the file itself.
     const { workers: count, clock, onSignal } = options;
     return await runWorkers({ count, operations: atStart.operations, clock, log, onSignal });
   }
@@ -114,9 +115,9 @@ async function serveFile(options: ServeOptions, path: string): Promise<number> {
 }
 
 async function serveDemo(options: ServeOptions): Promise<number> {
-  // Loaded here alone: who has a configuration file has upstreams of their own.
+  // Imported only here: a gateway with a configuration does not need it.
   const { startSimulator } = await import('../simulator/simulator.ts');
-  // Nobody reads its journal, which would keep a thousand requests with all that was uploaded.
+  // No journal: it would keep a thousand requests with their uploads, and nothing reads it.
   const simulator = await startSimulator({ docs: options.root, journal: 0 });
   try {
     const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
@@ -168,13 +169,13 @@ interface Serving {
   readonly log: Logger;
   readonly greeting: string;
   readonly reload: () => void;
-  /** Settled when the process that hands out connections has died. */
+  /** In a worker: settles when the primary process has died. */
   readonly orphaned?: Promise<void>;
 }
 
 /**
- * Resolves with the exit code. A rejection that nobody caught is one request's: it is logged and the others go on. An exception that
- * nobody caught leaves a state that nobody knows: what is open may finish, then a supervisor starts a new process.
+ * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
+ * an unknown state: the gateway drains, and a supervisor starts a new process.
  */
 async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
   return await new Promise<number>((resolve, reject) => {
@@ -185,20 +186,20 @@ async function untilStopped(options: ServeOptions, { running, log, greeting, rel
       running.stop().then(() => resolve(code), reject);
     };
     options.onFault((kind, error) => {
-      log.error({ err: error, kind }, 'nobody caught this');
+      log.error({ err: error, kind }, 'unhandled error');
       if (kind === 'exception') stop(1);
     });
     orphaned?.then(() => {
-      log.error('the primary process ended: what is open may finish');
+      log.error('the primary process ended: draining');
       stop(1);
     }, reject);
     options.onSignal((signal) => {
-      if (signal === 'renew') log.warn('only a gateway with --workers can renew them');
+      if (signal === 'renew') log.warn('SIGUSR2 renews workers, and this gateway runs without --workers');
       else if (signal === 'reload') reload();
       else if (stopping) running.cut();
       else stop(0);
     });
-    // Whoever reads it may signal at once, so it is said when signals are heard.
+    // Printed after the listeners are set: a supervisor that waits for it may send a signal at once.
     options.print(greeting);
   });
 }

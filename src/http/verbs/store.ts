@@ -42,7 +42,7 @@ async function copy(context: VerbContext, places: StorePlaces): Promise<number> 
   if (from === undefined || to === undefined) throw new UsageError(USAGE);
   if (from === to) throw new UsageError('--from and --to are the same place');
   if (!places.exists(from)) throw new RefusedError('there is no store to copy at --from');
-  // What a dead gateway left open is closed by opening the store once; a living one keeps its exchanges, and the copy is refused.
+  // Opening the store closes the exchanges of a dead gateway. Those of a running one stay open, and the copy is refused.
   const store = await places.open(from);
   await store.close();
   const source = await places.openArchive(from);

@@ -1,10 +1,10 @@
-/** What a verb of the command line is given and gives back. Verbs read no environment and no argv: `main.ts` passes both in. */
+/** The interface of a verb of the command line, and what verbs share. Verbs read no environment and no argv: `command-line.ts` passes both in. */
 import type { Store } from '../../store/store.ts';
 import type { Clock } from '../../streams/clock.ts';
 import type { Config } from '../config/config.ts';
 
 export interface VerbContext {
-  /** What follows the verb's own words. */
+  /** The positional arguments after the verb. */
   readonly args: readonly string[];
   readonly options: Readonly<Record<string, string | boolean | undefined>>;
   readonly json: boolean;
@@ -17,7 +17,7 @@ export interface VerbContext {
   config(): Config;
   /** Opens the store of the configuration; it is closed when the verb returns. */
   store(): Promise<Store>;
-  /** From here on Ctrl-C ends nothing but what this signal ends, which is also aborted when nobody reads what is printed. */
+  /** From now on Ctrl-C aborts this signal instead of ending the process; a closed standard output aborts it as well. */
   interrupted(): AbortSignal;
 }
 
@@ -34,12 +34,12 @@ export class RefusedError extends Error {
   override readonly name = 'RefusedError';
 }
 
-/** What every verb takes. */
+/** The options of every verb. */
 const COMMON: ReadonlySet<string> = new Set(['config', 'json', 'help']);
 
 /**
- * Throws UsageError for an option that `action` (`keys create`) does not have, and for more words after its own than `most`: whoever gives
- * one believes that it does something.
+ * Throws UsageError for an option that `action` (`keys create`) does not have, and for more than `most` arguments: ignoring them would mislead
+ * the operator.
  */
 export function allowOnly(
   { args, options }: Pick<VerbContext, 'args' | 'options'>,
@@ -49,7 +49,7 @@ export function allowOnly(
 ): void {
   const own = action.split(' ').length - 1;
   const extra = args[own + most];
-  if (extra !== undefined) throw new UsageError(`${action}: one word too many: ${JSON.stringify(extra)}`);
+  if (extra !== undefined) throw new UsageError(`${action}: unexpected argument ${JSON.stringify(extra)}`);
   for (const [name, value] of Object.entries(options)) {
     if (value !== undefined && !COMMON.has(name) && !names.includes(name))
       throw new UsageError(`${action} has no option --${name}`);
@@ -68,12 +68,12 @@ export function textOption(context: VerbContext, name: string): string | undefin
   return typeof value === 'string' ? value : undefined;
 }
 
-/** What would move a terminal's cursor, end its line or turn its words around; line ends apart, which a report has of its own. */
-const COMMANDS = /[\p{Cc}\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+/** Characters that control a terminal: cursor, line ends, text direction. */
+const CONTROLS = /[\p{Cc}\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** One line of a report that may hold words of clients and upstreams: what commands a terminal is spelled as JSON spells it. */
+/** Text of clients and upstreams, safe to print on one line: control characters are escaped as in JSON. */
 export function oneLine(text: string): string {
-  return text.replace(COMMANDS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replace(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Prints JSON with `--json`, otherwise the text; bigints become strings, and maps objects. */
@@ -82,7 +82,7 @@ export function report(context: VerbContext, value: unknown, text: string): void
     if (typeof member === 'bigint') return member.toString();
     return member instanceof Map ? Object.fromEntries(member) : member;
   };
-  // Texts of several lines are made of lines and cells that went through `oneLine` where anybody else has a say in them.
+  // The line ends of a text are its own: outside text in it went through `oneLine` before.
   context.print((context.json ? JSON.stringify(value, replacer) : text).split('\n').map(oneLine).join('\n'));
 }
 

@@ -1,6 +1,6 @@
 /**
- * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed MESSAGE`: the operator's view of video tasks, and the
- * word about one whose outcome nobody knows. A resolution settles or refunds in the same transaction and is journaled.
+ * `mizu videos [list] [--state S] | show ID | resolve ID --succeeded URL | --failed MESSAGE`: the operator's view of video tasks,
+ * and the decision about one whose outcome is unknown. A resolution settles or refunds in the same transaction and is journaled.
  */
 import { parseJson } from '../../codecs/canonical/json.ts';
 import { formatUsd } from '../../store/money.ts';
@@ -90,7 +90,7 @@ async function resolve(context: VerbContext): Promise<number> {
   return 0;
 }
 
-/** The record in words that scripts may rely on: money in USD, the request and the upstream's report as the objects that they are. */
+/** The record as JSON for scripts: money in USD, and the request and the upstream's report as objects. */
 function taskJson(task: VideoTask): object {
   const { frozenNanos, requestJson, number: _number, ...facts } = task;
   const json = new Map<string, unknown>(Object.entries(facts));

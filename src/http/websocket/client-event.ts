@@ -1,4 +1,4 @@
-/** What a client may say on a WebSocket, read from one message. Knows the envelope only; the request in it is the codec's. */
+/** The events that a client sends on a WebSocket, one a message. Reads the envelope only; the request in it is decoded by the codec. */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import { lastMembers } from '../../codecs/json/last-members.ts';
@@ -41,7 +41,7 @@ function readObject(bytes: Uint8Array): { readonly text: string; readonly json: 
   }
 }
 
-/** The fields stand beside `type`; clients that nest them in `response`, as another protocol wants it, are understood too. */
+/** The fields stand beside `type`. They may also be nested in `response`, as in the Realtime API. */
 function readCreate(text: string, json: JsonObject): ClientEvent {
   const nested = json['response'];
   if (isObject(nested) && json['model'] === undefined && json['input'] === undefined) {

@@ -1,6 +1,6 @@
 /**
- * What the next turn of a connection may continue from: its last completed response, whatever `store` said, and beside it what the key
- * stored anywhere. Holds nothing longer than the connection. Knows no frame and no upstream.
+ * What the next turn of a connection may continue: its last completed response, whatever `store` was, and any response that the key stored.
+ * Keeps nothing longer than the connection lives.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
@@ -11,7 +11,7 @@ import { findPrevious, previousIdOf } from '../history/recall.ts';
 import type { PastTurn } from '../history/past-turn.ts';
 import type { Answered } from '../history/remembering.ts';
 
-/** A request as its text and what that says. */
+/** A request as its exact text and its value. */
 export interface RequestText {
   readonly text: string;
   readonly json: JsonObject;
@@ -23,7 +23,7 @@ interface Retained {
   readonly controls: Controls;
 }
 
-/** A create without what is of its own turn alone: what the next one leaves out holds on. */
+/** The members of a create that later turns inherit where they leave them out. */
 interface Controls {
   readonly names: readonly string[];
   /** The object of these members, in bytes of its own (a slice would keep the whole message alive). */
@@ -31,8 +31,8 @@ interface Controls {
 }
 
 const MAX_ITEMS = 4096;
-/** A warm-up is followed by a question, and native state is never beside a response that is continued. */
-const OF_ONE_TURN = ['input', 'previous_response_id', 'generate', 'conversation'] as const;
+/** Not inherited: `generate` belongs to a warm-up, and `conversation` must not stand beside a continued response. */
+const NOT_INHERITED = ['input', 'previous_response_id', 'generate', 'conversation'] as const;
 
 export class Continuation {
   readonly #gateway: Gateway;
@@ -60,7 +60,7 @@ export class Continuation {
     return past;
   }
 
-  /** New input for the last response, from the one client that continues so. Throws `previous_response_not_found`. */
+  /** The request of a `response.append`: new input for the last response. Throws `previous_response_not_found`. */
   append(input: string): RequestText {
     const id = this.#retained?.id;
     if (id === undefined) {
@@ -72,31 +72,31 @@ export class Continuation {
   }
 
   /**
-   * A create that continues the last response of the connection says what it changes: the other members of the create before hold on
-   * (semantics 10.5). What is continued from anywhere else is a request like one over HTTP, which inherits nothing.
+   * A create that continues the last response of the connection inherits the members of the create before that it leaves out (semantics
+   * 10.5). A create that continues any other response inherits nothing, as over HTTP.
    */
   resume(create: RequestText): RequestText {
     const { id, controls } = this.#retained ?? {};
     if (controls === undefined || create.json['previous_response_id'] !== id) return create;
-    const unsaid = controls.names.filter((name) => !Object.hasOwn(create.json, name));
-    if (unsaid.length === 0) return create;
+    const missing = controls.names.filter((name) => !Object.hasOwn(create.json, name));
+    if (missing.length === 0) return create;
     const slice = jsonSlicer(controls.text.toString());
     return asRequest(
       editJson(
         create.text,
-        unsaid.map((name) => ({ path: [name], value: slice([name]) })),
+        missing.map((name) => ({ path: [name], value: slice([name]) })),
       ),
     );
   }
 
-  /** An answer that was cut leaves what could be continued before; one too large to be continued leaves nothing. */
+  /** After an answer that did not complete the response before stays; one that is too large to be continued leaves nothing. */
   retain(turn: PastTurn, { responseId: id, status }: Answered, request: RequestText): void {
     if (status !== 'completed' || this.#closed) return;
     const isTooLarge = turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes();
     this.#retained = isTooLarge ? undefined : { id, turn, controls: controlsOf(request) };
   }
 
-  /** The connection is gone: nothing is kept, now or later. */
+  /** The connection has closed: nothing is kept, now or later. */
   close(): void {
     this.#closed = true;
     this.#retained = undefined;
@@ -108,9 +108,9 @@ export class Continuation {
 }
 
 function controlsOf({ text, json }: RequestText): Controls {
-  const without = OF_ONE_TURN.map((name) => ({ path: [name], value: undefined }));
+  const without = NOT_INHERITED.map((name) => ({ path: [name], value: undefined }));
   return {
-    names: Object.keys(json).filter((name) => !OF_ONE_TURN.some((own) => own === name)),
+    names: Object.keys(json).filter((name) => !NOT_INHERITED.some((own) => own === name)),
     text: Buffer.from(editJson(text, without)),
   };
 }

@@ -1,4 +1,4 @@
-/** Events of the responses dialect as WebSocket messages: pure JSON, one event each; what differs between clients is spelled here. */
+/** Events of the responses dialect as WebSocket messages: pure JSON, one event each, in the version that the client reads. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Frame } from '../../codecs/codec.ts';
 import { editJson, type JsonEdit, sliceJson } from '../../codecs/json/text.ts';
@@ -8,7 +8,7 @@ import { retryAfterSeconds } from '../errors.ts';
 export interface Spelling {
   /** v1 clients wait for `response.done`. Only the good ending is renamed. */
   readonly isV1: boolean;
-  /** The lane that the client named: echoed on every event. */
+  /** The stream id that the client sent: echoed on every event. */
   readonly streamId: string | undefined;
 }
 
@@ -16,13 +16,13 @@ export interface Spelling {
 export function eventText({ event, data }: Frame, { isV1, streamId }: Spelling): string {
   const edits: JsonEdit[] = [];
   if (isV1 && event === 'response.completed') edits.push({ path: ['type'], value: '"response.done"' });
-  // Clients take an error for one only when it has a status.
+  // Clients recognise an error by its status.
   if (event === 'error' && sliceJson(data, ['status']) === undefined) edits.push({ path: ['status'], value: '502' });
   if (streamId !== undefined) edits.push({ path: ['stream_id'], value: JSON.stringify(streamId) });
   return edits.length === 0 ? data : editJson(data, edits);
 }
 
-/** The frame of a turn that failed before anything was said. `status` is what it would have been over HTTP. */
+/** The message of a turn that failed before its first event. `status` is what it would have been over HTTP. */
 export function errorText(error: GatewayError, streamId?: string): string {
   const { message, param, shownCode: code, status } = error;
   const retryAfter = retryAfterSeconds(error);

@@ -1,4 +1,4 @@
-/** The order of a WebSocket session: one turn at a time, and nothing after the end. What a turn says is the pipeline's business. */
+/** The order of a WebSocket session: one turn at a time, and nothing after the end. What a turn sends is not checked here. */
 import { illegal as no, type Transitions } from '../../streams/lifecycle.ts';
 
 /**

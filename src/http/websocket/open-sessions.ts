@@ -1,4 +1,4 @@
-/** The open sessions of this process: how many each key has, and the ping that finds the dead among them. */
+/** The open sessions of this process: how many each key has, and the pings that detect dead peers. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Clock, Timer } from '../../streams/clock.ts';
 import type { Session } from './session.ts';

@@ -1,6 +1,6 @@
 /**
- * The one writer of a session: whole messages, those of a batch in one system call, back-pressure by what the socket has not taken, and
- * a reader that takes nothing is let go. Knows no event.
+ * The one writer of a session: whole messages, a batch in one system call, back-pressure by the bytes that the socket has not sent. A client
+ * that stops reading is disconnected. Knows no event.
  */
 import type { Socket } from 'node:net';
 import type { WebSocket } from 'ws';
@@ -11,7 +11,7 @@ import { StreamError } from '../../streams/stream-error.ts';
 
 /** A turn reads no further while this much waits for the client. */
 const HIGH_WATER_BYTES = 1024 * 1024;
-/** Answers that nobody paces (refusals, pongs): a client that lets this much lie is let go. */
+/** The backlog of messages without back-pressure (refusals, pongs) at which a client is disconnected. */
 const MAX_BACKLOG_BYTES = 4 * HIGH_WATER_BYTES;
 
 export class Outlet {
@@ -30,20 +30,20 @@ export class Outlet {
     this.#stallMs = stallMs;
   }
 
-  /** One message that no turn paces. */
+  /** One message without back-pressure. */
   send(text: string): void {
-    if (this.#gone === undefined && this.#isBearable()) this.#ws.send(text);
+    if (this.#gone === undefined && this.#checkBacklog()) this.#ws.send(text);
   }
 
   pong(data: Buffer): void {
-    if (this.#gone === undefined && this.#isBearable()) this.#ws.pong(data);
+    if (this.#gone === undefined && this.#checkBacklog()) this.#ws.pong(data);
   }
 
   ping(): void {
     if (this.#gone === undefined) this.#ws.ping();
   }
 
-  /** The connection is gone: whoever waits is told. */
+  /** The connection has closed: a waiting write is rejected. */
   close(): void {
     this.#gone ??= new StreamError('client_gone', 'the client closed the connection');
     this.#stall?.stop();
@@ -92,7 +92,7 @@ export class Outlet {
     });
   }
 
-  #isBearable(): boolean {
+  #checkBacklog(): boolean {
     if (this.#ws.bufferedAmount <= MAX_BACKLOG_BYTES) return true;
     this.#ws.terminate();
     return false;

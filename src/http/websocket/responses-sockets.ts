@@ -1,6 +1,5 @@
 /**
- * The door of the WebSocket endpoint: checks who knocks before the upgrade, with plain HTTP errors. Knows nothing of what is
- * said behind it.
+ * The upgrade to the WebSocket endpoint: authenticates before it, with plain HTTP errors, and then opens a session. Knows nothing of turns.
  */
 import type { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
@@ -25,7 +24,7 @@ export interface ResponsesSockets {
   upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void>;
   /** No new sessions, no new turns; idle sessions close at once, others after their turn. */
   drain(): void;
-  /** Ends every running turn in words. */
+  /** Ends every running turn with this error. */
   abortAll(error: GatewayError): void;
   /** Ends every connection at once. */
   cut(): void;
@@ -33,7 +32,7 @@ export interface ResponsesSockets {
 
 const CLOSE_TIMEOUT_MS = 5_000;
 const VERSION = 13;
-/** A message in thousands of pieces is an attack; real clients send one. */
+/** Real clients send a message in one fragment; one in thousands of them is an attack. */
 const MAX_FRAGMENTS = 1_024;
 
 export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
@@ -46,13 +45,13 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     maxFragments: MAX_FRAGMENTS,
     autoPong: false,
     closeTimeout: CLOSE_TIMEOUT_MS,
-    // It costs more processor time and memory than the bytes are worth on a connection that talks JSON for an hour.
+    // Compression costs more CPU time and memory than the saved bytes are worth.
     perMessageDeflate: false,
     WebSocket: ClientSocket,
   };
   const server = new WebSocketServer(options);
   server.on('wsClientError', ({ message }, socket, request) => {
-    const error = new GatewayError('invalid_request', `This is no WebSocket handshake: ${message}.`);
+    const error = new GatewayError('invalid_request', `The WebSocket handshake is not valid: ${message}.`);
     turnAway(gateway, socket, error, requestIdOf(gateway, request), [`sec-websocket-version: ${VERSION}`]);
   });
 
@@ -64,12 +63,12 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     if (draining) throw shuttingDown();
   };
 
-  /** What others did while this key was looked up counts: nothing waits between here and the session. */
+  /** Checked after the key was looked up, and with no await before the session opens, so that parallel upgrades are counted. */
   const checkRoom = (keyId: string): void => {
     refuseWhileDraining();
     const { perKey = Infinity } = gateway.config.current().websocket;
     if (sessions.ofKey(keyId) >= perKey)
-      throw new GatewayError('rate_limited', 'Too many open connections of this API key.', { retryAfterMs: 1000 });
+      throw new GatewayError('rate_limited', 'This API key has too many open connections.', { retryAfterMs: 1000 });
   };
 
   const open = (request: IncomingMessage, socket: Socket, head: Buffer, keyId: string, ip: string): void => {

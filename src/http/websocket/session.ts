@@ -1,6 +1,6 @@
 /**
- * One WebSocket of a responses client (spec, "GET /v1/responses"): one turn at a time, each like a POST of its own, until its count or
- * its time is over. Reads on while a turn is answered. Knows no upstream and no money.
+ * One WebSocket of a responses client (spec, "GET /v1/responses"): one turn at a time, each like a POST, until the limit of turns or of time.
+ * Messages are read while a turn is answered. Knows no upstream and no money.
  */
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
@@ -26,7 +26,7 @@ export interface SessionOptions {
   readonly codec: ClientCodec;
   readonly ws: ClientSocket;
   readonly socket: Socket;
-  /** The upgrade: its headers say who asks, for every turn anew. */
+  /** The upgrade request: its headers authenticate every turn. */
   readonly request: IncomingMessage;
   readonly path: string;
   readonly ip: string;
@@ -65,7 +65,7 @@ export class Session {
     ws.on('pong', () => {
       this.#missedPings = 0;
     });
-    // The limit that this connection was opened with, whatever a reload says since.
+    // The limit of `ws` is fixed when the connection opens; a reload does not change it.
     const { messageBytes } = gateway.config.current().websocket;
     ws.onTooLarge = () => {
       const error = new GatewayError('request_too_large', `A message may have at most ${messageBytes} bytes.`);
@@ -75,7 +75,7 @@ export class Session {
     ws.on('close', (code) => this.#onClose(code));
   }
 
-  /** Once every ping interval: a dead peer is dropped, an idle one is let go. */
+  /** Called every ping interval: terminates a dead peer, closes an idle one, pings the others. */
   heartbeat(now: number): void {
     const { gateway, ws } = this.#options;
     if (this.#missedPings >= MISSED_PINGS) {
@@ -94,7 +94,7 @@ export class Session {
     else this.#move('drain');
   }
 
-  /** The running turn ends with this. */
+  /** Ends the running turn with this error. */
   abortTurn(error: GatewayError): void {
     this.#turn?.abort(error);
   }
@@ -103,7 +103,7 @@ export class Session {
     this.#options.ws.terminate();
   }
 
-  /** What the client sent before it reads this is not begun. */
+  /** Closes the connection; turns that the client sent meanwhile are not begun. */
   #end(code: number, reason: string): void {
     this.#move('drain');
     this.#options.ws.close(code, reason);
@@ -150,9 +150,9 @@ export class Session {
     const { turns, lifetimeMs } = gateway.config.current().websocket;
     const now = gateway.clock.monotonic();
     if (this.#turns >= turns || now - this.#openedAt >= lifetimeMs) {
-      // Nothing was done for this turn, so that the client can repeat it on a new connection (known failure W11).
+      // Nothing was done for this turn, so the client can repeat it on a new connection (known failure W11).
       this.#outlet.send(errorText(limitReached(), streamId));
-      // Not 1000, which official clients that reconnect take for the end of all.
+      // Not 1000: after that official clients do not reconnect.
       this.#end(CLOSE.goingAway, 'connection limit reached');
       return;
     }
@@ -208,7 +208,7 @@ export class Session {
       const next = this.#queued;
       this.#queued = undefined;
       if (next !== undefined && this.#state === 'busy') void this.#run(next.event, next.streamId);
-      // A key that is not valid any more has no business with what this connection retains.
+      // The key is not valid any more, and what the connection retains belongs to it.
       if (failure?.code === 'unauthorized') this.#end(CLOSE.policy, 'unauthorized');
       else if (this.#state === 'draining') ws.close(CLOSE.goingAway, 'shutting down');
     }

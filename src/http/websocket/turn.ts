@@ -28,17 +28,17 @@ export interface TurnOptions {
   readonly codec: ClientCodec;
   readonly event: TurnEvent;
   readonly version: Version;
-  /** The lane that the client named. */
+  /** The stream id that the client sent. */
   readonly streamId: string | undefined;
   readonly outlet: Outlet;
   readonly continuation: Continuation;
-  /** The ending is about to be said: the client may send its next turn before this one is over. */
+  /** The last event is about to be sent: the client may send its next turn before this one is settled. */
   readonly onEnding: () => void;
 }
 
 const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
-/** Throws what happened before anything was said. Resolves when the turn is settled. */
+/** Throws only before anything was sent. Resolves when the turn is settled. */
 export async function answerTurn(options: TurnOptions): Promise<void> {
   const { call, event } = options;
   const principal = await identify(call);

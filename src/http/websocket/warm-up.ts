@@ -1,6 +1,6 @@
 /**
- * `generate: false`: the client shows its prompt before it has a question, and gets an id to continue from. The empty lifecycle is
- * answered here; no upstream is asked, nothing is charged or logged as an exchange.
+ * `generate: false`: the client sends its prompt ahead of a question and gets an id to continue from. The empty response is made here; no
+ * upstream is called, and nothing is charged or logged as an exchange.
  */
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
@@ -17,7 +17,7 @@ const EMPTY_ANSWER: Step = {
   ],
 };
 
-/** Throws what any request of this text would be refused with, short of money; its input may come with the question alone. */
+/** Throws the refusals of a normal request, except those about money. The input may be left out. */
 export async function warmUp(call: CallContext, codec: ClientCodec, prepared: PreparedRequest): Promise<readonly Frame[]> {
   const { gateway, config, startedAtMs } = call;
   const accountId = prepared.principal.account.id;

@@ -1,6 +1,6 @@
 /**
- * What the operations port of a gateway with workers says: the primary asks them, since circuits, counters and the view of the store are a
- * worker's own. Knows neither how workers are started nor how they end.
+ * The reports on the operations port of a gateway with workers. The primary asks each worker, since circuits, counters and the health of the
+ * store are a worker's own.
  */
 import type { Worker } from 'node:cluster';
 import { AggregatorRegistry, type MetricObject, type Registry } from 'prom-client';
@@ -20,7 +20,7 @@ type Topic = 'channels' | 'health' | 'metrics';
 const ASK = 'mizu:ask';
 const ANSWER = 'mizu:answer';
 const ASK_MS = 2_000;
-/** What is left out of a sum is counted as lost: a busy worker is waited for. */
+/** Longer, because a sum without a busy worker would look like lost counts. */
 const METRICS_MS = 5_000;
 
 /** In a worker: answers the primary's questions. */
@@ -35,10 +35,10 @@ export function answerPrimary(facts: WorkerFacts): void {
     const { [ASK]: ask, topic } = message;
     if (topic !== 'channels' && topic !== 'health' && topic !== 'metrics') return;
     const tell = (answer: unknown): void => {
-      // A primary that is gone has nobody to tell.
+      // The primary may be gone.
       if (process.connected) process.send?.({ [ANSWER]: ask, answer }, undefined, undefined, () => undefined);
     };
-    // What cannot be said is not answered, and the primary goes on without it.
+    // A question that fails is not answered, and the primary goes on without it.
     about[topic]().then(tell, () => undefined);
   });
 }
@@ -65,7 +65,7 @@ function ask(worker: Worker, topic: Topic, clock: Clock, ms: number): Promise<un
   });
 }
 
-/** `workers.serving()` are those that take work, `reporting()` also those that end. `count` of them make a whole gateway. */
+/** `workers.serving()` take new work, `reporting()` are also those that drain. `count` serving workers are a whole gateway. */
 export function workerReports(
   workers: { serving(): readonly Worker[]; reporting(): readonly Worker[] },
   count: number,
@@ -78,7 +78,7 @@ export function workerReports(
   return {
     async metrics() {
       const all = await Promise.all(workers.reporting().map((worker) => ask(worker, 'metrics', clock, METRICS_MS)));
-      if (all.includes(undefined)) throw new Error('a worker did not say its metrics');
+      if (all.includes(undefined)) throw new Error('a worker did not report its metrics');
       const summed = AggregatorRegistry.aggregate(all as MetricObject[][]);
       return { type: summed.contentType, text: await summed.metrics() };
     },

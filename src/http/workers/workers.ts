@@ -1,7 +1,7 @@
 /**
  * `serve --workers N`: the primary process starts N workers that share the port, replaces one that dies, and sums their metrics on the
- * operations port. Balances, keys and windows are shared through the store, the response history by asking its owner; affinity, circuits
- * and reservations are a worker's own.
+ * operations port. Balances, keys and windows are shared through the store, and the response history by asking the worker that keeps it.
+ * Affinity, circuits and reservations are a worker's own.
  */
 import cluster, { type Worker } from 'node:cluster';
 import type { Logger } from 'pino';
@@ -14,7 +14,7 @@ import { workerReports } from './worker-reports.ts';
 
 export const isWorker = cluster.isWorker;
 
-/** In a worker: its number, and its way to the others through the primary. Undefined in a process of its own. */
+/** In a worker: its number and its link to the others through the primary. Undefined in any other process. */
 export function workerLink(): { readonly worker: number; readonly link: WorkerLink } | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
@@ -29,18 +29,18 @@ export function workerLink(): { readonly worker: number; readonly link: WorkerLi
   };
 }
 
-/** In a worker that has closed everything: lets go of the primary, whose channel would keep the process alive. */
+/** Called in a worker that has closed everything: the IPC channel to the primary would keep the process alive. */
 export function leavePrimary(): void {
   if (cluster.worker?.isConnected() === true) cluster.worker.disconnect();
 }
 
 /**
- * In a worker: resolves when the primary died, and takes the ending over. Node would exit on the spot, and that can wait for ever for a
- * thread of the store that holds its write lock, which the next gateway would then wait for as well.
+ * In a worker: resolves when the primary has died, and keeps Node from exiting at once. Such an exit can hang on a thread of the store that
+ * holds the write lock, and the next gateway would then wait for that lock as well.
  */
 export function primaryGone(): Promise<void> {
   const { worker } = cluster;
-  // The channel breaks under the next word to it, which may be Node's own, before the end is noticed.
+  // The next message, perhaps one of Node's own, fails before the disconnect is noticed.
   worker?.on('error', () => undefined);
   return new Promise((resolve) => {
     worker?.once('disconnect', () => {
@@ -62,7 +62,7 @@ export interface WorkersOptions {
   readonly onSignal: (listener: (signal: Signal) => void) => void;
 }
 
-/** A worker that dies sooner than this is not replaced at once: its reason will not have gone. */
+/** The pause before a dead worker is replaced: what killed it may still be there. */
 const RESTART_PAUSE_MS = 1_000;
 
 /** Resolves with the exit code when every worker has ended after a stop, or when the first ones could not start. */
@@ -82,17 +82,16 @@ class WorkerGroup {
   readonly #options: WorkersOptions;
   readonly #ended = Promise.withResolvers<number>();
   /**
-   * `starting`: none has listened yet. What keeps the first ones from it (a port that is taken, a store that does not open) would keep all
-   * others.
+   * `starting`: no worker listens yet. What stops the first ones (a port in use, a store that does not open) would stop any replacement.
    */
   #phase: 'starting' | 'serving' | 'stopping' = 'starting';
   #exitCode = 0;
   #renewing = false;
-  /** A successor that does not listen yet is nobody's loss when it ends, and whom it succeeds needs no other. */
+  /** The hand-over in progress: neither the exit of its successor nor that of its predecessor needs a replacement. */
   #succession: { readonly from: Worker; readonly to: Worker } | undefined;
-  /** Workers whose successors are there already. */
+  /** Workers whose successors already serve. */
   readonly #retired = new Set<Worker>();
-  /** Workers that have listened: one that starts has nothing to report. */
+  /** Workers that have listened: one that is starting has nothing to report. */
   readonly #listening = new WeakSet<Worker>();
 
   constructor(options: WorkersOptions) {
@@ -107,7 +106,7 @@ class WorkerGroup {
     });
     cluster.on('exit', (worker, code, signal) => this.#exited(worker, code, signal));
     cluster.on('message', (worker, message: unknown) => routeMessage(message, worker.id, { workers: workerIds, sendTo }));
-    // The channel of a worker that has just died breaks under the next word to it, before its end is noticed.
+    // The next message to a worker that has just died fails before its exit is noticed.
     cluster.on('fork', (worker) =>
       worker.on('error', (error: unknown) => log.warn({ pid: worker.process.pid, err: error }, 'a worker could not be reached')),
     );
@@ -116,14 +115,14 @@ class WorkerGroup {
     return this.#ended.promise;
   }
 
-  /** One that has ended is on the cluster's list until its channel is closed, too. */
+  /** The cluster lists a dead worker until its channel is closed. */
   #alive(): Worker[] {
     return Object.values(cluster.workers ?? {})
       .filter((worker) => worker !== undefined)
       .filter((worker) => !worker.isDead());
   }
 
-  /** The workers that serve, and those that still end what they began. */
+  /** The workers that serve, and those that drain. */
   reporting(): Worker[] {
     return this.#alive().filter((worker) => this.#listening.has(worker));
   }
@@ -132,7 +131,7 @@ class WorkerGroup {
     return this.reporting().filter((worker) => !this.#retired.has(worker));
   }
 
-  /** A second stop reaches the workers as their second one, and they cut. */
+  /** A second stop is the workers' second one as well, and they cut their connections. */
   #signalAll(signal: NodeJS.Signals): void {
     for (const worker of this.#alive()) worker.process.kill(signal);
   }
@@ -152,7 +151,7 @@ class WorkerGroup {
     const isExpected = this.#retired.delete(worker) || this.#succession?.to === worker;
     const facts = { pid: worker.process.pid, code, signal };
     if (!isExpected && this.#phase === 'serving') {
-      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker ended; its successor starts already');
+      if (this.#succession?.from === worker) this.#options.log.error(facts, 'a worker exited while its successor was starting');
       else this.#replace(facts);
     }
     if (!isExpected && this.#phase === 'starting') this.#failToStart(facts);
@@ -161,7 +160,7 @@ class WorkerGroup {
 
   #replace(ended: object): void {
     const { log, clock } = this.#options;
-    log.error(ended, 'a worker ended; another one starts');
+    log.error(ended, 'a worker exited; starting another');
     clock.setTimeout(() => {
       if (this.#phase !== 'stopping') cluster.fork();
     }, RESTART_PAUSE_MS);
@@ -178,19 +177,19 @@ class WorkerGroup {
     if (this.#phase === 'stopping' && this.#alive().length === 0) this.#ended.resolve(this.#exitCode);
   }
 
-  /** One after another; a renewal that is asked for meanwhile is this one. */
+  /** Replaces the workers one after another. A renewal that is requested meanwhile is ignored. */
   async #renew(): Promise<void> {
     if (this.#renewing) return;
     this.#renewing = true;
     try {
       for (const worker of this.#alive()) {
-        // It may have died while those before it were renewed.
+        // It may have died while others were renewed.
         if (worker.isDead()) continue;
         const replaced = await this.#handOver(worker);
-        // A stop ends successors, too.
+        // A stop also ends successors.
         if (this.#phase === 'stopping') return;
         if (replaced) continue;
-        // The code or the configuration on disk does not start: those that serve go on serving.
+        // The code or the configuration on disk does not start: the old workers go on.
         this.#options.log.error('a new worker did not start; the old ones stay');
         return;
       }
@@ -200,7 +199,7 @@ class WorkerGroup {
     }
   }
 
-  /** Resolves when the successor listens and the worker has ended; with false, and the worker stays, where the successor ended first. */
+  /** Resolves when the successor listens and the worker has exited; with false, and the worker stays, where the successor exited first. */
   async #handOver(worker: Worker): Promise<boolean> {
     const successor = cluster.fork();
     this.#succession = { from: worker, to: successor };
@@ -221,7 +220,7 @@ class WorkerGroup {
   }
 }
 
-/** Not the `once` of Node's events, which a broken channel would end. */
+/** Not `once` of `node:events`, which rejects on the `error` event of a broken channel. */
 function nextEvent(worker: Worker, event: 'listening' | 'exit'): Promise<void> {
   return new Promise((resolve) => worker.once(event, () => resolve()));
 }

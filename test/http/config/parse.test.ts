@@ -245,7 +245,7 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   ]);
   assert.deepEqual(problemsOf(file({ api_key: ref('EMPTY') })), [`channels[0].api_key: ${ref('EMPTY')} is empty`]);
   assert.deepEqual(problemsOf(file({ api_key: 'sk-one\nsk-two' })), [
-    'channels[0].api_key: holds a character that no header takes',
+    'channels[0].api_key: holds a character that a header cannot carry',
   ]);
   assert.deepEqual(problemsOf(file({ api_key: ref('file:/nowhere') })), [
     'channels[0].api_key: the file /nowhere cannot be read (ENOENT)',
@@ -261,10 +261,10 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
   ]);
   assert.deepEqual(problemsOf({ models: { m: { price: { input: 'bad' } } } }), ['models.m.price.input: is no number']);
   assert.deepEqual(problemsOf({ channels: [channel({ models: ['m'] }), channel()], models: { m: {} } }), [
-    'channels[1].id: another channel is called a',
+    'channels[1].id: is the id of another channel, too: a',
   ]);
   assert.deepEqual(problemsOf({ tracing: { endpoint: 'http://h', headers: { a: 'x\ny' } } }), [
-    'tracing.headers.a: is no header value',
+    'tracing.headers.a: is not a valid header value',
   ]);
   assert.match(problemsOf({ listen: { host: 'a\u0000' } })[0] ?? '', /^listen\.host: must match pattern/);
   assert.deepEqual(problemsOf({ affinity: { max_entries: 1e9 } }), ['affinity.max_entries: must be <= 1000000']);
@@ -336,7 +336,7 @@ test('keys that contradict each other are named', () => {
     [file({ options: { parameters: { stream: true } } }), 'channels[0].options: the member stream belongs to the gateway'],
     [
       { listen: { port: 9000 }, operations: { port: 9000 } },
-      'operations.port: is the port of listen, and operators need one of their own',
+      'operations.port: must differ from listen.port',
     ],
     [
       { models: { m: { min_thinking_budget: 5, max_thinking_budget: 4 } } },
@@ -344,7 +344,7 @@ test('keys that contradict each other are named', () => {
     ],
   ];
   for (const [config, problem] of conflicts) assert.deepEqual(problemsOf(config), [problem]);
-  const sharedPort = ['operations.port: is the port of listen, and operators need one of their own'];
+  const sharedPort = ['operations.port: must differ from listen.port'];
   assert.deepEqual(problemsOf({ listen: { port: 8081 } }), [], 'the default one gives way');
   assert.deepEqual(problemsOf({ listen: { host: '0.0.0.0', port: 9000 }, operations: { port: 9000 } }), sharedPort);
   assert.deepEqual(problemsOf({ listen: { port: 9000 }, operations: { host: '::', port: 9000 } }), sharedPort);
@@ -366,14 +366,14 @@ test('headers of the connection itself are the gateway’s, and a certificate mu
     'Content-Length',
   ]) {
     assert.deepEqual(problemsOf(file({ options: { headers: { [name]: 'x' } } })), [
-      `channels[0].options.headers[${JSON.stringify(name)}]: is written by the gateway`,
+      `channels[0].options.headers[${JSON.stringify(name)}]: is set by the gateway itself`,
     ]);
     assert.deepEqual(problemsOf(file({ options: { forward_headers: [name] } })), [
       `channels[0].options.forward_headers: ${name.toLowerCase()} is never forwarded`,
     ]);
   }
   assert.deepEqual(problemsOf(file({ options: { headers: { 'x-a': 'ä\u0007' } } })), [
-    'channels[0].options.headers["x-a"]: is no header value',
+    'channels[0].options.headers["x-a"]: is not a valid header value',
   ]);
   assert.deepEqual(problemsOf(file({ options: { ca: 'no certificate' } })), ['channels[0].options.ca: holds no PEM certificate']);
   const broken = CA.replace(/[A-Za-z0-9+/]{20}/, 'AAAAAAAAAAAAAAAAAAAA');

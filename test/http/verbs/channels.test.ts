@@ -40,7 +40,7 @@ test('every kind of upstream is named for what it is; one that fails makes the e
     key: [await plain(answering(401, 'application/json', '{}')), false, /key was refused/],
     credit: [await plain(answering(402, 'application/json', '{}')), false, /no credit/],
     sick: [await plain(answering(500, 'application/json', '{}')), false, /upstream failed/],
-    nobody: [`http://127.0.0.1:${await freePort()}`, false, /^ECONNREFUSED: nobody listens/],
+    nobody: [`http://127.0.0.1:${await freePort()}`, false, /^ECONNREFUSED: nothing listens/],
     cut: [await plain((request) => request.socket.destroy()), false, /UND_ERR_SOCKET|ECONNRESET/],
     trusted: [await tls(GOOD_CERT, GOOD_KEY), true, /^reached$/, { options: { ca: CA } }],
     untrusted: [await tls(GOOD_CERT, GOOD_KEY), false, /authority is not trusted: see options\.ca/],

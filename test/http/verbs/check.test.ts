@@ -87,8 +87,8 @@ test('a channel that was hardly meant as it stands is named: an endpoint as its 
     at('c', 'https://h.example/completions-proxy/v1', { api_key: 'sk-$' }),
   ];
   assert.deepEqual(await notesOf({ channels, models: { m: { price } } }), [
-    'channel a: base_url ends in /completions, and the endpoint is appended to it',
-    `channel a: api_key is no variable as it stands; one is read by \${NAME}`,
+    'channel a: base_url ends in /completions, but the gateway appends the endpoint itself',
+    `channel a: api_key is used as written; write \${NAME} to read a variable`,
   ]);
 });
 

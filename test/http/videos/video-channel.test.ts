@@ -69,7 +69,7 @@ test('a call to which no connection was made was not sent, whatever the connecti
   const unreached: Readonly<Record<string, readonly [url: string, asked?: Asked]>> = {
     'nobody listens': [`http://127.0.0.1:${await freePort()}`],
     'the authority is not trusted': [`https://127.0.0.1:${await tls(GOOD_CERT, GOOD_KEY)}`],
-    'the certificate is over': [`https://127.0.0.1:${await tls(EXPIRED_CERT, EXPIRED_KEY)}`, { options: { ca: CA } }],
+    'the certificate has expired': [`https://127.0.0.1:${await tls(EXPIRED_CERT, EXPIRED_KEY)}`, { options: { ca: CA } }],
     'it speaks no TLS': [`https://127.0.0.1:${await raw((socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'))}`],
     'it closes before TLS stands': [`https://127.0.0.1:${await raw((socket) => socket.destroy())}`],
     'it says nothing': [`https://127.0.0.1:${await raw(() => undefined)}`],

@@ -47,12 +47,12 @@ const ask = (serving: Serving, { key }: Installation, stream: boolean): Promise<
     body: JSON.stringify({ model: 'm', stream, messages: [{ role: 'user', content: 'hi' }] }),
   });
 
-const faultIn = (serving: Serving) => serving.log().find(({ msg }) => msg === 'nobody caught this');
+const faultIn = (serving: Serving) => serving.log().find(({ msg }) => msg === 'unhandled error');
 
 test('a rejection that nobody caught is logged, and everything else goes on', async (t) => {
   const { place, serving, answer } = await prepared(t);
   serving.process.kill('SIGWINCH');
-  await serving.logged('nobody caught this');
+  await serving.logged('unhandled error');
   assert.equal(faultIn(serving)?.['kind'], 'rejection');
   assert.match(JSON.stringify(faultIn(serving)), /a canary rejection/);
   assert.match(await answer, /"end"[\s\S]*data: \[DONE\]\n\n$/);
@@ -63,7 +63,7 @@ test('a rejection that nobody caught is logged, and everything else goes on', as
 test('an exception that nobody caught ends the process with code 1, after what was open has ended well', async (t) => {
   const { place, serving, answer } = await prepared(t);
   serving.process.kill('SIGURG');
-  await serving.logged('nobody caught this');
+  await serving.logged('unhandled error');
   assert.equal(faultIn(serving)?.['kind'], 'exception');
   assert.match(await answer, /"end"[\s\S]*data: \[DONE\]\n\n$/);
   assert.equal(await serving.stop('SIGCONT'), 1, 'nobody asked it to stop');
