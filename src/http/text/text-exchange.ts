@@ -248,7 +248,7 @@ export class TextExchange {
   /** The same for a stream; a client that left, and words that we did not say on, are billed as what the upstream had said. */
   #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { fold: said } = source;
-    const isFinal = (said.outcome !== undefined || failure === undefined) && !said.isUsageEarly;
+    const isFinal = said.outcome !== undefined && !said.isUsageEarly;
     const isOurs = failure === undefined || isClientGone(failure) || OURS.has(failure.code) || isTooLong(failure);
     if (!isOurs) return said.usage;
     const whole = () => said.whole(cancelledBy(failure));
