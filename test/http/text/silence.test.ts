@@ -214,6 +214,24 @@ test('a head that went out early is what the row says of its status; one that wa
   );
 });
 
+test('an answer that begins with what the client’s protocol cannot say: its head does not wait for the first word', async () => {
+  await using upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    const thinking = { type: 'thinking', thinking: '', signature: '' };
+    stream.event('message_start', { type: 'message_start', message: { ...wholeMessage(''), content: [], stop_reason: null } });
+    stream.event('content_block_start', { type: 'content_block_start', index: 0, content_block: thinking });
+    const delta = { type: 'thinking_delta', thinking: 'hm' };
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta });
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const client = new AbortController();
+  const body = { model: 'm', prompt: 'hi', stream: true };
+  void sleep(20_000, undefined, { ref: false }).then(() => client.abort());
+  const { status, headers } = await gateway.post('/v1/completions', body, { signal: client.signal });
+  assert.deepEqual([status, headers.get('content-type')], [200, 'text/event-stream; charset=utf-8']);
+  client.abort();
+});
+
 test('silence in the middle: the failure is said in the stream after idle_ms', async (t) => {
   const upstream = await fakeUpstream(({ socket }) => {
     const stream = openStream(socket);
