@@ -54,7 +54,12 @@ const FINISHED = {
 const READ_TURNS = 20;
 
 /** What an upstream of this type would be read with, on a clock that the test moves. */
-function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'chat_completion' | 'responses', idleMs: number) {
+function answerOn(
+  clock: ReturnType<typeof createFakeClock>,
+  type: 'gemini' | 'chat_completion' | 'responses',
+  idleMs: number,
+  maxBytes = 1 << 30,
+) {
   const codec = codecs.upstream(type);
   const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
   const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
@@ -68,7 +73,7 @@ function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'c
   };
   const body = new PassThrough();
   const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
-  const limits = { clock, maxEventBytes: 100_000, maxBytes: 1 << 30, timers };
+  const limits = { clock, maxEventBytes: 100_000, maxBytes, timers };
   const source = new AnswerStream(readBody(body), codec.decodeEvents(context), limits);
   const steps: Step[] = [];
   const read = async (): Promise<void> => {
@@ -410,6 +415,23 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
     finish();
     await eventually(() => received() > large.length, `the ${stream ? 'stream' : 'answer'} behind it`);
     socket.destroy();
+  }
+});
+
+test('an answer may have every byte of its limit, and what follows its end in the same read is not counted', async () => {
+  const text = FINISHED.chat_completion.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('') + 'data: [DONE]\n\n';
+  for (const [bytes, isTaken] of [
+    [text.length, true],
+    [text.length - 1, false],
+  ] as const) {
+    const { body, source, steps, read } = answerOn(createFakeClock(), 'chat_completion', 60_000, bytes);
+    body.write(text);
+    body.write(': what nobody reads\n\n');
+    if (isTaken) await read();
+    else await assert.rejects(read, { message: 'The upstream sent an answer that is too large.' });
+    assert.equal(source.ended, isTaken);
+    assert.equal(steps.at(-1)?.events.at(-1)?.type === 'response.end', isTaken);
+    source.cancel();
   }
 });
 
