@@ -419,7 +419,8 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
 });
 
 test('an answer may have every byte of its limit, and what follows its end in the same read is not counted', async () => {
-  const text = FINISHED.chat_completion.map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`).join('') + 'data: [DONE]\n\n';
+  const said = [...FINISHED.chat_completion.map((chunk) => JSON.stringify(chunk)), '[DONE]'];
+  const text = said.map((data) => `data: ${data}\n\n`).join('');
   for (const [bytes, isTaken] of [
     [text.length, true],
     [text.length - 1, false],
