@@ -418,6 +418,16 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
   }
 });
 
+test('a client that leaves after the finish leaves no timer behind', async () => {
+  const clock = createFakeClock();
+  const { source, read, write } = answerOn(clock, 'chat_completion', 60_000);
+  for (const chunk of FINISHED.chat_completion) write(chunk);
+  await read();
+  assert.deepEqual([source.ended, clock.pending], [false, 1]);
+  source.cancel();
+  assert.equal(clock.pending, 0);
+});
+
 test('an answer may have every byte of its limit, and what follows its end in the same read is not counted', async () => {
   const said = [...FINISHED.chat_completion.map((chunk) => JSON.stringify(chunk)), '[DONE]'];
   const text = said.map((data) => `data: ${data}\n\n`).join('');
