@@ -17,7 +17,7 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
   const found = await keys.authenticate(token, nowMs);
   if (!found.ok) throw unauthorized();
   const { ips } = found.value.key;
-  if (ips !== undefined && ips.length > 0 && !inRanges(ipRanges(ips), ip)) {
+  if (ips !== undefined && !inRanges(ipRanges(ips), ip)) {
     throw new GatewayError('ip_not_allowed', 'This API key may not be used from this address.');
   }
   return found.value;

@@ -248,7 +248,7 @@ export class TextExchange {
   /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
   #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
     const { fold } = source;
-    const isFinal = (fold.outcome !== undefined || failure === undefined) && !fold.isUsageEarly;
+    const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
     const isOurs = failure === undefined || isClientGone(failure) || OURS.has(failure.code) || isTooLong(failure);
     if (!isOurs) return fold.usage;
     const whole = () => fold.whole(cancelledBy(failure));

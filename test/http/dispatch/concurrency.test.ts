@@ -1,5 +1,6 @@
 /** The exchanges of a Channel at once, and the queue before them, on a clock that stands still. */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
 import { Concurrency } from '../../../src/http/dispatch/concurrency.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -34,7 +35,8 @@ test('a client that has left already takes no place in the queue', async () => {
 test('a limit that was lowered counts for those that wait already, one that was raised for all of them', async () => {
   const { concurrency, take } = setUp();
   const running = await Promise.all([take(3), take(3), take(3)]);
-  const waiting = [take(3), take(3), take(3), take(1)];
+  const client = new AbortController();
+  const waiting = [take(3, client.signal), take(3), take(3), take(1)];
   running[0]?.();
   running[1]?.();
   assert.equal(await settled(waiting), 0, 'one runs, and one may');
@@ -43,6 +45,7 @@ test('a limit that was lowered counts for those that wait already, one that was 
   assert.equal(concurrency.running('one'), 1);
   waiting.push(take(4));
   assert.equal(await settled(waiting), 4, 'in the order in which they came');
+  assert.equal(getEventListeners(client.signal, 'abort').length, 0, 'nothing listens any more');
   assert.equal(concurrency.running('one'), 4);
 });
 

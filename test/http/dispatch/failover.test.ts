@@ -312,6 +312,18 @@ test('F42: a refusal that quotes our key shows it to nobody, whatever it looks l
   }
 });
 
+test('F42: a key of eight characters is one, a shorter one may be a word', async () => {
+  for (const [key, shown] of [
+    ['Tr0ub4d&', '[redacted]'],
+    ['Tr0ub4&', 'Tr0ub4&'],
+  ] as const) {
+    await using upstream = await fakeUpstream(jsonAnswer(400, { error: { message: `no such user: ${key}` } }));
+    await using gateway = await testGateway({ channels: [channel(upstream.url, { api_key: key })], models: MODELS });
+    const said = JSON.parse(await (await gateway.post('/v1/messages', ask())).text());
+    assert.equal(said.error.message, `no such user: ${shown}`);
+  }
+});
+
 test('F10: the same deterministic refusal of all passes as itself, without what identifies the upstream', async () => {
   const refusal = jsonAnswer(
     400,

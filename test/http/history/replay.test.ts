@@ -47,6 +47,30 @@ function lastText(): string {
 
 const say = (text: string) => ({ reply: { pieces: [{ type: 'text' as const, text }] } });
 
+for (const stream of [false, true]) {
+  test(`S13: the end of an answer waits until it is remembered, however long that takes (${stream ? 'stream' : 'whole'})`, async (t) => {
+    await using gateway = await testGateway(configOf());
+    const { memory } = gateway.running.gateway;
+    const kept = Promise.withResolvers<void>();
+    const saved = Promise.withResolvers<void>();
+    t.mock.method(memory, 'save', () => {
+      saved.resolve();
+      return kept.promise;
+    });
+    let isOver = false;
+    const answer = gateway.post('/v1/responses', { model: 'messages', input: 'hi', stream }).then(async (response) => {
+      const text = await response.text();
+      isOver = true;
+      return text;
+    });
+    await saved.promise;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    assert.equal(isOver, false);
+    kept.resolve();
+    assert.match(await answer, /"status":"completed"/);
+  });
+}
+
 for (const model of UPSTREAMS) {
   for (const stream of [false, true]) {
     test(`R24: a tool turn and its continuation over ${model}, ${stream ? 'stream' : 'whole'}`, async () => {

@@ -62,6 +62,7 @@ for (const stream of [true, false]) {
         const { row } = await ended(gateway, client, model, stream, { reply: { pieces: HELLO, usage: USAGE } });
         assert.equal(row.charge?.total, CHARGE, `${client} over ${model}`);
         assert.deepEqual(row.charge?.flags, [], `${client} over ${model}`);
+        assert.equal(typeof row.firstByteMs, 'number', `${client} over ${model}`);
       }
     }
   });

@@ -134,6 +134,26 @@ test('U3: what message_start said of the cache survives a stream that breaks off
   assert.deepEqual(row.usage, { input: 6, cachedInput: 500, cacheWriteUnsplit: 1_000, output: 1 });
 });
 
+test('U3: a report that came before the first word alone knows the input at most; the rest is counted and flagged', async (t) => {
+  const { gateway, owner } = await gatewayOf(t);
+  for (const [usage, billed] of [
+    [
+      { input_tokens: 6, cache_read_input_tokens: 500, output_tokens: 1 },
+      { input: 6, cachedInput: 500, output: 2 },
+    ],
+    [
+      { input_tokens: 0, output_tokens: 1 },
+      { input: 1, output: 2 },
+    ],
+  ] as const) {
+    for (const client of ['chat', 'messages'] as const) {
+      const script = raw(START(usage), ...TEXT, ...STOP());
+      const { row } = await asked(gateway, owner, client, 'messages', true, script);
+      assert.deepEqual([row.status, row.usage, row.charge?.flags], ['success', billed, ['estimated']], client);
+    }
+  }
+});
+
 test('U3: a report that leaves a part out is completed by a count, flagged; what it says stays', async (t) => {
   const { gateway, owner } = await gatewayOf(t);
   for (const [usage, billed] of [

@@ -54,7 +54,12 @@ const FINISHED = {
 const READ_TURNS = 20;
 
 /** What an upstream of this type would be read with, on a clock that the test moves. */
-function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'chat_completion' | 'responses', idleMs: number) {
+function answerOn(
+  clock: ReturnType<typeof createFakeClock>,
+  type: 'gemini' | 'chat_completion' | 'responses',
+  idleMs: number,
+  maxBytes = 1 << 30,
+) {
   const codec = codecs.upstream(type);
   const json = { model: 'm', messages: [{ role: 'user', content: 'hi' }], stream: true };
   const request = codecs.client('chat')?.decodeRequest(JSON.stringify(json), json, { open: () => undefined });
@@ -68,7 +73,7 @@ function answerOn(clock: ReturnType<typeof createFakeClock>, type: 'gemini' | 'c
   };
   const body = new PassThrough();
   const timers = createIdleTimers(clock, { firstDataMs: 60_000, idleMs }, (error) => body.destroy(error));
-  const limits = { clock, maxEventBytes: 100_000, maxBytes: 1 << 30, timers };
+  const limits = { clock, maxEventBytes: 100_000, maxBytes, timers };
   const source = new AnswerStream(readBody(body), codec.decodeEvents(context), limits);
   const steps: Step[] = [];
   const read = async (): Promise<void> => {
@@ -212,6 +217,24 @@ test('a head that went out early is what the row says of its status; one that wa
       ['error', 200],
     ],
   );
+});
+
+test('an answer that begins with what the client’s protocol cannot say: its head does not wait for the first word', async () => {
+  await using upstream = await fakeUpstream(({ socket }) => {
+    const stream = openStream(socket);
+    const thinking = { type: 'thinking', thinking: '', signature: '' };
+    stream.event('message_start', { type: 'message_start', message: { ...wholeMessage(''), content: [], stop_reason: null } });
+    stream.event('content_block_start', { type: 'content_block_start', index: 0, content_block: thinking });
+    const delta = { type: 'thinking_delta', thinking: 'hm' };
+    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta });
+  });
+  await using gateway = await testGateway({ channels: [channel(upstream.url)], models: MODELS });
+  const client = new AbortController();
+  const body = { model: 'm', prompt: 'hi', stream: true };
+  void sleep(20_000, undefined, { ref: false }).then(() => client.abort());
+  const { status, headers } = await gateway.post('/v1/completions', body, { signal: client.signal });
+  assert.deepEqual([status, headers.get('content-type')], [200, 'text/event-stream; charset=utf-8']);
+  client.abort();
 });
 
 test('silence in the middle: the failure is said in the stream after idle_ms', async (t) => {
@@ -392,6 +415,34 @@ test('F19: a pipelined answer that waits for the one before it is not taken for 
     finish();
     await eventually(() => received() > large.length, `the ${stream ? 'stream' : 'answer'} behind it`);
     socket.destroy();
+  }
+});
+
+test('a client that leaves after the finish leaves no timer behind', async () => {
+  const clock = createFakeClock();
+  const { source, read, write } = answerOn(clock, 'chat_completion', 60_000);
+  for (const chunk of FINISHED.chat_completion) write(chunk);
+  await read();
+  assert.deepEqual([source.ended, clock.pending], [false, 1]);
+  source.cancel();
+  assert.equal(clock.pending, 0);
+});
+
+test('an answer may have every byte of its limit, and what follows its end in the same read is not counted', async () => {
+  const said = [...FINISHED.chat_completion.map((chunk) => JSON.stringify(chunk)), '[DONE]'];
+  const text = said.map((data) => `data: ${data}\n\n`).join('');
+  for (const [bytes, isTaken] of [
+    [text.length, true],
+    [text.length - 1, false],
+  ] as const) {
+    const { body, source, steps, read } = answerOn(createFakeClock(), 'chat_completion', 60_000, bytes);
+    body.write(text);
+    body.write(': what nobody reads\n\n');
+    if (isTaken) await read();
+    else await assert.rejects(read, { message: 'The upstream sent an answer that is too large.' });
+    assert.equal(source.ended, isTaken);
+    assert.equal(steps.at(-1)?.events.at(-1)?.type === 'response.end', isTaken);
+    source.cancel();
   }
 });
 
