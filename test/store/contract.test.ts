@@ -55,9 +55,14 @@ eachStore(({ openStore, place }) => {
         (id) => accounts.change(account, { class: 'gold' }, cause(id)),
         (id) => accounts.change(other.account.id, { class: 'gold' }, cause(id)),
       ],
+      'change it otherwise': [
+        (id) => accounts.change(account, { class: 'gold' }, cause(id)),
+        (id) => accounts.change(account, { class: 'iron' }, cause(id)),
+      ],
       credit: [(id) => accounts.credit(account, 5n, cause(id)), (id) => accounts.credit(other.account.id, 5n, cause(id))],
       correct: [(id) => accounts.credit(account, -5n, cause(id)), (id) => accounts.credit(account, -6n, cause(id))],
       'give a sub-account': [(id) => keys.transfer(key, 7n, cause(id)), (id) => keys.transfer(other.key.id, 7n, cause(id))],
+      'give it another amount': [(id) => keys.transfer(key, 7n, cause(id)), (id) => keys.transfer(key, 8n, cause(id))],
       'take from a sub-account': [(id) => keys.transfer(key, -2n, cause(id)), (id) => keys.transfer(key, 2n, cause(id))],
       'change a key': [
         (id) => keys.change(key, { name: 'new' }, cause(id)),
@@ -151,7 +156,12 @@ eachStore(({ openStore, place }) => {
     const owner = await funded(store, 100n, { subAccount: true });
     const { key, account } = owner;
     assert.equal(refusal(await store.keys.transfer(key.id, 101n, cause())).reason, 'insufficient_balance');
-    assert.equal(ok(await store.keys.transfer(key.id, 40n, cause())).nanos, 40n);
+    assert.deepEqual(refusal(await store.admission.admit(owner, 1n, T0)), {
+      reason: 'insufficient_balance',
+      source: 'sub_account',
+    });
+    assert.equal(ok(await store.keys.transfer(key.id, 100n, cause())).nanos, 100n, 'to the last of it');
+    assert.equal(ok(await store.keys.transfer(key.id, -60n, cause())).nanos, 40n);
     await store.settlements.settle({ entry: entry(owner, 'x1', 55n) });
     assert.deepEqual(await store.keys.balance(key.id), { source: 'sub_account', nanos: -15n, unlimited: false });
     assert.equal((await store.accounts.find(account.id))?.walletNanos, 60n);
@@ -160,6 +170,20 @@ eachStore(({ openStore, place }) => {
     await store.settlements.settle({ entry: entry(owner, 'x2', 5n) });
     assert.deepEqual(await store.keys.balance(key.id), { source: 'wallet', nanos: 40n, unlimited: false });
     assert.equal(refusal(await store.keys.transfer(key.id, 1n, cause())).reason, 'key_disabled');
+    const plain = ok(await store.keys.create({ accountId: account.id, name: 'plain', secret: 'chosen-secret' }, cause())).key;
+    assert.equal(refusal(await store.keys.transfer(plain.id, 1n, cause())).reason, 'no_sub_account');
+    const taken = await store.keys.create({ accountId: account.id, name: 'twin', secret: 'chosen-secret' }, cause());
+    assert.deepEqual(refusal(taken), { reason: 'invalid', field: 'secret', message: 'is taken' });
+    const empty = ok(await store.keys.create({ accountId: account.id, name: 'empty', subAccount: true }, cause())).key;
+    ok(await store.keys.change(empty.id, { disabled: true }, cause('nothing to return')));
+    assert.deepEqual(
+      (await store.ledger.journal({ ref: 'nothing to return' })).map(({ kind }) => kind),
+      ['key_changed'],
+    );
+    ok(await store.accounts.change(account.id, { unlimited: true }, cause()));
+    const own = ok(await store.keys.create({ accountId: account.id, name: 'own', subAccount: true }, cause())).key;
+    assert.deepEqual(await store.keys.balance(own.id), { source: 'sub_account', nanos: 0n, unlimited: false });
+    assert.equal((await store.keys.balance(plain.id))?.unlimited, true);
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
@@ -289,6 +313,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(await store.requestLog.head(), 10);
     assert.equal(await store.requestLog.prune(T0 + 4000), 4);
     assert.equal(ids(await store.requestLog.list({ sinceMs: 0 })), 'l10 l9 l8 l7 l6 l5');
+    assert.equal(ids(await store.requestLog.list({ sinceMs: T0 + 6000 })), 'l10 l9 l8 l7');
     assert.deepEqual(await store.requestLog.find('l1'), []);
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
