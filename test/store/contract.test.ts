@@ -236,6 +236,12 @@ eachStore(({ openStore, place }) => {
     );
     assert.match(problems.join(), /settlement_lost: .*"b1"/);
     assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 3n);
+    // Its window is over, so it is being written: who flushes now waits for that.
+    void store.settlements.settle({ entry: entry(owner, 'g3', 4n) });
+    clock.advance(10);
+    assert.equal(store.settlements.pending, 0);
+    await store.settlements.flush();
+    assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 7n);
   });
 
   test('who waits until the queue has caught up reads what was settled before, and no row that came later is waited for', async (t) => {
@@ -263,6 +269,26 @@ eachStore(({ openStore, place }) => {
     await store.settlements.flush();
     await opened;
     assert.equal((await settled).settled, true);
+  });
+
+  test('an exchange settles once whenever its settlement comes: with its opening, while that is written, or twice', async (t) => {
+    const store = await openStore(t, { clock: new FakeClock() });
+    const owner = await funded(store, 1000n);
+    const { settlements } = store;
+    const settle = (id: string) => settlements.settle({ entry: entry(owner, id, 7n) });
+    void settlements.open(openOf(owner, 'twice'));
+    const twice = [settle('twice'), settle('twice')];
+    void settlements.open(openOf(owner, 'meanwhile'));
+    const flushed = settlements.flush();
+    const meanwhile = settle('meanwhile');
+    await flushed;
+    await settlements.flush();
+    assert.deepEqual(
+      (await Promise.all([...twice, meanwhile])).map(({ settled }) => settled),
+      [true, false, true],
+    );
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 986n);
+    await store.close();
   });
 
   test('F34, F35: windows roll over at fixed UTC hours and days; total never', async (t) => {

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { open } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
+import type { Clock } from '../../src/store/store.ts';
 import { entry, FakeClock, funded, openStore, options, tempDirectory } from './support/store.ts';
 
 test('rows of two keys, written in shared transactions, are listed forward, backward, in windows and after pruning', async (t) => {
@@ -75,7 +76,13 @@ test('an exchange is found by its own id, by the request id that it is named aft
 
 test('rows of one transaction that are pruned at different times are listed until then', async (t) => {
   const clock = new FakeClock();
-  const ticking = { now: () => (clock.advance(1), clock.now()), after: clock.after.bind(clock) };
+  const ticking: Clock = {
+    now() {
+      clock.advance(1);
+      return clock.now();
+    },
+    after: (ms, callback) => clock.after(ms, callback),
+  };
   const store = await openStore(t, { clock: ticking });
   const owner = await funded(store, 1_000n);
   for (let n = 1; n <= 10; n += 1) void store.settlements.settle({ entry: entry(owner, `ex_${n}`, 1n) });
