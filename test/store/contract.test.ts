@@ -56,9 +56,14 @@ eachStore(({ openStore, place }) => {
         (id) => accounts.change(account, { class: 'gold' }, cause(id)),
         (id) => accounts.change(other.account.id, { class: 'gold' }, cause(id)),
       ],
+      'change it otherwise': [
+        (id) => accounts.change(account, { class: 'gold' }, cause(id)),
+        (id) => accounts.change(account, { class: 'iron' }, cause(id)),
+      ],
       credit: [(id) => accounts.credit(account, 5n, cause(id)), (id) => accounts.credit(other.account.id, 5n, cause(id))],
       correct: [(id) => accounts.credit(account, -5n, cause(id)), (id) => accounts.credit(account, -6n, cause(id))],
       'give a sub-account': [(id) => keys.transfer(key, 7n, cause(id)), (id) => keys.transfer(other.key.id, 7n, cause(id))],
+      'give it another amount': [(id) => keys.transfer(key, 7n, cause(id)), (id) => keys.transfer(key, 8n, cause(id))],
       'take from a sub-account': [(id) => keys.transfer(key, -2n, cause(id)), (id) => keys.transfer(key, 2n, cause(id))],
       'change a key': [
         (id) => keys.change(key, { name: 'new' }, cause(id)),
@@ -165,7 +170,12 @@ eachStore(({ openStore, place }) => {
     const owner = await funded(store, 100n, { subAccount: true });
     const { key, account } = owner;
     assert.equal(refusal(await store.keys.transfer(key.id, 101n, cause())).reason, 'insufficient_balance');
-    assert.equal(ok(await store.keys.transfer(key.id, 40n, cause())).nanos, 40n);
+    assert.deepEqual(refusal(await store.admission.admit(owner, 1n, T0)), {
+      reason: 'insufficient_balance',
+      source: 'sub_account',
+    });
+    assert.equal(ok(await store.keys.transfer(key.id, 100n, cause())).nanos, 100n, 'to the last of it');
+    assert.equal(ok(await store.keys.transfer(key.id, -60n, cause())).nanos, 40n);
     await store.settlements.settle({ entry: entry(owner, 'x1', 55n) });
     assert.deepEqual(await store.keys.balance(key.id), { source: 'sub_account', nanos: -15n, unlimited: false });
     assert.equal((await store.accounts.find(account.id))?.walletNanos, 60n);
@@ -174,6 +184,20 @@ eachStore(({ openStore, place }) => {
     await store.settlements.settle({ entry: entry(owner, 'x2', 5n) });
     assert.deepEqual(await store.keys.balance(key.id), { source: 'wallet', nanos: 40n, unlimited: false });
     assert.equal(refusal(await store.keys.transfer(key.id, 1n, cause())).reason, 'key_disabled');
+    const plain = ok(await store.keys.create({ accountId: account.id, name: 'plain', secret: 'chosen-secret' }, cause())).key;
+    assert.equal(refusal(await store.keys.transfer(plain.id, 1n, cause())).reason, 'no_sub_account');
+    const taken = await store.keys.create({ accountId: account.id, name: 'twin', secret: 'chosen-secret' }, cause());
+    assert.deepEqual(refusal(taken), { reason: 'invalid', field: 'secret', message: 'is taken' });
+    const empty = ok(await store.keys.create({ accountId: account.id, name: 'empty', subAccount: true }, cause())).key;
+    ok(await store.keys.change(empty.id, { disabled: true }, cause('nothing to return')));
+    assert.deepEqual(
+      (await store.ledger.journal({ ref: 'nothing to return' })).map(({ kind }) => kind),
+      ['key_changed'],
+    );
+    ok(await store.accounts.change(account.id, { unlimited: true }, cause()));
+    const own = ok(await store.keys.create({ accountId: account.id, name: 'own', subAccount: true }, cause())).key;
+    assert.deepEqual(await store.keys.balance(own.id), { source: 'sub_account', nanos: 0n, unlimited: false });
+    assert.equal((await store.keys.balance(plain.id))?.unlimited, true);
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
@@ -226,6 +250,11 @@ eachStore(({ openStore, place }) => {
     );
     assert.match(problems.join(), /settlement_lost: .*"b1"/);
     assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 3n);
+    // Its window is over, so it is being written: who flushes now waits for that.
+    void store.settlements.settle({ entry: entry(owner, 'g3', 4n) });
+    clock.advance(10);
+    await store.settlements.flush();
+    assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 7n);
   });
 
   test('who waits until the queue has caught up reads what was settled before, and no row that came later is waited for', async (t) => {
@@ -253,6 +282,26 @@ eachStore(({ openStore, place }) => {
     await store.settlements.flush();
     await opened;
     assert.equal((await settled).settled, true);
+  });
+
+  test('an exchange settles once whenever its settlement comes: with its opening, while that is written, or twice', async (t) => {
+    const store = await openStore(t, { clock: new FakeClock() });
+    const owner = await funded(store, 1000n);
+    const { settlements } = store;
+    const settle = (id: string) => settlements.settle({ entry: entry(owner, id, 7n) });
+    void settlements.open(openOf(owner, 'twice'));
+    const twice = [settle('twice'), settle('twice')];
+    void settlements.open(openOf(owner, 'meanwhile'));
+    const flushed = settlements.flush();
+    const meanwhile = settle('meanwhile');
+    await flushed;
+    await settlements.flush();
+    assert.deepEqual(
+      (await Promise.all([...twice, meanwhile])).map(({ settled }) => settled),
+      [true, false, true],
+    );
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 986n);
+    await store.close();
   });
 
   test('F34, F35: windows roll over at fixed UTC hours and days; total never', async (t) => {
@@ -303,6 +352,7 @@ eachStore(({ openStore, place }) => {
     assert.equal(await store.requestLog.head(), 10);
     assert.equal(await store.requestLog.prune(T0 + 4000), 4);
     assert.equal(ids(await store.requestLog.list({ sinceMs: 0 })), 'l10 l9 l8 l7 l6 l5');
+    assert.equal(ids(await store.requestLog.list({ sinceMs: T0 + 6000 })), 'l10 l9 l8 l7');
     assert.deepEqual(await store.requestLog.find('l1'), []);
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import type { Archive } from '../../src/store/archive.ts';
 import { copyStore } from '../../src/store/copy.ts';
+import type { Principal } from '../../src/store/keys.ts';
 import { VIDEO_WORKER } from '../../src/store/leases.ts';
 import { openLmdbArchive } from '../../src/store/lmdb/archive.ts';
 import { openPostgresArchive } from '../../src/store/postgres/archive.ts';
@@ -23,7 +24,7 @@ function directory(t: TestContext): string {
 }
 
 /** Something of everything, with odd words in it. */
-async function fill(store: Store): Promise<void> {
+async function fill(store: Store): Promise<Principal> {
   const limits = { total: 2n ** 62n, daily: 10n ** 17n };
   const owner = await funded(store, 10n ** 18n, { subAccount: true, limits, ips: ['10.0.0.0/8'], models: ['a', 'é'] });
   ok(
@@ -58,6 +59,7 @@ async function fill(store: Store): Promise<void> {
     if (state === 'unknown') ok(await step({ event: 'lose', why: 'lost' }));
   }
   await store.secrets.rotate(cause());
+  return owner;
 }
 
 async function copy(from: string, to: string) {
@@ -89,14 +91,20 @@ const NAMES = [
 eachStore(({ place }) => {
   test('what is copied to LMDB and back is the same store, and goes on', async (t) => {
     const [first, second, third] = [await place(t), directory(t), await place(t)];
+    const filled = await openPlace(first);
+    const owner = await fill(filled);
+    // An exchange that was interrupted and settled late has two rows in the journal.
+    const late = entry(owner, 'late', 3n);
+    void filled.settlements.open(late);
+    await filled.close();
     const store = await openPlace(first);
-    await fill(store);
+    await store.settlements.settle({ entry: late });
     const before = await store.ledger.journal({ limit: 10_000 });
     const secret = store.secrets.current();
     await store.close();
     const there = ok(await copy(first, second));
     assert.deepEqual([...there.rows.keys()], NAMES);
-    assert.equal(there.rows.get('log'), 700);
+    assert.equal(there.rows.get('log'), 701);
     assert.deepEqual(ok(await copy(second, third)).rows, there.rows);
 
     const back = await openPlace(third);
@@ -111,6 +119,7 @@ eachStore(({ place }) => {
     const [account] = await back.accounts.list();
     assert.ok(account);
     ok(await back.accounts.credit(account.id, 5n, cause('after')));
+    assert.equal((await back.settlements.settle({ entry: late })).settled, false);
     assert.deepEqual((await back.ledger.verify()).differences, []);
   });
 

@@ -3,7 +3,7 @@
  * is half written, nothing is lost while the process lives, and no rejection goes unhandled.
  */
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
@@ -37,6 +37,8 @@ test('F31: a full disk refuses whole changes, keeps settlements waiting, and rec
     options(path, { clock, ballastBytes: 256 * 1024, onProblem: ({ what }) => problems.push(what) }),
   );
   const owner = await funded(store, 10n ** 12n);
+  const hasBallast = (): boolean => existsSync(join(path, 'ballast'));
+  assert.equal(hasBallast(), true);
   writeFileSync(join(path, 'filler'), Buffer.alloc(2_900_000));
 
   let refusals = 0;
@@ -57,12 +59,14 @@ test('F31: a full disk refuses whole changes, keeps settlements waiting, and rec
   assert.equal(refusals, 1, 'the disk was never full');
   assert.equal(store.health().healthy, false);
   assert.equal(store.settlements.pending, 1);
+  assert.equal(hasBallast(), false, 'given up for what is in flight');
   await assert.rejects(store.admission.admit(owner, 1n, clock.now()), { code: 'unhealthy' });
   assert.deepEqual((await store.ledger.verify()).differences, []);
   assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, BigInt(settled));
 
   rmSync(join(path, 'filler'));
   await heals(store, clock);
+  assert.equal(hasBallast(), true);
   await store.settlements.flush();
   assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, BigInt(settled));
   ok(await store.accounts.credit(owner.account.id, 1n, cause()));

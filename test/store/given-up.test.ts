@@ -3,7 +3,7 @@
  * the disk is. That write goes through a descriptor of its own, which is put out of order here.
  */
 import assert from 'node:assert/strict';
-import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
@@ -99,4 +99,30 @@ test('F31: a store is closed whatever state the failure left it in', { skip }, a
   const again = await openLmdbStore(options(path));
   assert.equal((await again.accounts.find(owner.account.id))?.walletNanos, 1_000n);
   await again.close();
+});
+
+test('F31: a store that cannot be opened anew at once is tried until it can', { skip }, async (t) => {
+  const problems: string[] = [];
+  const path = tempDirectory(t);
+  const store = await openLmdbStore(options(path, { onProblem: ({ what, error }) => problems.push(`${what}: ${error}`) }));
+  const owner = await funded(store, 1_000n);
+  breakDescriptor(t, metaDescriptor(path));
+  const file = join(path, 'data.mdb');
+  renameSync(file, join(path, 'kept'));
+  writeFileSync(file, 'no store');
+
+  const settled = store.settlements.settle({ entry: entry(owner, 'ex_1', 5n) });
+  await assert.rejects(store.settlements.flush(), { code: 'unavailable' });
+  await eventually(() => problems.length === 2, 'a store that was not opened anew');
+  assert.match(problems.join('\n'), /^store_write_failed: .*Bad file descriptor\nstore_write_failed: .*data\.mdb is cut short/);
+  await assert.rejects(store.accounts.find(owner.account.id), { code: 'unavailable' });
+  await assert.rejects(store.settlements.flush(), { code: 'unavailable' });
+  assert.equal(store.health().healthy, false);
+
+  renameSync(join(path, 'kept'), file);
+  assert.equal((await settled).settled, true);
+  await eventually(() => store.health().healthy, 'a store that is well again');
+  assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 995n);
+  assert.equal(problems.length, 3, problems.join('\n'));
+  await store.close();
 });

@@ -1,7 +1,11 @@
 /** The indexes of the request log: rows of one transaction share an index row, and an exchange is found by the request id that it is named after. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entry, FakeClock, funded, openStore } from './support/store.ts';
+import { open } from 'lmdb';
+import { openLmdbStore } from '../../src/store/lmdb/open.ts';
+import { openTables } from '../../src/store/lmdb/tables.ts';
+import type { Clock } from '../../src/store/store.ts';
+import { entry, FakeClock, funded, openStore, options, tempDirectory } from './support/store.ts';
 
 test('rows of two keys, written in shared transactions, are listed forward, backward, in windows and after pruning', async (t) => {
   const clock = new FakeClock();
@@ -68,4 +72,45 @@ test('an exchange is found by its own id, by the request id that it is named aft
   await store.settlements.settle({ entry: entry(owner, 'ex_long', 1n, { clientRequestId: long }) });
   assert.deepEqual(await found(long.slice(0, 256)), ['ex_long']);
   assert.deepEqual(await found(long), []);
+});
+
+test('rows of one transaction that are pruned at different times are listed until then', async (t) => {
+  const clock = new FakeClock();
+  const ticking: Clock = {
+    now() {
+      clock.advance(1);
+      return clock.now();
+    },
+    after: (ms, callback) => clock.after(ms, callback),
+  };
+  const store = await openStore(t, { clock: ticking });
+  const owner = await funded(store, 1_000n);
+  for (let n = 1; n <= 10; n += 1) void store.settlements.settle({ entry: entry(owner, `ex_${n}`, 1n) });
+  await store.settlements.flush();
+  const listed = async () => (await store.requestLog.list({ keyId: owner.key.id, after: 0 })).map(({ seq }) => seq);
+  const times = (await store.requestLog.list({ after: 0 })).map(({ loggedAtMs }) => loggedAtMs);
+  assert.equal(await store.requestLog.prune(times[5] ?? 0), 5);
+  assert.deepEqual(await listed(), [6, 7, 8, 9, 10]);
+  assert.equal(await store.requestLog.prune((times[9] ?? 0) + 1), 5);
+  assert.deepEqual(await listed(), []);
+});
+
+test('pruning takes as many transactions as it needs, and leaves nothing of what was free', async (t) => {
+  const clock = new FakeClock();
+  const path = tempDirectory(t);
+  const store = await openLmdbStore(options(path, { clock }));
+  const owner = await funded(store, 10_000n);
+  for (let n = 1; n <= 1_100; n += 1)
+    void store.settlements.settle({ entry: entry(owner, `ex_${n}`, n === 600 ? 1n : 0n, { clientRequestId: `mine ${n}` }) });
+  await store.settlements.flush();
+  assert.equal((await store.requestLog.list({ limit: 5_000 })).length, 1_000);
+  assert.equal((await store.requestLog.list({ limit: 0 })).length, 1);
+  clock.advance(1);
+  assert.equal(await store.requestLog.prune(clock.now()), 1_100);
+  await store.close();
+  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
+  const { log, logIds, logKeys, exchanges } = openTables(root);
+  const left = [log, logIds, logKeys].map((table) => table.getCount());
+  assert.deepEqual([left, [...exchanges.getKeys()]], [[0, 0, 0], ['ex_600']]);
+  await root.close();
 });

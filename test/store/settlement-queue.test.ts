@@ -1,6 +1,8 @@
 /** The queue of LMDB where a row is wrong and the disk refuses at once. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Reservation } from '../../src/store/reservations.ts';
+import { StoreError } from '../../src/store/store-error.ts';
 import { cause, entry, FakeClock, funded, ok, openStore } from './support/store.ts';
 
 /** As LMDB tells it. */
@@ -64,4 +66,58 @@ test('F31: rows that the disk refuses one by one keep their order, are paused fo
   assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 1_000n - 12n);
   ok(await store.accounts.credit(owner.account.id, 1n, cause()));
   assert.deepEqual((await store.ledger.verify()).differences, []);
+});
+
+test('F31: of rows that are written one by one, only those that the disk refused wait', async (t) => {
+  const problems: string[] = [];
+  const lost = () => problems.filter((what) => what.startsWith('settlement_lost'));
+  let isSick = (): boolean => lost().length > 0;
+  const afterWrite = (): void => {
+    if (isSick()) throw EIO;
+  };
+  const store = await openStore(t, { clock: new FakeClock(), onProblem: ({ what }) => void problems.push(what) }, { afterWrite });
+  const owner = await funded(store, 1_000n);
+  const { settlements } = store;
+  const settle = (id: string, nanos: bigint, more: { reservation?: Reservation } = {}) =>
+    settlements.settle({ entry: entry(owner, id, nanos), ...more });
+  const reservation = ok(await store.admission.admit(owner, 9n, 0));
+  const [first, wrong, last] = [settle('ex_1', 7n), settle('ex_2', -1n, { reservation }), settle('ex_3', 5n)];
+  const failed = assert.rejects(Promise.resolve(wrong), { code: 'amount_out_of_range' });
+  await assert.rejects(settlements.flush(), { code: 'unavailable' });
+  await failed;
+  assert.equal(settlements.pending, 1);
+  assert.equal(store.admission.reserved(owner.key.id), 0n, 'what is lost holds nothing back');
+  isSick = () => false;
+  await settlements.flush();
+  assert.deepEqual([(await first).settled, (await last).settled], [true, true]);
+  assert.equal(lost().length, 1, 'a row that is lost is told once');
+  assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 1_000n - 12n);
+
+  isSick = () => true;
+  const fourth = settle('ex_4', 1n);
+  await assert.rejects(settlements.flush(), { code: 'unavailable' });
+  assert.equal(store.health().healthy, false);
+  isSick = () => false;
+  const another = assert.rejects(Promise.resolve(settle('ex_5', -1n)), { code: 'amount_out_of_range' });
+  await settlements.flush();
+  await another;
+  assert.equal((await fourth).settled, true);
+  assert.equal(store.health().healthy, true, 'rows that were written one by one were written, too');
+});
+
+test('F33: what cannot be written at the end is given up aloud, whole, and the store closes', async (t) => {
+  const problems: string[] = [];
+  let isSick = false;
+  const afterWrite = (): void => {
+    if (isSick) throw EIO;
+  };
+  const store = await openStore(t, { clock: new FakeClock(), onProblem: ({ what }) => void problems.push(what) }, { afterWrite });
+  const owner = await funded(store, 1_000n);
+  isSick = true;
+  const settled = assert.rejects(async () => store.settlements.settle({ entry: entry(owner, 'ex_1', 7n) }), StoreError);
+  await store.close();
+  await settled;
+  const said = problems.filter((what) => what.startsWith('settlement_lost'));
+  assert.equal(said.length, 1);
+  assert.match(said.join(), /"exchangeId":"ex_1".*"chargedNanos":"7"/);
 });

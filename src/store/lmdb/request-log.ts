@@ -26,7 +26,7 @@ export function createRequestLog(environment: Environment): RequestLog {
         };
         const rows = [...tables.logIds.getKeys(range)].map(([, seq]) => tables.log.get(seq));
         const namesake = loggedExchange(tables, exchangeNamedAfter(id) ?? id);
-        const own = namesake?.exchangeId === id || namesake?.requestId === id ? namesake : loggedExchange(tables, id);
+        const own = namesake?.requestId === id ? namesake : loggedExchange(tables, id);
         return [own, ...rows].filter((row) => row !== undefined);
       }),
 

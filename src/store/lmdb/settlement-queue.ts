@@ -40,7 +40,7 @@ export class SettlementQueue implements Settlements {
   readonly #owner: Owner;
   readonly #flusher: Flusher;
   #waiting = new Set<Row>();
-  /** Those of them that are only to be opened. */
+  /** Those of them that are only to be opened, and were never tried. */
   readonly #openWaiting = new Map<string, Row>();
   /** Exchanges of this process whose opening is on disk. */
   readonly #opened = new Set<string>();
@@ -153,7 +153,6 @@ export class SettlementQueue implements Settlements {
       return false;
     }
     this.#waiting = new Set([...rows, ...this.#waiting]);
-    for (const row of rows) if (row.entry === undefined) this.#openWaiting.set(row.exchangeId, row);
     return false;
   }
 

@@ -112,7 +112,7 @@ export class Work {
   moveOfExchange(movement: Movement): void {
     const { ref, from, to, nanos, by, note } = movement;
     if (nanos < 0n || !inRange(nanos)) throw new StoreError('amount_out_of_range', `${movement.kind} of ${nanos} nano-dollars`);
-    if (nanos !== 0n && from !== to) {
+    if (nanos !== 0n) {
       this.#setBalance(from, this.balance(from) - nanos);
       this.#setBalance(to, this.balance(to) + nanos);
     }

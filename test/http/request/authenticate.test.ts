@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { test } from 'node:test';
-import { authenticate } from '../../src/http/authenticate.ts';
-import { headerValues } from '../../src/http/header-values.ts';
-import { clientRequestId } from '../../src/http/request-id.ts';
-import { memoryStore } from '../support/memory-store.ts';
-import { KEY } from '../support/test-gateway.ts';
+import { authenticate } from '../../../src/http/request/authenticate.ts';
+import { headerValues } from '../../../src/http/request/header-values.ts';
+import { clientRequestId } from '../../../src/http/request/request-id.ts';
+import { memoryStore } from '../../support/memory-store.ts';
+import { KEY } from '../../support/test-gateway.ts';
 
 const store = memoryStore();
 store.addKey(KEY);
