@@ -180,6 +180,39 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await clean(store);
   });
 
+  test('a transaction that the server undoes for the sake of another is tried again, and not for ever', async (t) => {
+    const url = await makePlace();
+    t.after(() => dropPlace(url));
+    const store = await open(t, url);
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    // What a sequence has given stays given when its transaction is undone.
+    await admin(`CREATE SEQUENCE ${schema}.tries; CREATE FUNCTION ${schema}.undone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('${schema}.tries') <= 4 THEN RAISE EXCEPTION 'undone' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NULL; END $$`);
+    for (const state of ['40001', '40P01']) {
+      await admin(`CREATE TRIGGER undone BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.undone('${state}')`);
+      await admin(`ALTER SEQUENCE ${schema}.tries RESTART`);
+      ok(await store.accounts.credit(owner.account.id, 5n, cause(state)));
+      assert.equal((await store.ledger.journal({ ref: state })).length, 1);
+      await admin(`ALTER SEQUENCE ${schema}.tries RESTART`);
+      assert.equal((await store.settlements.settle({ entry: entry(owner, `ex_${state}`, 1n) })).settled, true);
+      assert.equal(store.health().healthy, true);
+      await admin(`DROP TRIGGER undone ON ${schema}.journal`);
+    }
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 18n);
+    await admin(`ALTER SEQUENCE ${schema}.tries MINVALUE -1000000 RESTART -1000000`);
+    await admin(`CREATE TRIGGER undone BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.undone('40001')`);
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('never')), {
+      name: 'StoreError',
+      code: 'unavailable',
+    });
+    await admin(`DROP TRIGGER undone ON ${schema}.journal`);
+    await until(() => store.health().healthy);
+    assert.deepEqual(await store.ledger.journal({ ref: 'never' }), []);
+    await clean(store);
+  });
+
   test('a lock that is held too long is an error by name, not a wait for ever', async (t) => {
     const url = await place(t);
     const store = await open(t, url, { lockTimeoutMs: 100 });
