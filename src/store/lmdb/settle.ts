@@ -25,7 +25,7 @@ export function settleExchange(work: Work, entry: RequestLogEntry, nowMs: number
   }
   work.addUsage(keyId, nowMs, { requests: known === undefined ? 1 : 0, chargedNanos, ...(entry.usage && countsOf(entry.usage)) });
   if (known === undefined) appendLog(work, entry, nowMs);
-  else work.put(work.tables.log, known.seq, { ...entry, seq: known.seq, loggedAtMs: known.loggedAtMs });
+  else replaceLog(work, known, entry);
   return { settled: true, chargedNanos };
 }
 
@@ -72,6 +72,15 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
   if (exchangeNamedAfter(requestId) !== exchangeId) add(requestId);
   if (clientRequestId !== undefined) add(clientRequestId.slice(0, MAX_NAME));
   return names;
+}
+
+/** The row keeps its place; the names of what is said now lead to it, and those of what was said before no longer do. */
+function replaceLog(work: Work, known: RequestLogRow, entry: RequestLogEntry): void {
+  const { tables } = work;
+  const { seq, loggedAtMs } = known;
+  for (const name of otherNames(known)) work.remove(tables.logIds, [name, seq]);
+  for (const name of otherNames(entry)) work.put(tables.logIds, [name, seq], true);
+  work.put(tables.log, seq, { ...entry, seq, loggedAtMs });
 }
 
 /** The index of exchanges has its place already. */

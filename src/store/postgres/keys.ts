@@ -9,6 +9,7 @@ import { inRange } from '../money.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
+import { storable } from '../storable.ts';
 import { findAccount } from './accounts.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
@@ -93,7 +94,7 @@ export function createKeys(database: Database, watch: Watch): Keys {
       return row === undefined ? undefined : keyOf(row);
     },
 
-    list: async (accountId) => (await database.run(LIST, [accountId])).map(keyOf),
+    list: async (accountId) => (await database.run(LIST, [accountId === undefined ? undefined : storable(accountId)])).map(keyOf),
 
     change: (id, changes, cause) => database.transact((work) => change(work, id, changes, cause, clock.now())),
 

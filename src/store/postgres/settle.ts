@@ -76,12 +76,12 @@ export class Settler {
   /** Settles once: a second settlement of an exchange changes nothing. One that was closed as interrupted is settled late. */
   settle(entry: RequestLogEntry): Settled {
     const { exchangeId, accountId, keyId } = entry;
+    const chargedNanos = entry.charge?.total ?? 0n;
+    if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
     const known = this.#logged.get(storable(exchangeId));
     // The row of the log may have been pruned: the journal still knows.
     if ((known !== undefined && known.status !== 'interrupted') || this.#charged.has(storable(exchangeId)))
       return { settled: false, reason: 'already_settled' };
-    const chargedNanos = entry.charge?.total ?? 0n;
-    if (chargedNanos < 0n) throw new StoreError('amount_out_of_range', `a charge of ${chargedNanos} nano-dollars`);
     const key = this.#keys.get(keyId);
     if (key === undefined || key.accountId !== accountId) throw new StoreError('corrupt', `no key ${keyId} of ${accountId}`);
     const [work, atMs] = [this.#work, this.#nowMs];

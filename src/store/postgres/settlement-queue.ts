@@ -141,18 +141,21 @@ export class SettlementQueue implements Settlements {
     try {
       this.#done(batch.rows, await batch.unit.run());
     } catch (error) {
-      if (isEngineFailure(error)) {
-        this.#database.rowsRefused();
-        await this.#spoolAll(0);
-        return false;
-      }
+      if (isEngineFailure(error)) return this.#refused();
       this.#batch = undefined;
-      return this.#writeOneByOne(batch.rows);
+      if (!(await this.#writeOneByOne(batch.rows))) return false;
     }
     this.#batch = undefined;
     this.#database.rowsWritten();
     await this.#spooled.clear();
     return true;
+  }
+
+  /** What could not be written is kept on the local disk, where that has room, and is tried again. */
+  async #refused(): Promise<false> {
+    this.#database.rowsRefused();
+    await this.#spoolAll(0);
+    return false;
   }
 
   #nextBatch(): Batch {
@@ -176,15 +179,12 @@ export class SettlementQueue implements Settlements {
       } catch (error) {
         if (isEngineFailure(error)) {
           this.#putBack(rows.slice(index + 1));
-          this.#database.rowsRefused();
-          await this.#spoolAll(0);
-          return false;
+          return this.#refused();
         }
         this.#fail(row, error);
       }
       this.#batch = undefined;
     }
-    this.#database.rowsWritten();
     return true;
   }
 

@@ -89,9 +89,9 @@ export class Spool {
     living.delete(this.#owner);
   }
 
-  /** Takes over the files of processes that are dead. Throws `StoreError` `unavailable` for one that cannot be read. */
-  orphans(): Orphan[] {
-    const found: Orphan[] = [];
+  /** Takes over the files of processes that are dead. Throws `StoreError` `unavailable` for one that cannot be read, after all others. */
+  *orphans(): Generator<Orphan> {
+    const failures: StoreError[] = [];
     for (const name of readdirSync(this.#options.spoolPath)) {
       const [, pid, owner] = NAME.exec(name) ?? [];
       if (pid === undefined || owner === undefined || living.has(owner)) continue;
@@ -99,22 +99,25 @@ export class Spool {
       // Our own pid in another owner's name is an earlier life of it.
       if (Number(pid) !== self.pid && self.isAlive(Number(pid))) continue;
       const taken = this.#take(join(this.#options.spoolPath, name));
-      if (taken !== undefined) found.push(taken);
+      if (taken instanceof StoreError) failures.push(taken);
+      else if (taken !== undefined) yield taken;
     }
-    return found;
+    const [failure] = failures;
+    if (failure !== undefined) throw failure;
   }
 
-  #take(path: string): Orphan | undefined {
+  #take(path: string): Orphan | StoreError | undefined {
     this.#taken += 1;
     const mine = join(this.#options.spoolPath, `${this.#options.process.pid}-${this.#owner}-${this.#taken}.spool`);
     try {
       renameSync(path, mine);
     } catch (error) {
       // Another process was quicker.
-      if (!existsSync(path)) return undefined;
-      throw unreadable(path, error);
+      return existsSync(path) ? unreadable(path, error) : undefined;
     }
-    const { lines, damaged } = linesOf(textOf(mine));
+    const text = textOf(mine);
+    if (text instanceof StoreError) return text;
+    const { lines, damaged } = linesOf(text);
     return { lines, damaged, done: () => (damaged === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)) };
   }
 
@@ -146,11 +149,11 @@ export class Spool {
   }
 }
 
-function textOf(path: string): string {
+function textOf(path: string): string | StoreError {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw unreadable(path, error);
+    return unreadable(path, error);
   }
 }
 

@@ -67,9 +67,12 @@ export class SpooledRows {
     }
   }
 
-  /** The rows that dead processes of this machine left. Each of their files goes when the last of its rows is released. */
-  recovered(nowMs: number): QueueRow[] {
-    return this.#spool.orphans().flatMap((orphan) => this.#rowsOf(orphan, nowMs));
+  /**
+   * The rows that dead processes of this machine left. Each of their files goes when the last of its rows is released. Throws
+   * `StoreError` `unavailable` for a file that cannot be read, after the rows of all others.
+   */
+  *recovered(nowMs: number): Generator<QueueRow> {
+    for (const orphan of this.#spool.orphans()) yield* this.#rowsOf(orphan, nowMs);
   }
 
   #rowsOf(orphan: Orphan, nowMs: number): QueueRow[] {

@@ -337,6 +337,57 @@ onPostgres(({ place }) => {
     assert.deepEqual(linesOf(`${line(whole)}00000000 ${whole}\n${line(whole)}`), { lines: [whole, whole], damaged: 1 });
   });
 
+  test('the ledger is checked as it is at one moment, whoever writes meanwhile', async (t) => {
+    const url = await place(t);
+    const [store, writer] = [await open(t, url), await open(t, url)];
+    const owner = await funded(writer, 10n ** 9n, { subAccount: true });
+    let checking = true;
+    const writes = (async () => {
+      while (checking) ok(await writer.keys.transfer(owner.key.id, 1n, cause()));
+    })();
+    for (let n = 0; n < 20; n += 1) await clean(store);
+    checking = false;
+    await writes;
+  });
+
+  test('proofs of commits and processes that nobody asks about any more are removed, and no others', async (t) => {
+    const url = await place(t);
+    const store = await open(t, url, { ownerTtlMs: 150 });
+    await funded(store, 1n);
+    const { admin } = await server();
+    const at = (age: string): string => `now() - interval '${age}'`;
+    const schema = nameOf(url);
+    await admin(`INSERT INTO ${schema}.commits VALUES ('old', ${at('16 minutes')}), ('young', ${at('14 minutes')})`);
+    await admin(
+      `INSERT INTO ${schema}.owners VALUES ('own_old', 'elsewhere', 1, ${at('25 hours')}), ('own_young', 'elsewhere', 1, ${at('23 hours')})`,
+    );
+    const found = async (): Promise<unknown[]> => {
+      const rows = await admin(`SELECT id FROM ${schema}.commits UNION ALL SELECT id FROM ${schema}.owners ORDER BY id`);
+      return rows.map(({ id }) => id).filter((id) => ['old', 'young', 'own_old', 'own_young'].includes(String(id)));
+    };
+    await until(async () => !(await found()).includes('own_old'));
+    assert.deepEqual(await found(), ['own_young', 'young']);
+  });
+
+  test('the columns of the log say what is in the entry beside them, also after a late settlement', async (t) => {
+    const url = await place(t);
+    const gone = await openPostgresStore(postgresOptions(url));
+    const owner = await funded(gone, 100n);
+    await gone.settlements.open(openOf(owner, 'late'));
+    await gone.close();
+    const store = await open(t, url);
+    const words = { model: 'other', requestId: 'req_2', clientRequestId: 'mine', status: 'error' } as const;
+    for (const id of ['late', 'at once']) await store.settlements.settle({ entry: entry(owner, id, 7n, words) });
+    const { admin } = await server();
+    const rows = await admin(`SELECT exchange_id, request_id, client_request_id, account_id, key_id, model, status, charged_nanos
+      FROM ${nameOf(url)}.request_log ORDER BY seq`);
+    const { account, key } = owner;
+    assert.deepEqual(
+      rows.map((row) => Object.values(row)),
+      ['late', 'at once'].map((id) => [id, 'req_2', 'mine', account.id, key.id, 'other', 'error', '7']),
+    );
+  });
+
   test('of many workers one holds the lease, whatever they do at once', async (t) => {
     const url = await place(t);
     const stores = [await open(t, url), await open(t, url)];

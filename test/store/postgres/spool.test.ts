@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { crc32 } from 'node:zlib';
 import { type QueueRow, settleRow } from '../../../src/store/postgres/queue-row.ts';
 import { linesOf, Spool } from '../../../src/store/postgres/spool.ts';
 import { SpooledRows } from '../../../src/store/postgres/spooled-rows.ts';
-import { T0, tempDirectory } from '../support/store.ts';
+import { T0, tempDirectory, thisProcess } from '../support/store.ts';
 import { smallDisk } from '../../support/small-disk.ts';
 import { postgresOptions } from '../support/stores.ts';
 
@@ -20,6 +21,12 @@ function linesAt(folder: string): ReturnType<typeof linesOf> {
 function opening(exchangeId: string): QueueRow {
   const asked = { requestId: 'req_1', accountId: 'acct_1', keyId: 'key_1', endpoint: 'responses', model: 'm', stream: false };
   return settleRow({ kind: 'open', exchange: { exchangeId, ...asked, startedAtMs: T0 } }, T0);
+}
+
+/** As the spool writes it. */
+function lineOf({ what }: QueueRow): string {
+  const line = JSON.stringify(what.kind === 'open' ? { open: JSON.stringify(what.exchange) } : {});
+  return `${crc32(line).toString(16).padStart(8, '0')} ${line}\n`;
 }
 
 test('a line that a full disk cut off spoils none of those that follow, and takes no room', async (t) => {
@@ -61,4 +68,23 @@ test('a row that the database took while the disk refused it is counted once: th
   await rows.clear();
   assert.deepEqual(readdirSync(path), []);
   await spool.close();
+});
+
+test('a spool that cannot be read keeps no other from being taken over, and is told after them', (t) => {
+  const spoolPath = tempDirectory(t);
+  const spool = new Spool(
+    postgresOptions('postgres://nobody/none', { spoolPath, process: { ...thisProcess, isAlive: () => false } }),
+    'own_01',
+  );
+  for (const [n, owner] of ['own_0a', 'own_0b', 'own_0c'].entries()) {
+    const path = join(spoolPath, `99999999${n}-${owner}.spool`);
+    if (owner === 'own_0b') writeFileSync(path, lineOf(opening('left')));
+    else mkdirSync(path);
+  }
+  const found: string[] = [];
+  const takeOver = (): void => {
+    for (const { what } of new SpooledRows(spool, undefined).recovered(T0)) found.push(what.kind);
+  };
+  assert.throws(takeOver, { name: 'StoreError', code: 'unavailable' });
+  assert.deepEqual(found, ['interrupt']);
 });

@@ -156,6 +156,63 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     t.after(() => dropPlace(url));
   });
 
+  test('the spool is empty once every row of it is written or given up, whichever comes last', async (t) => {
+    const url = await makePlace();
+    t.after(() => dropPlace(url));
+    const problems: string[] = [];
+    const store = await open(t, url, { onProblem: ({ what }) => problems.push(what) });
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
+    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
+    const good = store.settlements.settle({ entry: entry(owner, 'good', 3n) });
+    const wrong = store.settlements.settle({ entry: entry(owner, 'wrong', -1n) });
+    assert.equal((await good).settled, true, 'it is kept on the local disk');
+    assert.equal(readdirSync(spoolOf(url)).length, 1);
+    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
+    await until(() => store.settlements.pending === 0);
+    await wrong;
+    assert.ok(problems.some((what) => what.startsWith('settlement_lost') && what.includes('"wrong"')));
+    await until(() => readdirSync(spoolOf(url)).length === 0);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 7n);
+    await clean(store);
+  });
+
+  test('a transaction that the server undoes for the sake of another is tried again, and not for ever', async (t) => {
+    const url = await makePlace();
+    t.after(() => dropPlace(url));
+    const store = await open(t, url);
+    const owner = await funded(store, 10n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    // What a sequence has given stays given when its transaction is undone.
+    await admin(`CREATE SEQUENCE ${schema}.tries; CREATE FUNCTION ${schema}.undone() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('${schema}.tries') <= 4 THEN RAISE EXCEPTION 'undone' USING ERRCODE = TG_ARGV[0]; END IF; RETURN NULL; END $$`);
+    for (const state of ['40001', '40P01']) {
+      await admin(`CREATE TRIGGER undone BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.undone('${state}')`);
+      await admin(`ALTER SEQUENCE ${schema}.tries RESTART`);
+      ok(await store.accounts.credit(owner.account.id, 5n, cause(state)));
+      assert.equal((await store.ledger.journal({ ref: state })).length, 1);
+      await admin(`ALTER SEQUENCE ${schema}.tries RESTART`);
+      assert.equal((await store.settlements.settle({ entry: entry(owner, `ex_${state}`, 1n) })).settled, true);
+      assert.equal(store.health().healthy, true);
+      await admin(`DROP TRIGGER undone ON ${schema}.journal`);
+    }
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 18n);
+    await admin(`ALTER SEQUENCE ${schema}.tries MINVALUE -1000000 RESTART -1000000`);
+    await admin(`CREATE TRIGGER undone BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.undone('40001')`);
+    await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('never')), {
+      name: 'StoreError',
+      code: 'unavailable',
+    });
+    await admin(`DROP TRIGGER undone ON ${schema}.journal`);
+    await until(() => store.health().healthy);
+    assert.deepEqual(await store.ledger.journal({ ref: 'never' }), []);
+    await clean(store);
+  });
+
   test('a lock that is held too long is an error by name, not a wait for ever', async (t) => {
     const url = await place(t);
     const store = await open(t, url, { lockTimeoutMs: 100 });
