@@ -258,8 +258,6 @@ export function titledText(text: string, name: string | undefined): string {
 
 /** Pieces of base64, each padded for itself, as one. */
 export function joinBase64(pieces: readonly string[]): string {
-  const [only] = pieces;
-  if (only !== undefined && pieces.length === 1) return only;
   // A piece of whole groups of four can be joined as it is; only a padded one forces the bytes apart.
   if (pieces.slice(0, -1).every((piece) => piece.length % 4 === 0 && !piece.endsWith('='))) return pieces.join('');
   return Buffer.concat(pieces.map((piece) => Buffer.from(piece, 'base64'))).toString('base64');

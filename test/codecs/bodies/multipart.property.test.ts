@@ -130,6 +130,31 @@ test('a body that drips byte by byte is held in few buffers', () => {
   assert.ok((part?.chunks.length ?? 0) < 30);
 });
 
+test('a form that cannot be read is refused with the first thing that is wrong with it', () => {
+  const form = (...headers: readonly string[]) =>
+    Buffer.from(`${headers.map((header) => `--${BOUNDARY}\r\n${header}\r\n\r\nx\r\n`).join('')}--${BOUNDARY}--\r\n`);
+  const named = 'content-disposition: form-data; name="a"';
+  const parts = (count: number) => form(...Array.from({ length: count }, () => named));
+  assert.equal(read(parts(100)).length, 100);
+  for (const [body, message] of [
+    [parts(101), /more than 100 parts/],
+    [form(named, `x-long: ${'a'.repeat(9000)}\r\n${named}`), /headers over 8192 bytes/],
+    [form(named, 'content-disposition: form-data'), /Part 2 of the form has no name/],
+    [form('content-disposition: form-data; name=""'), /Part 1 of the form has no name/],
+    [Buffer.from(`--${BOUNDARY}x\r\n`), /cannot be read|does not begin|cut off/],
+    [Buffer.from('x'.repeat(9000)), /does not begin with the boundary/],
+    [Buffer.from('x'), /does not begin with the boundary/],
+    [form(named).subarray(0, -6), /cut off/],
+    [Buffer.alloc(0), /The body is empty/],
+  ] as const) {
+    for (const cuts of [[], [1], [BOUNDARY.length + 20]])
+      assert.throws(
+        () => read(body, cuts),
+        (error) => error instanceof GatewayError && error.param === 'body' && message.test(error.message),
+      );
+  }
+});
+
 test('boundaries', () => {
   assert.equal(formBoundary('multipart/form-data; boundary=abc'), 'abc');
   assert.equal(formBoundary('Multipart/Form-Data; charset=utf-8; Boundary="a b:c"'), 'a b:c');

@@ -173,6 +173,7 @@ describe('a mask', () => {
     for (const read of masked(png(40, 30), png(40, 30))) assert.notEqual(read().mask, undefined);
     for (const other of [png(41, 30), png(40, 31), png(296, 30)])
       for (const read of masked(png(40, 30), other)) assert.throws(read, isRefused);
+    assert.throws(() => edit({ mask: { image_url: dataUrl(png(4096, 259)) } }), /it is 4096x259, the image 40x30/);
     // The size of a JPEG is not read, nor that of a link.
     for (const read of masked(Buffer.from('ffd8ffe000104a464946', 'hex'), png(40, 30))) assert.notEqual(read().mask, undefined);
     const linked = [{ image_url: 'https://x.test/a.png' }, { image_url: URL }];
@@ -190,7 +191,9 @@ describe('a mask', () => {
       bytes[at] = 0xff;
       broken.push(bytes);
     }
-    for (const bytes of broken) for (const read of masked(whole, bytes)) assert.throws(read, isRefused, bytes.toString('hex'));
+    // Beside an image whose size is not known, nothing but the head itself can be wrong.
+    for (const image of [whole, Buffer.from('ffd8ffe000104a464946', 'hex')])
+      for (const bytes of broken) for (const read of masked(image, bytes)) assert.throws(read, isRefused, bytes.toString('hex'));
   });
 });
 
@@ -228,6 +231,8 @@ describe('a form', () => {
       unchosen('size'),
     );
     assert.deepEqual([images.length, mask], [1, undefined]);
+    const [nameless] = form(file('image', png(5, 5), { filename: '', mime: 'application/octet-stream' })).images;
+    assert.equal(nameless?.from === 'bytes' && nameless.mime, 'image/png');
   });
 
   it('is refused where a part is not what its name says', () => {
@@ -240,6 +245,7 @@ describe('a form', () => {
       [[part('image', 'https://x.test/a.png')], 'image'],
       [[part('image', png(1, 1), { mime: 'text/plain' })], 'image'],
       [[file('image', Buffer.alloc(0))], 'image'],
+      [[file('image', Buffer.alloc(0), { mime: 'application/octet-stream' })], 'image'],
       [[part('image', '', { filename: '', mime: 'image/png' })], 'image'],
       [[file('image'), part('mask', 'text')], 'mask'],
       [[file('image'), part('size', '1x1'), part('size', '1x1')], 'size'],

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { GatewayError } from '../../../src/codecs/canonical/error.ts';
 import type { JsonObject } from '../../../src/codecs/canonical/json.ts';
 import type { UpstreamAnswer } from '../../../src/codecs/codec.ts';
+import { lastFrameLink } from '../../../src/codecs/videos/answers.ts';
 import { arkVideo } from '../../../src/codecs/videos/ark.ts';
 import { minimaxVideoV1 } from '../../../src/codecs/videos/minimax-v1.ts';
 import { minimaxVideoV2 } from '../../../src/codecs/videos/minimax-v2.ts';
@@ -243,6 +244,18 @@ test('a status word that nobody knows may be an end: the outcome is unclear, not
   assert.deepEqual(minimaxVideoV2.readProgress(answer({ task: { status: 'dreaming' } })), unclear);
   assert.equal(minimaxVideoV1.readProgress(answer({ status: 'dreaming', base_resp: { status_code: 0 } })).said, 'unclear');
   assert.equal(minimaxVideoV1.readProgress(answer({ status: '', base_resp: { status_code: 1002 } })).said, 'queryError');
+});
+
+test('a success has the link of its video, and of its last frame where the upstream made one', () => {
+  const url = 'https://r.example/v.mp4';
+  const frame = 'https://r.example/last.png';
+  const task = { status: 'succeeded', content: { video_url: url, url, last_frame_url: frame } };
+  for (const said of [arkVideo.readProgress(answer(task)), minimaxVideoV2.readProgress(answer({ task }))]) {
+    assert.deepEqual(said, { said: 'succeeded', url, report: task });
+    assert.equal(said.said === 'succeeded' && lastFrameLink(said.report), frame);
+  }
+  for (const report of [null, {}, { content: null }, { content: { last_frame_url: 'a.png' } }])
+    assert.equal(lastFrameLink(report), undefined);
 });
 
 test('a success without a link to the video is an outcome that is unclear', () => {

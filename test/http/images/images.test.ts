@@ -48,7 +48,8 @@ for (const model of ['native', 'router', 'tool']) {
     assert.ok(completed.usage.output_tokens > 0);
     assert.equal(events[1]?.data, '[DONE]');
     await settled(1);
-    assert.equal(place.gateway.store.settled[0]?.stream, true);
+    const [row] = place.gateway.store.settled;
+    assert.deepEqual([row?.stream, row?.httpStatus, typeof row?.firstOutputMs], [true, 200, 'number']);
   });
 }
 
@@ -366,6 +367,7 @@ for (const model of ['native', 'router', 'tool']) {
       const [row] = place.gateway.store.settled;
       assert.equal(row?.status, 'error');
       assert.equal(row?.charge, undefined);
+      assert.equal(row?.httpStatus, 200, 'what the client was answered');
     });
   }
 }

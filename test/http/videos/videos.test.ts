@@ -172,7 +172,17 @@ test("F37: a foreign task is as unknown as one that never was, and a list shows 
     [...first.body.data, ...second.body.data].map(({ id }: { id: string }) => id),
     ids,
   );
-  for (const query of ['limit=0', 'limit=-1', 'limit=1000', 'limit=x', 'after=video_nothing']) {
+  assert.equal((await gateway.ask('GET', '/v1/videos?limit=100')).body.data.length, ids.length);
+  for (const query of [
+    'limit=0',
+    'limit=-1',
+    'limit=101',
+    'limit=1000',
+    'limit=1.5',
+    'limit=',
+    'limit=x',
+    'after=video_nothing',
+  ]) {
     const answer = await gateway.ask('GET', `/v1/videos?${query}`);
     assert.deepEqual([answer.status, answer.body.error.param], [400, query.split('=')[0]]);
   }
