@@ -4,7 +4,10 @@
  * long as the stream is open.
  */
 
-/** The text is copied flat each time that this many bits of its length overflow; of long texts, with each eighth, so that copying stays linear. */
+/**
+ * A flat copy is made when the length passes a multiple of 2 ** TAIL_BITS; of a longer text, when it passes a multiple of about an eighth of
+ * the length, so that all copies together take linear time.
+ */
 const TAIL_BITS = 8;
 
 /** Returns `text + piece`, of which all but a tail is one flat string. */

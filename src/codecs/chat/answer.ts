@@ -36,12 +36,12 @@ type Form = 'piece' | 'whole';
 export class Answer {
   readonly #context: DecodeContext;
   readonly #reasoning: ReasoningItems;
-  /** Made for the first call, since most open streams have none. */
+  /** Made with the first call, since most answers have none. */
   #calls: ToolCalls | undefined;
   readonly #texts: Texts;
   /** Ends what a new item ends, and gives its index. */
   readonly #begin: (out: CanonicalEvent[]) => number;
-  #items = 0;
+  #itemCount = 0;
   /** The item with the latest content: an answer that is cut was cut in it. */
   #lastItem: number | undefined;
   #audio: Audio | undefined;
@@ -144,8 +144,8 @@ export class Answer {
   }
 
   #nextItem(): number {
-    this.#lastItem = this.#items;
-    return this.#items++;
+    this.#lastItem = this.#itemCount;
+    return this.#itemCount++;
   }
 
   #pushCalls(entries: readonly JsonValue[], form: Form | 'last', out: CanonicalEvent[]): void {

@@ -20,7 +20,7 @@ import { readDetail } from './details.ts';
 import { failureIn } from './errors.ts';
 import { type ContentMember, hasContent, hasOnly, UPSTREAM, type UpstreamState, type UpstreamVerb } from './lifecycle.ts';
 import { finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
-import { DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from './wire.ts';
+import { createdAtOf, DONE, firstChoice, malformed, objectAt, usageIn, nonEmptyString } from './wire.ts';
 
 const DELTA = ['choices', 0, 'delta'] as const;
 /** The members of a delta in which answers arrive piece by piece, and the path of the piece. */
@@ -65,7 +65,7 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#answer = new Answer(context, mayCiteLate(context));
   }
 
-  /** A finish reason was seen: the end of input, or five silent seconds, is a good ending now. */
+  /** A finish reason was seen, so the end of input, or five silent seconds, ends the answer well. */
   get finished(): boolean {
     return this.#state === 'finished' || this.#state === 'called';
   }
@@ -178,13 +178,12 @@ export class ChatDecoder implements Stage<Frame, Step> {
     this.#serviceTier ??= nonEmptyString(chunk['service_tier']);
     if (this.#started) return;
     const { id, model } = this.#meta;
-    const created = chunk['created'];
     this.#meta = {
       ...this.#meta,
       ...defined({
         id: id ?? nonEmptyString(chunk['id']),
         model: model ?? nonEmptyString(chunk['model']),
-        createdAt: typeof created === 'number' && created > 0 ? Math.floor(created) : undefined,
+        createdAt: createdAtOf(chunk),
       }),
     };
   }

@@ -137,6 +137,8 @@ export class ChatEncoder implements ClientEncoder {
       this.#native.close(events, out);
       return;
     }
+    // An upstream that need not finish: the finish is the gateway's, all before it the upstream's.
+    if (this.#isNative) this.#native.writeRest(events, out);
     this.#chunks.role(out);
     if (this.#annotations.length > 0) this.#chunks.delta({ annotations: this.#annotations }, out);
     const finish = finishOf(outcome, this.#toolCallCount > 0 ? callsReason(this.#context) : undefined);

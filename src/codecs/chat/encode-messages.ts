@@ -57,7 +57,7 @@ class MessageWriter {
   #assistant: AssistantDraft | undefined;
   /** The message of another role that is being built. */
   #open: { readonly role: Role; readonly turn: number | undefined; readonly parts: JsonObject[] } | undefined;
-  /** The user has said something. */
+  /** A message of the user was added. */
   #hasUserTurn = false;
   /** Another item came since the latest text of the assistant. */
   #isSeparate = false;

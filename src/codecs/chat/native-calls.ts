@@ -17,20 +17,17 @@ interface ChunkCall {
   readonly callId: string | undefined;
 }
 
-/** The calls of one stream. The client's index of a call is its number in order of first entry. Its item may start later, when its name is whole. */
+/** The calls of one stream. A call is known from its first entry on; its item may start later, when its name is whole. */
 export class NativeCalls {
   /** Some index of the upstream differs from the client's index of the same call. */
   areRenumbered = false;
-  /** The client's index by the index of the canonical item, once that has started. */
+  /** By the client's index, which is the number of the call in order of first entry. */
+  readonly #calls: { hasItem: boolean; hasId: boolean }[] = [];
+  /** The client's index by the index of the canonical item. */
   readonly #byItem = new Map<number, number>();
   /** The client's index by the upstream's latest use of an index. */
   readonly #byUpstreamIndex = new Map<number, number>();
-  /** Calls of which the client has an entry. */
-  readonly #known = new Set<number>();
-  /** Calls whose item has started. */
-  readonly #started = new Set<number>();
-  /** Calls whose id the client has. */
-  readonly #identified = new Set<number>();
+  /** The client's index of the latest entry. */
   #latest = 0;
 
   /** Adds the edits for the `tool_calls` of a delta at `path`. `events`: what the decoder read in its chunk. */
@@ -66,26 +63,30 @@ export class NativeCalls {
   #missingMembers(entry: JsonObject, call: ChunkCall | undefined): Members {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined;
     const number = this.#numberOf(index, call);
+    const isFirst = number === this.#calls.length;
+    const known = this.#calls[number] ?? { hasItem: false, hasId: false };
+    if (isFirst) this.#calls.push(known);
     this.#latest = number;
     if (index !== undefined) this.#byUpstreamIndex.set(index, number);
     this.areRenumbered ||= index !== undefined && index !== number;
-    const id = this.#identified.has(number) ? undefined : call?.callId;
-    const members = { ...(index === number ? {} : { index: number }), ...identity(entry, id, !this.#known.has(number)) };
-    this.#known.add(number);
-    if (id !== undefined || nonEmptyString(entry['id']) !== undefined) this.#identified.add(number);
+    if (call !== undefined) {
+      this.#byItem.set(call.item, number);
+      known.hasItem = true;
+    }
+    const id = known.hasId ? undefined : call?.callId;
+    const members = { ...(index === number ? {} : { index: number }), ...identity(entry, id, isFirst) };
+    known.hasId ||= id !== undefined || nonEmptyString(entry['id']) !== undefined;
     return members;
   }
 
+  /** The client's index of the call that an entry belongs to; the next free one for a new call. */
   #numberOf(index: number | undefined, call: ChunkCall | undefined): number {
     const started = call === undefined ? undefined : this.#byItem.get(call.item);
     if (started !== undefined) return started;
     const given = index === undefined ? this.#latest : this.#byUpstreamIndex.get(index);
-    if (call === undefined) return given ?? this.#known.size;
-    // An index whose call has started already is that of two calls.
-    const number = given === undefined || !this.#known.has(given) || this.#started.has(given) ? this.#known.size : given;
-    this.#byItem.set(call.item, number);
-    this.#started.add(number);
-    return number;
+    if (given === undefined) return this.#calls.length;
+    // An index whose call has an item already is used for a second call.
+    return call !== undefined && this.#calls[given]?.hasItem === true ? this.#calls.length : given;
   }
 }
 

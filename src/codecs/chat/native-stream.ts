@@ -146,24 +146,30 @@ export class NativeStream {
 
   /** The successful ending: the held chunk, the usage if the client asked for it, `[DONE]`. `events`: those of the last step. */
   close(events: readonly CanonicalEvent[], out: Frame[]): void {
-    this.#writeLastPieces(events, out);
-    if (this.#opaque !== '' && this.#template !== undefined)
-      out.push({ event: undefined, data: this.#opaqueChunk(this.#template) });
+    this.writeRest(events, out);
     if (this.#held !== undefined) out.push({ event: undefined, data: this.#held.text });
     if (this.#usageChunkText !== undefined && this.#context.request.includeUsage)
       out.push({ event: undefined, data: this.#usageChunk(this.#usageChunkText) });
     out.push({ event: undefined, data: DONE });
   }
 
-  /** The last pieces of calls come before the finish, but after the held chunk, in which their call may begin. */
+  /** What comes before the finish: the last pieces of calls and the scalar payload. `events`: those of the last step. */
+  writeRest(events: readonly CanonicalEvent[], out: Frame[]): void {
+    this.#writeLastPieces(events, out);
+    if (this.#opaque !== '' && this.#template !== undefined)
+      out.push({ event: undefined, data: this.#opaqueChunk(this.#template) });
+  }
+
+  /** The last pieces of calls come after the held chunk, in which their call may begin, and before its finish. */
   #writeLastPieces(events: readonly CanonicalEvent[], out: Frame[]): void {
     const pieces = this.#calls?.lastPieces(events) ?? [];
     const held = this.#held;
-    if (pieces.length === 0 || held === undefined) return;
+    const template = held?.text ?? this.#template;
+    if (pieces.length === 0 || template === undefined) return;
     this.#release(out);
     const choices = [{ index: 0, delta: { tool_calls: pieces }, finish_reason: null }];
-    out.push({ event: undefined, data: editJson(held.text, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
-    this.#held = { ...held, text: editJson(held.text, [{ path: ['choices', 0, 'delta'], value: '{}' }]) };
+    out.push({ event: undefined, data: editJson(template, [{ path: ['choices'], value: JSON.stringify(choices) }]) });
+    if (held !== undefined) this.#held = { ...held, text: editJson(held.text, [{ path: ['choices', 0, 'delta'], value: '{}' }]) };
   }
 
   get hasFinish(): boolean {

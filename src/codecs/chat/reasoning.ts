@@ -60,6 +60,11 @@ export class ReasoningItems {
     return this.#open.at(-1)?.index;
   }
 
+  get #openScalar(): OpenItem | undefined {
+    return this.#open.find(({ identity }) => identity === undefined);
+  }
+
+  /** What is read until `endSnapshot` is the whole message again. */
   beginSnapshot(): void {
     this.#isSnapshot = true;
   }
@@ -83,7 +88,7 @@ export class ReasoningItems {
     const fresh = this.newScalarText(piece);
     if (fresh === '') return;
     this.#scalarText = grown(this.#scalarText, fresh);
-    let open = this.#open.find((item) => item.identity === undefined);
+    let open = this.#openScalar;
     if (open === undefined) {
       // A new item begins, so complete ones end.
       this.#endComplete(out);
@@ -95,7 +100,7 @@ export class ReasoningItems {
 
   /** One more piece of the open scalar item; undefined where there is nothing to emit. */
   extend(piece: string): CanonicalEvent | undefined {
-    const open = this.#open.find((item) => item.identity === undefined);
+    const open = this.#openScalar;
     if (open === undefined || piece === '') return undefined;
     this.#scalarText = grown(this.#scalarText, piece);
     open.raw = grown(open.raw, piece);
@@ -103,7 +108,7 @@ export class ReasoningItems {
   }
 
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {
-    const open = this.#open.find((item) => item.identity === undefined) ?? this.#start(undefined, out);
+    const open = this.#openScalar ?? this.#start(undefined, out);
     const before = open.opaque?.value ?? '';
     if (this.#isSnapshot && before !== '') return;
     open.opaque = { owner: this.#owner, value: before + value, form: SCALAR_FORM };
@@ -120,13 +125,10 @@ export class ReasoningItems {
 
   /** Ends items because other content arrives, except those whose payload may still arrive. A scalar payload may always be continued. */
   completeOpen(out: CanonicalEvent[]): void {
-    const kept: OpenItem[] = [];
-    for (const open of this.#open) {
-      const isPartial = open.opaque?.form === SCALAR_FORM;
-      if (isPartial || (open.opaque === undefined && awaitsPayload(open.identity?.format))) kept.push(open);
-      else this.#end(open, 'completed', out);
-    }
-    this.#open = kept;
+    this.#endWhere(
+      ({ opaque, identity }) => (opaque === undefined ? !awaitsPayload(identity?.format) : opaque.form !== SCALAR_FORM),
+      out,
+    );
   }
 
   /** Ends every item; the one with the index `cut` is incomplete. `sign` takes the signature of a tool call, and is false for an unknown one. */
@@ -190,10 +192,13 @@ export class ReasoningItems {
 
   /** Ends signed items and scalar text. Fragments with an identity may still be followed by their payload. */
   #endComplete(out: CanonicalEvent[]): void {
+    this.#endWhere(({ opaque, identity }) => (opaque === undefined ? identity === undefined : opaque.form !== SCALAR_FORM), out);
+  }
+
+  #endWhere(isDone: (open: OpenItem) => boolean, out: CanonicalEvent[]): void {
     const kept: OpenItem[] = [];
     for (const open of this.#open) {
-      const isDone = open.opaque === undefined ? open.identity === undefined : open.opaque.form !== SCALAR_FORM;
-      if (isDone) this.#end(open, 'completed', out);
+      if (isDone(open)) this.#end(open, 'completed', out);
       else kept.push(open);
     }
     this.#open = kept;

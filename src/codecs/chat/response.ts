@@ -7,6 +7,7 @@ import type { MediaItem, OutputItem, ReasoningItem, TextItem, TokenLogprob, Tool
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
+import { defined } from '../defined.ts';
 import { CodePointCounter } from '../answers/citations.ts';
 import { editJson } from '../json/text.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
@@ -30,7 +31,7 @@ import {
 import { bodyEdits } from './native-stream.ts';
 import { finishOf, finishReason, lastItemStatus, outcomeOf, outweighs } from './outcome.ts';
 import { textSignatureId } from './signed-texts.ts';
-import { firstChoice, listAt, objectAt, usageIn, nonEmptyString } from './wire.ts';
+import { createdAtOf, firstChoice, listAt, objectAt, usageIn, nonEmptyString } from './wire.ts';
 
 export function decodeResponse(text: string, context: DecodeContext): Step {
   const body = readBody(text);
@@ -93,15 +94,8 @@ function readBody(text: string): JsonObject {
 }
 
 function startOf(body: JsonObject): CanonicalEvent {
-  const id = nonEmptyString(body['id']);
-  const model = nonEmptyString(body['model']);
-  const created = body['created'];
-  return {
-    type: 'response.start',
-    ...(id === undefined ? {} : { id }),
-    ...(model === undefined ? {} : { model }),
-    ...(typeof created === 'number' && created > 0 ? { createdAt: Math.floor(created) } : {}),
-  };
+  const meta = { id: nonEmptyString(body['id']), model: nonEmptyString(body['model']), createdAt: createdAtOf(body) };
+  return { type: 'response.start', ...defined(meta) };
 }
 
 /** The body for a client that does not stream. */

@@ -65,13 +65,24 @@ function renameDevelopers({ messages }: JsonObject, edits: JsonEdit[], losses: L
   }
 }
 
+interface AssistantMessage {
+  /** Its index in `messages`. */
+  readonly turn: number;
+  readonly message: JsonObject;
+}
+
+function assistantMessages({ messages }: JsonObject): readonly AssistantMessage[] {
+  if (!Array.isArray(messages)) return [];
+  return messages.flatMap((message: JsonValue, turn) =>
+    isObject(message) && message['role'] === 'assistant' ? [{ turn, message }] : [],
+  );
+}
+
 /** Removes raw reasoning from the history, in every member but the one that the Channel replays: a server that refuses one member knows no other. */
-function removeReasoning({ messages }: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
-  if (!Array.isArray(messages)) return;
+function removeReasoning(json: JsonObject, { options }: Target, edits: JsonEdit[], losses: Losses): void {
   const members = ['reasoning', 'reasoning_details'];
   if (options.replayReasoningContent !== true) members.push('reasoning_content');
-  for (const [turn, message] of messages.entries()) {
-    if (!isObject(message) || message['role'] !== 'assistant') continue;
+  for (const { turn, message } of assistantMessages(json)) {
     for (const member of members) {
       if (message[member] === undefined) continue;
       edits.push({ path: ['messages', turn, member], value: undefined });
@@ -80,23 +91,20 @@ function removeReasoning({ messages }: JsonObject, { options }: Target, edits: J
   }
 }
 
-function addMissingReasoning({ messages }: JsonObject, target: Target, edits: JsonEdit[]): void {
+function addMissingReasoning(json: JsonObject, target: Target, edits: JsonEdit[]): void {
   const missing = missingReasoning(target.options);
-  if (missing === undefined || !Array.isArray(messages)) return;
-  for (const [turn, message] of messages.entries()) {
-    if (!isObject(message) || message['role'] !== 'assistant' || present(message['reasoning_content'])) continue;
+  if (missing === undefined) return;
+  for (const { turn, message } of assistantMessages(json)) {
     const calls = message['tool_calls'];
-    if (!Array.isArray(calls) || calls.length === 0) continue;
+    if (!Array.isArray(calls) || calls.length === 0 || present(message['reasoning_content'])) continue;
     edits.push({ path: ['messages', turn, 'reasoning_content'], value: JSON.stringify(missing) });
   }
 }
 
 /** Opens the opaque values that the target may receive. All others are removed, with the item that each belongs to. */
 function openEnvelopes(request: CanonicalRequest, target: Target, edits: JsonEdit[], losses: Losses): void {
-  const messages = Array.isArray(request.json['messages']) ? request.json['messages'] : [];
   const values = new OpaqueValues(request.items, target, losses);
-  for (const [turn, message] of messages.entries()) {
-    if (!isObject(message) || message['role'] !== 'assistant') continue;
+  for (const { turn, message } of assistantMessages(request.json)) {
     const path: JsonPath = ['messages', turn];
     const scalar = message['reasoning_opaque'];
     if (typeof scalar === 'string' && scalar !== '') {

@@ -63,3 +63,8 @@ export function usageIn(chunk: JsonObject): JsonValue | undefined {
   if (isObject(groq) && isObject(groq['usage'])) return groq['usage'];
   return firstChoice(chunk)?.choice['usage'] ?? chunk['usage'];
 }
+
+/** The Unix seconds at which a chunk or body was made; undefined for none and for a placeholder. */
+export function createdAtOf({ created }: JsonObject): number | undefined {
+  return typeof created === 'number' && created > 0 ? Math.floor(created) : undefined;
+}

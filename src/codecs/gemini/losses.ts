@@ -1,4 +1,4 @@
-/** What a generative-content upstream can be told. Operators read the reasons in the request log and in the docs. */
+/** What a generative-content upstream can take. Operators read the reasons in the request log and in the docs. */
 import { coerce, drop, keep, type RequestLosses, refuse } from '../canonical/features.ts';
 
 export const requestLosses: RequestLosses = {

@@ -15,8 +15,8 @@ type Node =
 export class PartialArguments {
   readonly #root: Node = { kind: 'object', members: new Map() };
 
-  /** Adds one piece. `spelling` gives the text of its number exactly as it was sent. Throws `malformed_event`. */
-  add(piece: JsonValue, spelling: () => string | undefined): void {
+  /** Adds one piece. `numberText` returns the text of its number exactly as it was sent. Throws `malformed_event`. */
+  add(piece: JsonValue, numberText: () => string | undefined): void {
     if (!isObject(piece) || typeof piece['jsonPath'] !== 'string') throw malformed('partialArgs');
     const path = readPath(piece['jsonPath']);
     const last = path.pop();
@@ -30,7 +30,7 @@ export class PartialArguments {
     if (typeof value === 'string') {
       this.#addText(holder, last, value, piece['willContinue'] === true);
     } else if (piece['numberValue'] !== undefined) {
-      put(holder, last, { kind: 'raw', text: spelling() ?? String(piece['numberValue']) });
+      put(holder, last, { kind: 'raw', text: numberText() ?? String(piece['numberValue']) });
     } else if (typeof piece['boolValue'] === 'boolean') {
       put(holder, last, { kind: 'raw', text: String(piece['boolValue']) });
     } else if ('nullValue' in piece) {

@@ -118,7 +118,7 @@ class SignedItems {
     this.#items = items;
   }
 
-  /** Is told every item in order. */
+  /** Must be called for every item, in order. */
   pass(item: Item): void {
     if (item.kind === 'toolCall') this.#calls.set(item.callId, item);
   }

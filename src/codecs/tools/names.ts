@@ -112,15 +112,16 @@ function keyOf(tool: ToolName): string {
 }
 
 function fit(name: string, rule: NameRule): string {
-  let legal = name.replace(rule.illegal, '_');
-  if (rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal)) legal = `_${legal}`;
-  if (legal === '') legal = '_';
+  const legal = legalName(name, rule) || '_';
   return legal.length <= rule.maxLength ? legal : withHash(legal, name, rule);
 }
 
 function withHash(name: string, seed: string, rule: NameRule): string {
   const hash = createHash('sha256').update(seed).digest('hex').slice(0, 8);
-  let legal = name.replace(rule.illegal, '_');
-  if (rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal)) legal = `_${legal}`;
-  return `${legal.slice(0, rule.maxLength - 9)}_${hash}`;
+  return `${legalName(name, rule).slice(0, rule.maxLength - 9)}_${hash}`;
+}
+
+function legalName(name: string, rule: NameRule): string {
+  const legal = name.replace(rule.illegal, '_');
+  return rule.startsWithLetter === true && !/^[A-Za-z_]/.test(legal) ? `_${legal}` : legal;
 }

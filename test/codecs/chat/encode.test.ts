@@ -664,6 +664,25 @@ describe('whole chat bodies', () => {
     }
   });
 
+  it('end with all that was held back where their upstream is known to leave out the finish', () => {
+    const call = { index: 0, id: 'a', type: 'function', function: { name: 'f', arguments: '' } };
+    const { steps, order } = decode(
+      [chunk({ reasoning_opaque: 'AB' }), chunk({ tool_calls: [call] }), frame('[DONE]')],
+      decodeContext({ options: { acceptDoneWithoutFinish: true } }),
+    );
+    const [reasoning] = order.fold.whole({ status: 'completed', stop: 'toolUse' }).items;
+    assert.ok(reasoning?.item.kind === 'reasoning' && reasoning.item.opaque !== undefined);
+    const chunks = encode(steps).flatMap((data) => (data === '[DONE]' ? [] : [JSON.parse(data).choices[0]]));
+    assert.deepEqual(
+      chunks.slice(-3).map(({ delta, finish_reason: reason }) => reason ?? delta),
+      [
+        { tool_calls: [{ index: 0, function: { arguments: '{}' } }] },
+        { reasoning_opaque: seal(reasoning.item.opaque) },
+        'tool_calls',
+      ],
+    );
+  });
+
   it('are undecodable, failed or truncated, never a success, where something is missing', () => {
     const context = {
       owner,
