@@ -28,7 +28,7 @@ interface OpenBlock {
   signatureText: string | undefined;
 }
 
-export class NativeSplicer {
+export class AnswerSplicer {
   readonly #context: ResponseContext;
   /** Indices given out so far, and the next one. */
   #blocks = 0;
