@@ -1,7 +1,7 @@
 /**
- * Members of an answer that are added or left out on its way to a client of the same dialect. Added is what the official clients
- * read without asking and break without: servers that speak this protocol for models of other vendors leave some of it out (seen:
- * no `usage`, no `role`, calls without `input`, counters as words). Left out are the prices that routers tell us.
+ * Members that are added to or removed from an answer for a client of the same dialect. Added are those that the official clients need and
+ * that servers with models of other vendors leave out (seen: no `usage`, no `role`, calls without `input`, counters as strings). Removed
+ * are the prices of routers.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf } from '../canonical/usage.ts';
@@ -42,8 +42,8 @@ export function completeMessage(message: JsonObject, path: JsonPath): JsonEdit[]
 const OF_ENDING = ['stop_reason', 'stop_sequence', 'stop_details'] as const;
 
 /**
- * For a message_delta. `output` is what the upstream has counted so far; `ending` the `delta` that said how the answer ended: one behind it that only
- * reports usage says that again, since clients go by the last one.
+ * For a message_delta. `output`: the output tokens so far. `ending`: the `delta` with the stop reason, which a later message_delta with only
+ * usage repeats, since clients go by the last one.
  */
 export function completeDelta(json: JsonObject, output: number, ending: JsonObject): JsonEdit[] {
   const edits: JsonEdit[] = [];
@@ -51,8 +51,8 @@ export function completeDelta(json: JsonObject, output: number, ending: JsonObje
   const delta = isObject(json['delta']) ? json['delta'] : {};
   if (!isMissing(delta['stop_reason'])) return edits;
   for (const key of OF_ENDING) {
-    const said = ending[key];
-    if (said !== undefined && isMissing(delta[key])) edits.push({ path: ['delta', key], value: JSON.stringify(said) });
+    const given = ending[key];
+    if (given !== undefined && isMissing(delta[key])) edits.push({ path: ['delta', key], value: JSON.stringify(given) });
   }
   return edits;
 }
@@ -64,8 +64,8 @@ function editUsage(holder: JsonObject, path: JsonPath, needed: Readonly<Record<s
     return;
   }
   for (const [key, count] of Object.entries(needed)) {
-    const said = usage[key];
-    if (typeof said !== 'number' && countOf(said) === undefined)
+    const given = usage[key];
+    if (typeof given !== 'number' && countOf(given) === undefined)
       edits.push({ path: [...path, 'usage', key], value: String(count) });
   }
   for (const [key, value] of Object.entries(usage)) {

@@ -21,7 +21,7 @@ import {
   wireInput,
 } from './message-parts.ts';
 import { isRedacted } from './opaque-values.ts';
-import { saysNoArguments } from './wire.ts';
+import { isEmptyInput } from './wire.ts';
 
 /** What was written of one canonical item. */
 interface Entry {
@@ -201,7 +201,7 @@ function deltaText(entry: Entry, delta: Exclude<ItemDelta, { kind: 'citation' }>
     case 'input':
       if (entry.head.kind === 'toolCall' && entry.head.flavour === 'custom') return '';
       // Not the beginning of an object: the end of the call decides what it means.
-      return entry.written === '' && saysNoArguments(delta.text) ? '' : delta.text;
+      return entry.written === '' && isEmptyInput(delta.text) ? '' : delta.text;
     case 'raw':
       entry.face ??= delta.text === '' ? undefined : 'raw';
       return entry.face === 'raw' ? delta.text : '';

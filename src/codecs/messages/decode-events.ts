@@ -273,7 +273,7 @@ function nameOf(json: JsonObject, frame: Frame): string {
   return error === undefined || error === null ? (frame.event ?? '') : 'error';
 }
 
-/** `input: {}` at the start of a call says nothing yet. */
+/** `input: {}` at the start of a call is a placeholder. */
 function isEmpty(input: JsonValue | undefined): boolean {
   return isObject(input) && Object.keys(input).length === 0;
 }

@@ -1,6 +1,6 @@
 /**
- * Thinking, effort, sampling and structured output for a messages upstream, generated from another dialect's controls. The rules hold
- * only for what is generated here; a messages client's own controls pass as they are (semantics 6.7.4 to 6.7.6).
+ * Generates thinking, effort, sampling and structured output for a messages upstream from another dialect's controls (semantics 6.7.4 to
+ * 6.7.6). A messages client's own controls pass as they are.
  */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
@@ -26,8 +26,8 @@ const BUDGETS: Readonly<Record<string, number>> = {
   max: 32000,
 };
 const DEFAULT_BUDGET = 4096;
-/** Efforts of other dialects that have no word here: thinking is on, its effort unsaid. */
-const UNSAID: ReadonlySet<string> = new Set(['minimal', 'minimum']);
+/** Efforts of other dialects that this wire has no word for: thinking is on, without an effort. */
+const WITHOUT_WORD: ReadonlySet<string> = new Set(['minimal', 'minimum']);
 
 export function encodeControls(
   request: CanonicalRequest,
@@ -37,16 +37,16 @@ export function encodeControls(
 ): Controls {
   const reasoning = request.reasoning ?? {};
   const thinking = encodeThinking(reasoning, facts, maxTokens);
-  // Thinking that this file generated may not forbid the choice that the client made (semantics 6.3.3).
-  const forbidden = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
+  // Thinking that is generated here must not conflict with the client's tool_choice (semantics 6.3.3).
+  const conflicts = thinking !== undefined && thinking['type'] !== 'disabled' && requiresCall(request.toolChoice);
   const noRoom = thinking?.['type'] === 'disabled' && reasoning.effort !== 'none';
-  if (forbidden || noRoom) losses.add('reasoning effort');
+  if (conflicts || noRoom) losses.add('reasoning effort');
   if (reasoning.summary !== undefined && thinking?.['display'] === undefined) losses.add('reasoning summary asked');
   const effort = facts.thinking === 'budget' ? undefined : wireEffort(reasoning);
   const format = encodeFormat(request, losses);
   const outputConfig = { ...(effort === undefined ? {} : { effort }), ...(format === undefined ? {} : { format }) };
   return {
-    ...(thinking === undefined || forbidden ? {} : { thinking }),
+    ...(thinking === undefined || conflicts ? {} : { thinking }),
     ...(Object.keys(outputConfig).length === 0 ? {} : { outputConfig }),
   };
 }
@@ -57,44 +57,43 @@ function encodeThinking(reasoning: ReasoningControl, facts: ModelFacts, maxToken
   if (effort === undefined && budget === undefined && reasoning.adaptive !== true) return undefined;
   const display = reasoning.summary === undefined || reasoning.summary === 'none' ? {} : { display: 'summarized' };
   if (facts.thinking !== 'budget') return { type: 'adaptive', ...display };
-  const wished = BUDGETS[effort ?? ''] ?? budget ?? DEFAULT_BUDGET;
-  const budgetTokens = fitBudget(wished, facts, maxTokens);
+  const wanted = BUDGETS[effort ?? ''] ?? budget ?? DEFAULT_BUDGET;
+  const budgetTokens = fitBudget(wanted, facts, maxTokens);
   return budgetTokens === undefined ? { type: 'disabled' } : { type: 'enabled', budget_tokens: budgetTokens, ...display };
 }
 
-/** Within the model's bounds and below the output cap; undefined when the cap leaves no room for the least that it thinks. */
-function fitBudget(wished: number, facts: ModelFacts, maxTokens: number): number | undefined {
+/** A budget within the model's bounds and below the output cap; undefined when the cap leaves no room for the smallest budget. */
+function fitBudget(wanted: number, facts: ModelFacts, maxTokens: number): number | undefined {
   const least = Math.max(MIN_BUDGET, facts.minThinkingBudget ?? MIN_BUDGET);
   if (maxTokens - 1 < least) return undefined;
   const most = facts.maxThinkingBudget ?? Number.POSITIVE_INFINITY;
-  const bounded = Math.min(Math.max(Math.trunc(wished), least), most, maxTokens - 1);
+  const bounded = Math.min(Math.max(Math.trunc(wanted), least), most, maxTokens - 1);
   return bounded >= MIN_BUDGET ? bounded : undefined;
 }
 
 function wireEffort({ effort, budget }: ReasoningControl): string | undefined {
   if (effort === undefined) return budget !== undefined && budget > 0 ? effortOfBudget(budget) : undefined;
-  return effort === 'none' || UNSAID.has(effort) ? undefined : effort;
+  return effort === 'none' || WITHOUT_WORD.has(effort) ? undefined : effort;
 }
 
-/** The least `top_p` beside thinking. */
+/** The smallest `top_p` that thinking allows. */
 const LEAST_THINKING_TOP_P = 0.95;
 
 /**
- * Sampling as the client asked for it. A model that thinks takes only its own and refuses the request for any other: where the
- * client asked for thinking too, thinking is what it gets (semantics 6.7.5).
+ * The client's sampling. With thinking on, the vendor refuses most values of it: those are left out, since the client asked for thinking
+ * too (semantics 6.7.5).
  */
 export function encodeSampling(request: CanonicalRequest, thinks: boolean, losses: Set<RequestFeature>): JsonObject {
   const { temperature, topP, topK } = request;
-  const asked = { temperature, top_p: topP, top_k: topK };
-  if (!thinks) return asked;
-  const fits = {
+  if (!thinks) return { temperature, top_p: topP, top_k: topK };
+  const allowed = {
     temperature: temperature === 1 ? temperature : undefined,
     top_p: topP !== undefined && topP >= LEAST_THINKING_TOP_P && topP <= 1 ? topP : undefined,
     top_k: undefined,
   };
-  if (fits.temperature !== temperature || fits.top_p !== topP) losses.add('temperature, top_p');
+  if (allowed.temperature !== temperature || allowed.top_p !== topP) losses.add('temperature, top_p');
   if (topK !== undefined) losses.add('top_k');
-  return fits;
+  return allowed;
 }
 
 function encodeFormat(request: CanonicalRequest, losses: Set<RequestFeature>): JsonObject | undefined {

@@ -1,6 +1,6 @@
 /**
- * Canonical items as `system` and alternating `messages`. What follows the first turn stays where it was said: later system
- * text becomes marked user text (semantics 6.1.3), results go first into the user message right after their calls (M9).
+ * Encodes canonical items as `system` and alternating `messages`. System text after the first turn stays in its place, as marked user text
+ * (semantics 6.1.3). Results go first in the user message right after their calls (M9).
  */
 import { append } from '../append.ts';
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
@@ -19,7 +19,7 @@ import { REDACTED } from './opaque-values.ts';
 import { CallIds } from './call-ids.ts';
 import { mediaBlock } from './encode-media.ts';
 import { joinSummary, thinkingText } from './message-parts.ts';
-import { saysNoArguments } from './wire.ts';
+import { isEmptyInput } from './wire.ts';
 import type { WireBlock } from './wire-block.ts';
 
 export interface Turn {
@@ -33,7 +33,7 @@ export interface Conversation {
   readonly turns: Turn[];
 }
 
-/** The tag around system text that was said in the middle of a conversation: this wire has it only at the start. */
+/** The tag around system text in the middle of a conversation, since this wire has system text only at the start. */
 const SYSTEM_TAG = 'system_message';
 
 export interface ConversationOptions {
@@ -64,16 +64,16 @@ class ConversationBuilder {
   }
 
   build(): Conversation {
-    const spoken = joinNeighbours(this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) })));
-    for (const { role, blocks } of spoken) if (role === 'assistant') dropLastThinking(blocks);
-    const turns = joinNeighbours(spoken);
+    const filled = joinNeighbours(this.#turns.map((turn) => ({ ...turn, blocks: withoutBlankTexts(turn) })));
+    for (const { role, blocks } of filled) if (role === 'assistant') dropLastThinking(blocks);
+    const turns = joinNeighbours(filled);
     const last = turns.at(-1);
     if (last?.role === 'assistant') trimLastText(last.blocks);
     return { system: this.#system, turns };
   }
 
   add(item: Item): void {
-    // Texts and pictures are signed by another protocol alone.
+    // Only another protocol signs texts and images.
     if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
       this.#options.losses.add('reasoning: opaque of another owner');
     switch (item.kind) {
@@ -102,7 +102,7 @@ class ConversationBuilder {
     }
   }
 
-  /** Content of the assistant holds none: what it made is shown by the user. */
+  /** Assistant content takes no media: what the assistant made becomes labelled content of the user. */
   #addMedia({ role, media, cacheControl }: MediaItem): void {
     const json = mediaBlock(media);
     if (role === 'assistant') {
@@ -129,14 +129,14 @@ class ConversationBuilder {
   }
 
   /**
-   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects every other (semantics 9.4). Servers that sign nothing
-   * want what nobody signed, where the Channel says so.
+   * Only signed thinking of this owner is replayed, unmodified: the vendor rejects all other thinking (semantics 9.4). A Channel option
+   * replays unsigned thinking, for servers that sign nothing.
    */
   #addReasoning(item: ReasoningItem): void {
     const { target, losses } = this.#options;
     const { opaque } = item;
-    const mine = opaque !== undefined && mayReplay(opaque, target, 'messages');
-    if (!mine) {
+    const isOurs = opaque !== undefined && mayReplay(opaque, target, 'messages');
+    if (!isOurs) {
       if (opaque !== undefined) losses.add('reasoning: opaque of another owner');
       if (item.raw !== undefined) losses.add('reasoning: raw text in history');
       if (item.summary !== undefined && item.summary.length > 0) losses.add('reasoning: summary in history');
@@ -159,14 +159,17 @@ class ConversationBuilder {
     this.#put('assistant', { json, input, cacheControl: item.cacheControl });
   }
 
-  /** Nothing and null are no arguments (T8). Throws for others that are no JSON object: dropping the call alone would orphan its result (M8, spec rules 11 and 14). */
+  /**
+   * The JSON text of a call's arguments; empty text and null count as none (T8). Throws for any other text that is not a JSON object:
+   * dropping the call would orphan its result (M8, spec rules 11 and 14).
+   */
   inputOf(item: ToolCallItem): string {
     const { tools, target } = this.#options;
     if (item.flavour === 'custom') {
       const hasSchema = customToolOf(tools, item.tool)?.inputSchema !== undefined;
       if (!hasSchema && target.options.lowerCustomTools === true) return wrapFreeform(item.input);
     }
-    const isEmpty = item.flavour === 'custom' ? item.input.trim() === '' : saysNoArguments(item.input);
+    const isEmpty = item.flavour === 'custom' ? item.input.trim() === '' : isEmptyInput(item.input);
     const input = isEmpty ? '{}' : item.input;
     if (!isObjectText(input)) {
       throw notConvertible(item.at, `The arguments of call ${item.callId} are not a JSON object.`);
@@ -217,14 +220,14 @@ function textOf({ json }: WireBlock): string | undefined {
   return json['type'] === 'text' && typeof json['text'] === 'string' ? json['text'] : undefined;
 }
 
-/** The vendor refuses a text of white space where it stands alone; between other texts it is the model's own spacing. */
+/** Removes texts of white space where a turn has no other text, since the vendor refuses them there. Between other texts they are spacing. */
 function withoutBlankTexts({ blocks }: Turn): WireBlock[] {
   const texts = blocks.map(textOf);
-  const isSilent = texts.every((text) => text === undefined || isBlank(text));
-  return isSilent ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
+  const isBlankTurn = texts.every((text) => text === undefined || isBlank(text));
+  return isBlankTurn ? blocks.filter((_, at) => texts[at] === undefined) : blocks;
 }
 
-/** Turns of one role that stand together once an empty one between them is gone: the vendor wants roles to alternate. */
+/** Drops empty turns and joins neighbours of one role, since the vendor wants roles to alternate. */
 function joinNeighbours(turns: readonly Turn[]): Turn[] {
   const joined: Turn[] = [];
   for (const turn of turns) {
@@ -239,8 +242,8 @@ function joinNeighbours(turns: readonly Turn[]): Turn[] {
 }
 
 /**
- * Thinking that led to nothing, as in an answer that was cut within it: the vendor takes no assistant message that ends so. An empty block
- * of another gateway behind a call or a text is none: it holds the signature of what stands before it (`message-parts.ts`).
+ * Drops thinking at the end of an assistant message (its answer was cut within it), which the vendor refuses. An empty thinking block of
+ * another gateway after a call or a text stays: it holds the signature of that block (`message-parts.ts`).
  */
 function dropLastThinking(blocks: WireBlock[]): void {
   while (isThinking(blocks.at(-1)) && !endsInSignature(blocks)) blocks.pop();
@@ -256,7 +259,7 @@ export function isThinking(block: WireBlock | undefined): boolean {
   return block?.json['type'] === 'thinking' || block?.json['type'] === 'redacted_thinking';
 }
 
-/** An answer that the model is to continue must not end in white space. */
+/** Trims the end of an answer that the model is to continue: it must not end in white space. */
 function trimLastText(blocks: WireBlock[]): void {
   for (let last = blocks.at(-1); last !== undefined; last = blocks.at(-1)) {
     const text = textOf(last);

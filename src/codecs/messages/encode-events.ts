@@ -1,5 +1,5 @@
 /**
- * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`native-splice.ts`). For other upstreams
+ * Encodes steps as a messages client's stream. Events of a messages upstream are spliced (`splice-answer.ts`). For other upstreams
  * the stream is written: message_start, one block after another (`block-writer.ts`), one message_delta, message_stop. A failure is an
  * `error` event, and nothing follows it.
  */
@@ -12,7 +12,7 @@ import { type Holds, OWN_KIND, Turns } from '../answers/turns.ts';
 import { BlockWriter, frame } from './block-writer.ts';
 import { errorFrame } from './errors.ts';
 import { mediaRefused, unfinishedCall } from './message-parts.ts';
-import { NativeSplicer } from './native-splice.ts';
+import { AnswerSplicer } from './splice-answer.ts';
 import { encodeStop, stopMembers } from './stop-reason.ts';
 import { encodeUsage } from './usage.ts';
 import { CUTTING_STOPS } from './wire.ts';
@@ -33,7 +33,7 @@ class EventEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
   readonly #writer: BlockWriter;
   readonly #turns: Turns<Frame[]>;
-  #splicer: NativeSplicer | undefined;
+  #splicer: AnswerSplicer | undefined;
   #usage: Usage | undefined;
   /** message_start waits for the first item or the end, so that early usage can be in it. */
   #startWaits = false;
@@ -51,7 +51,7 @@ class EventEncoder implements ClientEncoder {
     if (this.ended) return;
     const native = step.native;
     if (native !== undefined && native.dialect === 'messages' && native.name !== 'response') {
-      this.#splicer ??= new NativeSplicer(this.#context);
+      this.#splicer ??= new AnswerSplicer(this.#context);
       this.#endsAt = out.length;
       this.#splicer.push(native, step, out);
       if (native.name === 'message_stop' || native.name === 'error') this.ended = true;

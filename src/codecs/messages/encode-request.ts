@@ -48,36 +48,36 @@ function buildBody(request: CanonicalRequest, target: Target, toolNames: ToolNam
   limitBreakpoints([...tools, ...system, ...turns.flatMap(blocksOf)], cacheControl === undefined ? 0 : 1, losses);
   const maxTokens = request.maxOutputTokens ?? DEFAULT_MAX_TOKENS;
   const { thinking, outputConfig } = encodeControls(request, target.facts, maxTokens, losses);
-  const thinksOn = thinking?.['type'] !== 'enabled' || mayThink(turns);
-  if (!thinksOn) losses.add('reasoning effort');
-  const thinks = thinksOn && thinking !== undefined && thinking['type'] !== 'disabled';
+  const isAllowed = thinking?.['type'] !== 'enabled' || mayThink(turns);
+  if (!isAllowed) losses.add('reasoning effort');
+  const thinks = isAllowed && thinking !== undefined && thinking['type'] !== 'disabled';
   const sampling = encodeSampling(request, thinks, losses);
   const members: string[] = [];
-  const say = (key: string, text: string | undefined) => {
+  const add = (key: string, text: string | undefined) => {
     if (text !== undefined) members.push(`"${key}":${text}`);
   };
   const value = (json: JsonValue | undefined) => (json === undefined ? undefined : JSON.stringify(json));
-  say('model', JSON.stringify(target.owner.model));
-  say('max_tokens', String(maxTokens));
-  if (system.length > 0) say('system', renderAll(system));
-  say('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
-  if (tools.length > 0) say('tools', renderAll(tools));
-  say('tool_choice', value(toolChoice));
-  for (const [key, number] of Object.entries(sampling)) say(key, value(number));
-  if (request.stop !== undefined && request.stop.length > 0) say('stop_sequences', JSON.stringify(request.stop));
-  say('thinking', value(thinksOn ? thinking : { type: 'disabled' }));
+  add('model', JSON.stringify(target.owner.model));
+  add('max_tokens', String(maxTokens));
+  if (system.length > 0) add('system', renderAll(system));
+  add('messages', `[${turns.map((turn) => `{"role":"${turn.role}","content":${renderAll(blocksOf(turn))}}`).join(',')}]`);
+  if (tools.length > 0) add('tools', renderAll(tools));
+  add('tool_choice', value(toolChoice));
+  for (const [key, number] of Object.entries(sampling)) add(key, value(number));
+  if (request.stop !== undefined && request.stop.length > 0) add('stop_sequences', JSON.stringify(request.stop));
+  add('thinking', value(isAllowed ? thinking : { type: 'disabled' }));
   const config = value(outputConfig);
   const format = schemas.format === undefined ? [] : [{ path: ['format', 'schema'], value: schemas.format }];
-  say('output_config', config === undefined ? undefined : editJson(config, format));
-  if (request.user !== undefined) say('metadata', JSON.stringify({ user_id: request.user }));
-  say('cache_control', value(cacheControl));
-  if (request.stream) say('stream', 'true');
+  add('output_config', config === undefined ? undefined : editJson(config, format));
+  if (request.user !== undefined) add('metadata', JSON.stringify({ user_id: request.user }));
+  add('cache_control', value(cacheControl));
+  if (request.stream) add('stream', 'true');
   return `{${members.join(',')}}`;
 }
 
 /**
- * A model that thinks by budget refuses an answer that it is to continue (semantics 6.7.5), and results of calls before which it did not
- * think, as after a change of upstream (semantics 9.3.3).
+ * A model that thinks by budget does not continue an answer (semantics 6.7.5), and refuses tool results without thinking before the calls,
+ * as after a change of upstream (semantics 9.3.3).
  */
 function mayThink(turns: readonly Turn[]): boolean {
   const last = turns.at(-1);
@@ -90,7 +90,7 @@ function blocksOf(turn: Turn) {
   return [...turn.results, ...turn.blocks];
 }
 
-/** A request of system text alone has no message, which the vendor refuses: its text is then what the user says. */
+/** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */
 function withFirstTurn(conversation: Conversation, { items }: CanonicalRequest): Conversation {
   if (conversation.turns.length > 0) return conversation;
   if (conversation.system.length === 0)

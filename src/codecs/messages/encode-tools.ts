@@ -67,7 +67,7 @@ function customSchema(tool: Extract<Tool, { kind: 'custom' }>, target: Target, l
   return freeformSchema(tool.format);
 }
 
-/** `undefined` where nothing is to be said. Throws where the client requires a tool that the upstream cannot have. */
+/** Undefined for a request without tools or choice. Throws where the client requires a tool that the upstream cannot have. */
 export function encodeToolChoice(
   request: CanonicalRequest,
   names: ToolNames,
@@ -87,10 +87,10 @@ export function encodeToolChoice(
     throw notConvertible('tool_choice', `tool_choice names ${choice.tool.name}, which cannot be sent to this upstream.`);
   }
   if (choice?.mode === 'allowed') losses.add('tool choice: allowed tools');
-  const said = choice === undefined ? undefined : wireChoice(choice, names);
-  if (said?.['type'] === 'none') return said;
-  if (parallel === false) return { ...(said ?? { type: 'auto' }), disable_parallel_tool_use: true };
-  return said !== undefined && parallel === true ? { ...said, disable_parallel_tool_use: false } : said;
+  const wire = choice === undefined ? undefined : wireChoice(choice, names);
+  if (wire?.['type'] === 'none') return wire;
+  if (parallel === false) return { ...(wire ?? { type: 'auto' }), disable_parallel_tool_use: true };
+  return wire !== undefined && parallel === true ? { ...wire, disable_parallel_tool_use: false } : wire;
 }
 
 function isDeclared(request: CanonicalRequest, name: ToolName): boolean {

@@ -43,8 +43,8 @@ function details(code: string): JsonObject {
 }
 
 /** Members beside type and message that an upstream's own error may keep: codes that clients are allowed to see. */
-export function codesOf(said: JsonObject, { shownCode }: GatewayError): JsonObject {
-  return { ...(said['code'] === shownCode ? { code: shownCode } : {}), ...details(shownCode) };
+export function codesOf(given: JsonObject, { shownCode }: GatewayError): JsonObject {
+  return { ...(given['code'] === shownCode ? { code: shownCode } : {}), ...details(shownCode) };
 }
 
 export function encodeError(error: GatewayError, requestId: string): string {

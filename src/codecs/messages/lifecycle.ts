@@ -1,6 +1,6 @@
 /**
- * The order of a messages stream: once as an upstream says it (checked before meaning is decoded) and once as our clients get
- * it (stricter: contiguous indices, one signature). Rule: whatever decides which messages event may follow which lives here.
+ * The order of a messages stream: once for upstreams (checked before meaning is decoded), and once for what our clients get (stricter:
+ * contiguous indices, one signature). Rule: whatever decides which messages event may follow which lives here.
  *
  * Joint rules that the tables cannot hold: an index opens once; a delta and a stop name the open block; a second
  * message_start of the same id is a proxy's echo and is ignored before the table is asked; `ping` and unknown events are

@@ -4,7 +4,7 @@ import type { OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.
 import { isObjectText, type JsonObject } from '../canonical/json.ts';
 import type { ResponseContext } from '../codec.ts';
 import { wrapFreeform } from '../tools/freeform.ts';
-import { saysNoArguments } from './wire.ts';
+import { isEmptyInput } from './wire.ts';
 
 /** Between the parts of a summary (P6). */
 export const PART_BREAK = '\n\n';
@@ -35,7 +35,7 @@ export function attachedSignature(item: OutputItem, context: ResponseContext): s
 /** The argument text of a call on this wire; freeform input is wrapped as a lowered tool's would be. */
 export function wireInput(item: ToolCallItem): string {
   if (item.flavour === 'custom') return wrapFreeform(item.input);
-  return saysNoArguments(item.input) ? '{}' : item.input;
+  return isEmptyInput(item.input) ? '{}' : item.input;
 }
 
 /** Throws when finished arguments are not a JSON object (spec rule 11). */

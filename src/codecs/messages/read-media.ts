@@ -1,10 +1,10 @@
-/** A picture or a document in an answer. The vendor sends none; other servers of this protocol do, for models that draw. */
+/** Reads an image or a document of an answer. The vendor sends none, but other servers of this protocol do, for models that make images. */
 import type { Media, MediaSource } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { sourceOfUrl } from '../media.ts';
 import { nullableString, needObject, needString } from './wire.ts';
 
-/** What such a block shows; undefined where it comes from a source that is not known here. Throws GatewayError blaming the upstream. */
+/** Undefined for a source of unknown type. Throws GatewayError blaming the upstream. */
 export function mediaOf(block: JsonObject): Media | undefined {
   const where = `${String(block['type'])} block`;
   const source = sourceOf(needObject(block, 'source', where), where);

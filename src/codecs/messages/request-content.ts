@@ -1,6 +1,6 @@
 /**
- * The conversation of a messages request as canonical items: system, messages and their blocks, in order. Paths and turns
- * are kept for errors and grouping. Knows nothing of tools, sampling and upstreams.
+ * Reads the conversation of a messages request as canonical items: system, messages and their blocks, in order. Keeps the path of each item
+ * for errors and its turn for grouping.
  */
 import { append } from '../append.ts';
 import { invalid } from '../canonical/error.ts';
@@ -32,9 +32,9 @@ import {
 } from '../requests/members.ts';
 import { REDACTED } from './opaque-values.ts';
 import { restoreSignatures } from './signatures.ts';
-import { clearedBefore, isPassing, toolChange } from './turn-changes.ts';
+import { clearedBefore, isForOneTurn, toolChange } from './turn-changes.ts';
 
-/** What reading one block needs to know of its place. */
+/** Where a block stands. */
 interface Place {
   readonly role: Role;
   readonly turn: number;
@@ -65,8 +65,8 @@ export class ConversationReader {
     if (messages.length === 0) throw invalid('messages', 'messages must hold at least one message.');
     const cleared = clearedBefore(messages);
     messages.forEach((message: JsonValue, index) => {
-      const said = this.#message(message, index);
-      if (index > cleared || !isPassing(message)) append(items, said);
+      const read = this.#message(message, index);
+      if (index > cleared || !isForOneTurn(message)) append(items, read);
     });
     return items;
   }
@@ -77,11 +77,11 @@ export class ConversationReader {
     const role = requiredString(message, 'role', at);
     if (!isRole(role)) throw wrongType(`${at}.role`, 'user, assistant or system');
     const content = message['content'];
-    // A system message may only set options of its turn (beta); it then has nothing to say.
+    // A system message without content may set options alone (beta).
     if ((content === undefined || content === null) && role === 'system') return [];
-    const said: Item[] = [];
-    this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, said);
-    return role === 'assistant' ? restoreSignatures(said) : said;
+    const items: Item[] = [];
+    this.#content(content, { role, turn: index + 1, at: `${at}.content`, path: ['messages', index, 'content'] }, items);
+    return role === 'assistant' ? restoreSignatures(items) : items;
   }
 
   #content(content: JsonValue | undefined, place: Place, items: Item[]): void {
@@ -91,15 +91,15 @@ export class ConversationReader {
       return;
     }
     if (!Array.isArray(content)) throw wrongType(place.at, 'a string or an array of blocks');
-    /** The type of the block that said the last item. */
+    /** The type of the block that gave the last item. */
     let before: JsonValue | undefined;
     for (const [index, value] of content.entries()) {
       const inner = { ...place, at: `${place.at}[${index}]`, path: [...place.path, index] };
       const block = objectAt(value, inner.at);
-      const said = this.#block(block, inner);
-      if (said.length === 0) continue;
+      const read = this.#block(block, inner);
+      if (read.length === 0) continue;
       if (before === 'compaction' && block['type'] === 'text') endParagraph(items);
-      append(items, said);
+      append(items, read);
       before = block['type'];
     }
   }
@@ -140,7 +140,7 @@ export class ConversationReader {
     const thinking = optionalString(block, 'thinking', at) ?? '';
     const signature = optionalString(block, 'signature', at) ?? '';
     const opaque = this.#opaque(signature, undefined);
-    // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+    // An item whose envelope does not open is dropped (semantics 9.2.3, 9.3.1).
     if (opaque === undefined && (thinking === '' || signature !== '')) return [];
     const summary = thinking === '' ? {} : { summary: [thinking] };
     return [{ kind: 'reasoning', ...summary, ...(opaque === undefined ? {} : { opaque }), ...facts }];
@@ -164,7 +164,7 @@ export class ConversationReader {
     return { kind: 'toolCall', flavour: 'function', callId, tool: { name }, input: text ?? '{}', ...facts };
   }
 
-  /** An envelope is opened or dropped; anything else is a vendor's own value that the client got elsewhere. */
+  /** Opens an envelope, or drops it. Any other value is a vendor's own, which the client got elsewhere. */
   #opaque(value: string | undefined, form: string | undefined): Opaque | undefined {
     if (value === undefined || value === '') return undefined;
     if (isEnvelope(value)) return this.#context.open(value);
@@ -178,13 +178,13 @@ function textItems(block: JsonObject, role: Role, at: string, facts: ItemFacts):
   return text === '' ? [] : [{ kind: 'text', role, text, citations, ...facts }];
 }
 
-/** A summary ends in a paragraph of its own: other protocols may join the texts of a message as one. */
+/** Ends a compaction summary with an empty line, since other protocols may join the texts of a message. */
 function endParagraph(items: Item[]): void {
   const summary = items.at(-1);
   if (summary?.kind === 'text') items[items.length - 1] = { ...summary, text: `${summary.text}\n\n` };
 }
 
-/** A readable summary of what was said before is as good as said. Without one the pass failed, or only its own vendor can read it. */
+/** A compaction with a readable summary is text. Without one it failed, or only its vendor can read it: then it is native. */
 function compaction(block: JsonObject, role: Role, facts: ItemFacts): Item {
   const summary = block['content'];
   if (typeof summary !== 'string' || summary === '') return nativeItem(block, role, facts);
@@ -241,7 +241,7 @@ function resultParts(content: JsonValue | undefined, at: string): Part[] {
       case 'search_result':
         return [{ kind: 'text', text: searchResultText(block, place) }];
       case 'tool_reference':
-        // A tool that the client's own search found. Elsewhere every tool was declared from the start, so its name says it all.
+        // A tool that the client's search found. Its definition is among the tools of the request, so the name is enough.
         return [{ kind: 'text', text: `Tool found: ${requiredName(block, 'tool_name', place)}` }];
       default:
         return [{ kind: 'native', dialect: 'messages', body: block }];
@@ -273,7 +273,7 @@ function sourceOf(source: JsonObject, at: string): MediaSource {
   }
 }
 
-/** What a client found, as text: other dialects have no block for it. */
+/** A search result as text, since other dialects have no block for it. */
 function searchResultText(block: JsonObject, at: string): string {
   const heading = [optionalString(block, 'title', at), optionalString(block, 'source', at)];
   const texts = resultParts(block['content'], `${at}.content`).flatMap((part) => (part.kind === 'text' ? [part.text] : []));
@@ -283,26 +283,26 @@ function searchResultText(block: JsonObject, at: string): string {
 }
 
 /**
- * A document: one file, or for a `content` source its own blocks; `context` is text that goes before it. So is the name of such blocks,
- * and that of a file that is only pointed at: no other protocol takes a name beside a link or an id.
+ * A document: one file, or the blocks of a `content` source, after the text of `context`. The title of a file by URL or id, and of blocks, is
+ * text before it too, since other protocols take no name there.
  */
 function documentParts(block: JsonObject, at: string): Part[] {
   const source = objectAt(block['source'], `${at}.source`);
   const title = optionalString(block, 'title', at);
   const context = optionalString(block, 'context', at);
-  const said = (text: string | undefined): Part[] => (text === undefined || text === '' ? [] : [{ kind: 'text', text }]);
-  const before = said(context);
+  const textPart = (text: string | undefined): Part[] => (text === undefined || text === '' ? [] : [{ kind: 'text', text }]);
+  const before = textPart(context);
   const named = title === undefined ? {} : { filename: title };
   if (source['type'] !== 'content') {
     const file = sourceOf(source, `${at}.source`);
-    const isPointedAt = file.from === 'url' || file.from === 'reference';
+    const isReferred = file.from === 'url' || file.from === 'reference';
     const media: Media = { type: 'file', source: file, ...named, at };
-    return [...(isPointedAt ? said(title) : []), ...before, { kind: 'media', media }];
+    return [...(isReferred ? textPart(title) : []), ...before, { kind: 'media', media }];
   }
   const parts = resultParts(source['content'], `${at}.source.content`);
   const texts = parts.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
-  // Blocks that stay what they are have no name of their own: it is said before them.
-  if (texts.length < parts.length) return [...said(title), ...before, ...parts];
+  // Blocks other than text stay as they are, with the title before them.
+  if (texts.length < parts.length) return [...textPart(title), ...before, ...parts];
   const whole: Media = { type: 'file', source: { from: 'text', text: texts.join('\n') }, ...named, at };
   return [...before, { kind: 'media', media: whole }];
 }

@@ -1,4 +1,4 @@
-/** A messages request as the canonical request. Strict about what it knows, tolerant of what it does not. */
+/** Decodes a messages request. Known members are read strictly; unknown ones are left to a messages upstream. */
 import { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { CanonicalRequest, Format, ReasoningControl, SchemaPlaces, Tool, ToolChoice } from '../canonical/request.ts';
@@ -25,7 +25,7 @@ import { changedEffort, withToolChanges } from './turn-changes.ts';
 /** The name that a schema gets for dialects which need one (semantics 6.4.1). */
 const SCHEMA_NAME = 'response';
 
-/** Everything at the top of a body that has a canonical reading. */
+/** Top-level members that have a canonical reading. */
 const READ: ReadonlySet<string> = new Set([
   ...['model', 'system', 'messages', 'stream', 'max_tokens', 'tools', 'tool_choice', 'temperature', 'top_p', 'top_k'],
   ...['stop_sequences', 'thinking', 'output_config', 'output_format', 'metadata', 'service_tier', 'cache_control'],
@@ -76,9 +76,9 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
 }
 
 /**
- * A conversation that the vendor is to hold (beta) cannot be continued here: it goes by the vendor's own id of an answer, no client has
- * that one, and other upstreams hold nothing. What comes with it is new messages alone, an answer to nothing. The official SDK, whose
- * tool runner asks for a thread unless it is told not to, then sends the whole conversation.
+ * Refuses to continue a conversation that the vendor holds (beta): it is named by the vendor's id of an answer, which no client of the
+ * gateway has. Such a request has only the new messages. The official SDK, whose tool runner asks for a thread by default, then sends the
+ * whole conversation.
  */
 function refuseThread({ thread }: JsonObject): void {
   if (!isObject(thread) || thread['type'] !== 'continue') return;
@@ -86,7 +86,7 @@ function refuseThread({ thread }: JsonObject): void {
   throw new GatewayError('thread_not_found', message, { param: 'thread.previous_message_id' });
 }
 
-/** What no other protocol can be asked for: no answer at all, to fill the vendor's prompt cache, and a summary in the place of an answer (beta). */
+/** Requests that no other protocol has: one without an answer, to fill the prompt cache (`max_tokens: 0`), and a compaction (beta). */
 function boundTo({ compaction }: JsonObject, maxOutputTokens: number | undefined): CanonicalRequest['boundTo'] {
   if (maxOutputTokens === 0) return { dialect: 'messages', at: 'max_tokens' };
   return isObject(compaction) ? { dialect: 'messages', at: 'compaction' } : undefined;
@@ -149,8 +149,8 @@ function formatOf(json: JsonObject): Format | undefined {
 }
 
 /**
- * Semantics 6.7.3: `output_config.effort` wins over what a budget stands for; a budget alone keeps its number for those who take one. The effort is the
- * one that the conversation has come to.
+ * `output_config.effort` wins over a budget (semantics 6.7.3); a budget keeps its number for upstreams that take one. The effort is that at
+ * the end of the conversation.
  */
 function reasoningOf(json: JsonObject): ReasoningControl | undefined {
   const thinking = optionalObject(json, 'thinking');

@@ -17,7 +17,7 @@ import {
   unfinishedCall,
   wireInput,
 } from './message-parts.ts';
-import { messageEdits } from './native-splice.ts';
+import { messageEdits } from './splice-answer.ts';
 import { isRedacted } from './opaque-values.ts';
 import { encodeStop, endOfLast, readStop, stopMembers } from './stop-reason.ts';
 import { encodeUsage } from './usage.ts';

@@ -1,6 +1,6 @@
 /**
- * Puts signatures back where they belong: one that was sent as an empty thinking block after a call or a text (see
- * `message-parts.ts`) names what it signs inside its envelope. Works on the items of one assistant message.
+ * Puts signatures back on the calls and texts that they sign. They come in empty thinking blocks (see `message-parts.ts`), whose envelope
+ * names what it signs. Works on the items of one assistant message.
  */
 import type { Item, ReasoningItem } from '../canonical/item.ts';
 import { TEXT_SIGNATURE } from './message-parts.ts';
@@ -28,7 +28,7 @@ class SignedItems {
     this.items.push(item);
   }
 
-  /** Puts the value of a signature on the item that it names; false for a thought of its own. */
+  /** Puts the signature on the item that it names; false for a reasoning item that signs nothing. */
   sign({ summary, opaque }: ReasoningItem): boolean {
     const at = summary === undefined ? this.#placeOf(opaque?.itemId) : undefined;
     const signed = at === undefined ? undefined : this.items[at];

@@ -1,7 +1,7 @@
 /**
- * A messages client's own body for a messages upstream: only the gateway's members change. Envelopes become the values that
- * they hold, or their blocks go; `max_tokens` is added where the client gave none. Empty texts, which upstreams stream and the
- * vendor refuses to take back, go too (M29), and arguments that say nothing become the empty object (M7).
+ * The body of a messages client for a messages upstream: the client's own text with only these edits. Envelopes become the values that they
+ * hold, or their blocks go. `max_tokens` is added where the client gave none. Empty texts go, since upstreams send them but the vendor
+ * does not take them back (M29). Empty tool input becomes the empty object (M7).
  */
 import { append } from '../append.ts';
 import type { RequestFeature } from '../canonical/features.ts';
@@ -22,7 +22,7 @@ export function spliceRequest(request: CanonicalRequest, target: Target, losses:
   return editJson(request.text, edits);
 }
 
-/** A system prompt of empty texts alone says nothing at all. */
+/** A system prompt of empty texts alone goes as a whole. */
 function systemEdits({ system }: JsonObject): JsonEdit[] {
   if (!Array.isArray(system) || system.length === 0) return [];
   if (system.every(isEmptyText)) return [{ path: ['system'], value: undefined }];
@@ -33,23 +33,23 @@ function blockEdits(request: CanonicalRequest, target: Target, losses: Set<Reque
   const messages = request.json['messages'];
   if (!Array.isArray(messages)) return [];
   const values = replayedValues(request, target);
-  const lastOfModel = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
+  const lastAnswer = messages.findLastIndex((message: JsonValue) => isObject(message) && message['role'] === 'assistant');
   return messages.flatMap((message: JsonValue, index) => {
     if (!isObject(message) || !Array.isArray(message['content'])) return [];
     const path = ['messages', index];
-    const fates = message['content'].map((block: JsonValue, at) =>
-      fateOf(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target),
+    const decisions = message['content'].map((block: JsonValue, at) =>
+      decide(block, [...path, 'content', at], values.get(`messages[${index}].content[${at}]`), target),
     );
-    const edits = messageEdits(message, fates, path);
-    if (!fates.includes('foreign')) return edits;
+    const edits = messageEdits(message, decisions, path);
+    if (!decisions.includes('foreign')) return edits;
     losses.add('reasoning: opaque of another owner');
-    if (index !== lastOfModel || !answersCalls(messages[index + 1]) || !requiresThinking(request, target)) return edits;
+    if (index !== lastAnswer || !answersCalls(messages[index + 1]) || !requiresThinking(request, target)) return edits;
     losses.add('reasoning budget');
     return [{ path: ['thinking'], value: '{"type":"disabled"}' }, ...edits];
   });
 }
 
-/** The opaque values that go to this upstream, by the place of their blocks. */
+/** The opaque values that this upstream may get, by the path of their blocks. */
 function replayedValues(request: CanonicalRequest, target: Target): ReadonlyMap<string, string> {
   const values = new Map<string, string>();
   for (const item of request.items) {
@@ -59,11 +59,11 @@ function replayedValues(request: CanonicalRequest, target: Target): ReadonlyMap<
   return values;
 }
 
-/** A block goes, since it says nothing or since its opaque value is not for this upstream; or it stays, with these edits. */
-type Fate = 'empty' | 'foreign' | readonly JsonEdit[];
+/** A block goes, because it is empty or its opaque value is not for this upstream; or it stays, with these edits. */
+type Decision = 'empty' | 'foreign' | readonly JsonEdit[];
 
-/** `value`: the opaque value that goes to this upstream, if there is one. */
-function fateOf(block: JsonValue, path: JsonPath, value: string | undefined, target: Target): Fate {
+/** `value`: the opaque value of the block, where this upstream may get it. */
+function decide(block: JsonValue, path: JsonPath, value: string | undefined, target: Target): Decision {
   if (isEmptyText(block)) return 'empty';
   const member = opaqueMember(block);
   if (member === undefined || !isObject(block)) return [...emptyResultTexts(block, path), ...emptyInput(block, path)];
@@ -72,17 +72,17 @@ function fateOf(block: JsonValue, path: JsonPath, value: string | undefined, tar
   return value === block[member] ? [] : [{ path: [...path, member], value: JSON.stringify(value) }];
 }
 
-/** A message without content is refused: one that held nothing else goes as a whole, unless it is a user's of empty text. */
-function messageEdits({ role }: JsonObject, fates: readonly Fate[], path: JsonPath): JsonEdit[] {
-  if (fates.some((fate) => typeof fate !== 'string'))
-    return fates.flatMap((fate, at) =>
-      typeof fate === 'string' ? [{ path: [...path, 'content', at], value: undefined }] : fate,
+/** A message that loses all its content goes as a whole, since the vendor refuses an empty one. A user's message of empty text stays. */
+function messageEdits({ role }: JsonObject, decisions: readonly Decision[], path: JsonPath): JsonEdit[] {
+  if (decisions.some((decision) => typeof decision !== 'string'))
+    return decisions.flatMap((decision, at) =>
+      typeof decision === 'string' ? [{ path: [...path, 'content', at], value: undefined }] : decision,
     );
-  const goes = fates.includes('foreign') || (fates.length > 0 && role === 'assistant');
-  return goes ? [{ path, value: undefined }] : [];
+  const isDropped = decisions.includes('foreign') || (decisions.length > 0 && role === 'assistant');
+  return isDropped ? [{ path, value: undefined }] : [];
 }
 
-/** Older models think by budget, and then refuse results of calls before which they did not think (semantics 9.3.3). */
+/** Older models think by budget. Then they refuse tool results unless there is thinking before the calls (semantics 9.3.3). */
 function requiresThinking(request: CanonicalRequest, target: Target): boolean {
   const { thinking } = request.json;
   return target.facts.thinking === 'budget' && isObject(thinking) && thinking['type'] === 'enabled';
@@ -106,7 +106,7 @@ function emptyTextsOf(list: readonly JsonValue[], path: JsonPath): JsonEdit[] {
   return list.flatMap((part, at) => (isEmptyText(part) ? [{ path: [...path, at], value: undefined }] : []));
 }
 
-/** No arguments, in a form that the vendor refuses; whatever else is no object was refused when the request was read (M7). */
+/** Input that is not an object means none here: all other input was refused when the request was decoded (M7). */
 function emptyInput(block: JsonValue, path: JsonPath): JsonEdit[] {
   if (!isObject(block) || block['type'] !== 'tool_use' || isObject(block['input'])) return [];
   return [{ path: [...path, 'input'], value: '{}' }];

@@ -1,14 +1,13 @@
 /**
- * What system messages in the middle of a conversation change of the request itself (beta): its tools and its effort. Other
- * protocols say both once for a whole request, so the end of the conversation counts there. An upstream of this protocol reads the changes
- * where they stand.
+ * System messages in the middle of a conversation may change the tools and the effort of the request (beta). Other protocols have one value
+ * for the whole request, so the state at the end of the conversation counts there. A messages upstream reads the changes itself.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Tool } from '../canonical/request.ts';
 
 /**
- * The tools at the end of the conversation, in the order of their declarations; one that came back anew is what it is now. `read` throws for
- * a definition that is none.
+ * The tools at the end of the conversation, in the order of their declarations; the latest definition of a name counts. `read` throws for
+ * a malformed definition.
  */
 export function withToolChanges(
   declared: readonly Tool[],
@@ -45,12 +44,12 @@ function toolChanges(messages: JsonValue | undefined): { readonly change: ToolCh
 
 interface ToolChange {
   readonly adds: boolean;
-  /** Whether it brings the tool with it, or names one that was declared. */
+  /** True when it holds the definition, false when it names a declared tool. */
   readonly defines: boolean;
   readonly tool: JsonObject;
 }
 
-/** Undefined for what is no change of a tool that this gateway knows: those of MCP servers are the vendor's. */
+/** Undefined for any other block, and for changes of MCP tools, which only the vendor knows. */
 export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
   if ((type !== 'tool_addition' && type !== 'tool_removal') || !isObject(tool)) return undefined;
   const adds = type === 'tool_addition';
@@ -58,7 +57,7 @@ export function toolChange({ type, tool }: JsonObject): ToolChange | undefined {
   return adds && tool['type'] === 'tool_definition' ? { adds, defines: true, tool } : undefined;
 }
 
-/** The effort that the conversation has come to, undefined where no message changes it. */
+/** The effort at the end of the conversation; undefined where no message changes it. */
 export function changedEffort(messages: JsonValue | undefined): string | undefined {
   const efforts = systemMessages(messages).flatMap(({ message: { output_config: config } }) =>
     isObject(config) && typeof config['effort'] === 'string' ? [config['effort']] : [],
@@ -66,13 +65,13 @@ export function changedEffort(messages: JsonValue | undefined): string | undefin
   return efforts.at(-1);
 }
 
-/** How many messages there are before the last of the user: what was said for one turn alone is not shown any more there. */
+/** The index of the last user message: system messages for one turn alone do not count before it. */
 export function clearedBefore(messages: readonly JsonValue[]): number {
   return messages.findLastIndex((message) => isObject(message) && message['role'] === 'user');
 }
 
-/** True for a system message whose text is for the turn of the user before it alone. */
-export function isPassing(message: JsonValue): boolean {
+/** True for a system message that is for one turn alone. */
+export function isForOneTurn(message: JsonValue): boolean {
   return isObject(message) && message['role'] === 'system' && message['clear_at'] === 'next_user_message';
 }
 

@@ -1,7 +1,7 @@
 /**
- * Usage between the messages wire and the canonical model. `input_tokens` excludes the cache on both sides; `output_tokens`
- * includes thinking on both sides. message_delta overlays message_start member by member: numbers replace, null keeps, and so do zeros
- * in all that is said of the input.
+ * Usage between the messages wire and the canonical model. On both sides `input_tokens` excludes the cache and `output_tokens` includes
+ * thinking. A report in message_delta replaces that of message_start member by member, except by null, and by zeros where all counts of
+ * the input are zero.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf, isPlaceholder, totalCacheWrite, type Usage, type UsageIteration, wholeOutput } from '../canonical/usage.ts';
@@ -12,22 +12,22 @@ const EXTRA_ITERATIONS: ReadonlySet<string> = new Set(['compaction', 'advisor_me
 /** Server tools that are paid by the call. */
 const METERED: ReadonlySet<string> = new Set(['web_search', 'web_fetch']);
 
-/** What a report says of the input. */
+/** The members of a report that count the input. */
 const INPUT_COUNTS = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const;
 const INPUT_MEMBERS: ReadonlySet<string> = new Set([...INPUT_COUNTS, 'cache_creation']);
 
 /** Accumulates the wire's usage objects of one answer. */
 export class UsageReader {
   readonly #known = new Map<string, JsonValue>();
-  /** The latest report that named a total said no lifetimes beside it. */
+  /** The latest report of a total came without a split by lifetime. */
   #isSplitOlder = false;
   /** Calls of metered server tools since a report counted them. */
   readonly #calls = new Map<string, number>();
 
-  /** The canonical reading after `report`, or undefined while nothing but placeholders was said. */
+  /** The usage with `report` included; undefined while there were only placeholders. */
   read(report: JsonObject): Usage | undefined {
-    // No answer was made of no input: such zeros are placeholders of a server that knows the output alone by now.
-    const isInputKept = this.#hasInput() && !saysInput(report);
+    // There is always input, so such zeros are placeholders of a server that now reports the output alone.
+    const isInputKept = this.#hasInput() && !reportsInput(report);
     for (const [key, value] of Object.entries(report)) {
       if (value !== null && value !== undefined && !(isInputKept && INPUT_MEMBERS.has(key))) this.#known.set(key, value);
     }
@@ -46,7 +46,7 @@ export class UsageReader {
   }
 
   #hasInput(): boolean {
-    return INPUT_COUNTS.some((key) => isSome(this.#known.get(key)));
+    return INPUT_COUNTS.some((key) => isPositive(this.#known.get(key)));
   }
 
   #read(): Usage | undefined {
@@ -64,8 +64,8 @@ export class UsageReader {
     set('cacheRead', countOf(known.get('cache_read_input_tokens')));
     const details = known.get('output_tokens_details');
     const reasoning = isObject(details) ? countOf(details['thinking_tokens']) : undefined;
-    const said = countOf(known.get('output_tokens'));
-    set('output', said === undefined ? undefined : wholeOutput(said, reasoning ?? 0));
+    const output = countOf(known.get('output_tokens'));
+    set('output', output === undefined ? undefined : wholeOutput(output, reasoning ?? 0));
     set('reasoning', reasoning);
     Object.assign(
       usage,
@@ -87,12 +87,12 @@ export class UsageReader {
   }
 }
 
-function saysInput(report: JsonObject): boolean {
+function reportsInput(report: JsonObject): boolean {
   const split = report['cache_creation'];
-  return INPUT_COUNTS.some((key) => isSome(report[key])) || (isObject(split) && Object.values(split).some(isSome));
+  return INPUT_COUNTS.some((key) => isPositive(report[key])) || (isObject(split) && Object.values(split).some(isPositive));
 }
 
-function isSome(count: JsonValue | undefined): boolean {
+function isPositive(count: JsonValue | undefined): boolean {
   return (countOf(count) ?? 0) > 0;
 }
 
@@ -102,7 +102,7 @@ interface CacheWrites {
   readonly cacheWrite1h?: number;
 }
 
-/** Writes by lifetime. A split that does not fit into a newer total is stale (compaction replaces totals): then no lifetime is known. */
+/** Cache writes by lifetime. A split that is older than the total and larger is stale (compaction replaces totals): then no lifetime is known. */
 function cacheWritesOf(wireTotal: JsonValue | undefined, split: JsonValue | undefined, isSplitOlder: boolean): CacheWrites {
   const total = countOf(wireTotal);
   if (!isObject(split)) return total === undefined ? {} : { cacheWrite: total };
@@ -148,7 +148,7 @@ function metersOf(serverTools: JsonValue | undefined): Map<string, number> {
 /** The wire's usage object. Counters that nobody reported are zero; splits and details appear only where they are known. */
 export function encodeUsage(usage: Usage | undefined): JsonObject {
   const known: Usage = usage ?? {};
-  // Clients know these passes only, and refuse a usage object with any other.
+  // Clients refuse a usage object with iterations of any other type.
   const passes = known.extra?.filter(({ type }) => EXTRA_ITERATIONS.has(type)) ?? [];
   return {
     input_tokens: known.input ?? 0,
@@ -163,7 +163,7 @@ export function encodeUsage(usage: Usage | undefined): JsonObject {
   };
 }
 
-/** Tiers by their word here: typed clients refuse any other. */
+/** Service tiers and their names on this wire; typed clients refuse any other. */
 const TIERS: ReadonlyMap<string, string> = new Map([
   ['standard', 'standard'],
   ['priority', 'priority'],
@@ -176,7 +176,7 @@ function encodeTier(tier: string | undefined): JsonObject {
   return word === undefined ? {} : { service_tier: word };
 }
 
-/** Both counters or none: typed clients need the other one, too. */
+/** Both counters or none, since typed clients need both. */
 function encodeServerTools(meters: Usage['meters']): JsonObject {
   const searches = meters?.get('web_search');
   const fetches = meters?.get('web_fetch');

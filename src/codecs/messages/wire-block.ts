@@ -1,4 +1,4 @@
-/** A content block (or tool) on its way to the upstream: rendered once, with the exact argument text and at most four breakpoints. */
+/** A content block or a tool of an upstream request. It is rendered once, with the exact text of its arguments or schema. */
 import type { RequestFeature } from '../canonical/features.ts';
 import type { JsonObject } from '../canonical/json.ts';
 import { MAX_CACHE_BREAKPOINTS } from './wire.ts';
@@ -24,7 +24,7 @@ export function renderAll(blocks: readonly WireBlock[]): string {
   return `[${blocks.map(render).join(',')}]`;
 }
 
-/** Takes out all but the latest breakpoints, by the order of the wire (semantics 6.6.1). `elsewhere`: how many stand on no block. */
+/** Removes all but the latest breakpoints, in wire order (semantics 6.6.1). `elsewhere`: how many are not on a block. */
 export function limitBreakpoints(blocks: readonly WireBlock[], elsewhere: number, losses: Set<RequestFeature>): void {
   const marked = blocks.filter((block) => block.cacheControl !== undefined);
   const surplus = marked.slice(0, Math.max(0, marked.length + elsewhere - MAX_CACHE_BREAKPOINTS));

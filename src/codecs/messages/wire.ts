@@ -1,6 +1,4 @@
-/**
- * Names and shapes of the messages wire that more than one file of this codec reads. Knows no canonical meaning and no order.
- */
+/** Names and members of the messages wire that several files of this codec use. */
 import { upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 
@@ -13,17 +11,17 @@ export const MAX_CACHE_BREAKPOINTS = 4;
 /** What a tool's name may be on this wire. */
 export const TOOL_NAME_RULE = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 } as const;
 
-/** The stop reasons that cut an answer anywhere, so that a block may be left open or its JSON unfinished. */
+/** The stop reasons of a limit, which may cut an answer anywhere: a block may be left open, or its JSON unfinished. */
 export const CUTTING_STOPS: ReadonlySet<string> = new Set(['max_tokens', 'model_context_window_exceeded']);
 
-/** A needed object member of an upstream event. Throws GatewayError blaming the upstream. */
+/** A required object member of an upstream event. Throws GatewayError blaming the upstream. */
 export function needObject(parent: JsonObject, key: string, where: string): JsonObject {
   const value = parent[key];
   if (!isObject(value)) throw malformed(`${where}: ${key} is not an object`);
   return value;
 }
 
-/** A needed string member of an upstream event. Throws GatewayError blaming the upstream. */
+/** A required string member of an upstream event. Throws GatewayError blaming the upstream. */
 export function needString(parent: JsonObject, key: string, where: string): string {
   const value = parent[key];
   if (typeof value !== 'string') throw malformed(`${where}: ${key} is not a string`);
@@ -41,13 +39,13 @@ export function malformed(what: string): Error {
   return upstreamFault('malformed_event', `The upstream sent a malformed event (${what}).`);
 }
 
-/** True where a function is called without arguments: nothing is said, or the `null` of some models (Llama on Groq). */
-export function saysNoArguments(text: string): boolean {
-  const said = text.trim();
-  return said === '' || said === 'null';
+/** True for the argument text of a call without arguments: empty, or the `null` of some models (Llama on Groq). */
+export function isEmptyInput(text: string): boolean {
+  const trimmed = text.trim();
+  return trimmed === '' || trimmed === 'null';
 }
 
-/** The object that the text says; undefined for every other JSON and for no JSON at all. */
+/** The object that the JSON text holds; undefined for any other text. */
 export function parseObject(text: string): JsonObject | undefined {
   const value = tryJson(text);
   return isObject(value) ? value : undefined;

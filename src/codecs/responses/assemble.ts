@@ -1,7 +1,7 @@
 /**
- * The items of one upstream stream while they are being said: what each has streamed, and what its final form still adds.
- * The order was checked before (`lifecycle.ts`). A final text extends what was streamed (only the missing suffix is said
- * again) or contradicts it, which is an error; of summaries the final one wins.
+ * Assembles the items of one upstream stream: what each has streamed, and what its final form adds. The order was checked before
+ * (`lifecycle.ts`). A final text must extend what was streamed, and only the missing suffix becomes a delta; any other final text is
+ * an error. The final form of a summary wins.
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
@@ -43,12 +43,13 @@ type Events = CanonicalEvent[];
 export class Assembler {
   readonly slots = new Map<number, Slot>();
   readonly #context: DecodeContext;
-  /** Announced reasoning that has said nothing: it starts with its first payload, or before the next item of another kind. */
-  readonly #silent = new Set<Slot>();
-  #count = 0;
+  /** Announced reasoning without any content: it starts with its first content, or before the next item of another kind. */
+  readonly #unstarted = new Set<Slot>();
+  /** The next canonical index. */
+  #next = 0;
   hasCalls = false;
   hasAudio = false;
-  /** The tools of the response, as its upstream repeats them. */
+  /** The tools of the request, as the response repeats them. */
   tools: JsonValue | undefined;
 
   constructor(context: DecodeContext) {
@@ -62,29 +63,29 @@ export class Assembler {
       item,
       index: undefined,
       parts: [],
-      done: [],
+      doneParts: [],
       raw: [],
       summary: [],
       input: '',
       closed: false,
-      isVendors: ranByVendor(item, this.tools),
+      ranByVendor: ranByVendor(item, this.tools),
       isDisplaced: false,
     };
     this.slots.set(outputIndex, slot);
-    if (type === 'reasoning') this.#silent.add(slot);
-    if (!slot.isVendors && (type === 'function_call' || type === 'custom_tool_call')) this.#startCall(slot, events);
+    if (type === 'reasoning') this.#unstarted.add(slot);
+    if (!slot.ranByVendor && (type === 'function_call' || type === 'custom_tool_call')) this.#startCall(slot, events);
     return slot;
   }
 
   partAdded(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
     if (slot.type !== 'message') return;
-    // A finished part ends before its successor starts, so that the text behind it can stream anywhere.
-    for (const earlier of slot.done.splice(0)) this.#endPart(slot, earlier, earlier.done, 'completed', events);
+    // A part that is done ends before the next one starts, so that the next text can be streamed in every dialect.
+    for (const earlier of slot.doneParts.splice(0)) this.#endPart(slot, earlier, earlier.final, 'completed', events);
     if (part['type'] !== 'output_text' && part['type'] !== 'refusal') return;
     slot.parts[contentIndex] = this.#startPart(slot, part['type'] === 'refusal' ? 'refusal' : 'text', events);
   }
 
-  /** `content_part.done`: kept until the item or its next part, since annotations may still come with the whole item. */
+  /** `content_part.done`. The part ends with its item or before the next part, since the finished item may still bring annotations. */
   partDone(slot: Slot, contentIndex: number, part: JsonObject, events: Events): void {
     if (slot.type === 'reasoning') {
       const text = nonEmptyString(part, 'text');
@@ -93,10 +94,10 @@ export class Assembler {
     }
     const open = slot.parts[contentIndex];
     if (open === undefined) return;
-    const said = readPart(part, slot.item);
-    if (said.kind !== open.kind || !said.text.startsWith(open.text)) throw contradiction(slot.type);
-    open.done = part;
-    slot.done.push(open);
+    const read = readPart(part, slot.item);
+    if (read.kind !== open.kind || !read.text.startsWith(open.text)) throw contradiction(slot.type);
+    open.final = part;
+    slot.doneParts.push(open);
   }
 
   textDelta(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
@@ -117,7 +118,7 @@ export class Assembler {
     events.push({ type: 'item.delta', index: part.index, delta: { kind: 'citation', citation } });
   }
 
-  /** `output_text.done` and `refusal.done`: the missing suffix is said, a contradiction refused. */
+  /** `output_text.done` and `refusal.done`. */
   textDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
@@ -129,7 +130,7 @@ export class Assembler {
     if (text === '') return;
     const index = this.#startReasoning(slot, events);
     const isNew = (slot.raw[contentIndex] ?? '') === '';
-    const isLater = isNew && slot.raw.some((said) => said !== '');
+    const isLater = isNew && slot.raw.some((earlier) => earlier !== '');
     while (slot.raw.length < contentIndex) slot.raw.push('');
     slot.raw[contentIndex] = (slot.raw[contentIndex] ?? '') + text;
     events.push({ type: 'item.delta', index, delta: { kind: 'raw', text: isLater ? PARAGRAPH + text : text } });
@@ -166,7 +167,7 @@ export class Assembler {
     this.inputDelta(slot, text.slice(slot.input.length), events);
   }
 
-  /** The finished item: says what is missing and ends it. `status` overrides the item's own (an answer that was cut). */
+  /** The finished item: emits what was not streamed, and ends it. `status` overrides the item's own (an answer that was cut). */
   finish(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     slot.closed = true;
     switch (slot.type) {
@@ -178,7 +179,7 @@ export class Assembler {
         break;
       case 'function_call':
       case 'custom_tool_call':
-        if (slot.isVendors) this.say(nativeItem(item), status, events);
+        if (slot.ranByVendor) this.emitWhole(nativeItem(item), status, events);
         else this.#finishCall(slot, item, status, events);
         break;
       default:
@@ -187,16 +188,16 @@ export class Assembler {
     slot.item = item;
   }
 
-  /** An item that was never streamed, read and said as a whole. */
+  /** An item without deltas (an image, or native): reads it and emits it as a whole. */
   whole(item: JsonObject, status: ItemStatus, events: Events): void {
-    this.say(readWholeItem(item), status, events);
+    this.emitWhole(readWholeItem(item), status, events);
   }
 
-  /** Ends what was left open, as it stands. */
+  /** Ends an open item as it stands. */
   cut(slot: Slot, status: ItemStatus, events: Events): void {
     slot.closed = true;
     if (slot.type === 'message') {
-      for (const part of slot.parts) if (part !== undefined && !part.ended) this.#endPart(slot, part, part.done, status, events);
+      for (const part of slot.parts) if (part !== undefined && !part.ended) this.#endPart(slot, part, part.final, status, events);
     } else if (slot.index !== undefined) {
       events.push({ type: 'item.end', index: slot.index, item: partialOf(slot, this.#context), status });
     }
@@ -204,41 +205,42 @@ export class Assembler {
 
   #finishMessage(slot: Slot, finished: JsonObject, status: ItemStatus, events: Events): void {
     const id = nonEmptyString(slot.item, 'id');
-    // The id that was announced, where ids rotate (known failure R19).
+    // Where ids rotate, the announced one counts (known failure R19).
     const item = id === undefined ? finished : { ...finished, id };
     const parts = arrayOrEmpty(item, 'content', 'message');
     for (const [contentIndex, part] of parts.entries()) {
       const open = slot.parts[contentIndex];
       if (!isObject(part)) throw malformed('message');
-      if (open === undefined) this.say(readPart(part, item), status, events);
+      if (open === undefined) this.emitWhole(readPart(part, item), status, events);
       else this.#endPart({ ...slot, item }, open, part, status, events);
     }
     for (const [contentIndex, open] of slot.parts.entries()) {
       if (open === undefined || contentIndex < parts.length) continue;
       if (parts.length > 0) throw contradiction(slot.type);
-      this.#endPart({ ...slot, item }, open, open.done, status, events);
+      this.#endPart({ ...slot, item }, open, open.final, status, events);
     }
   }
 
-  /** `final` is the part's last form; undefined: what was streamed is all there is. */
+  /** `final`: the part as finished; undefined where only what was streamed is known. */
   #endPart(slot: Slot, part: TextPart, final: JsonObject | undefined, status: ItemStatus, events: Events): void {
-    const said = final === undefined ? undefined : readPart(final, slot.item);
-    if (said !== undefined && (said.kind !== part.kind || !said.text.startsWith(part.text))) throw contradiction(slot.type);
+    const read = final === undefined ? undefined : readPart(final, slot.item);
+    if (read !== undefined && (read.kind !== part.kind || !read.text.startsWith(part.text))) throw contradiction(slot.type);
     if (part.ended) {
-      if (said !== undefined && 'text' in said && said.text !== part.text) throw contradiction(slot.type);
+      if (read !== undefined && 'text' in read && read.text !== part.text) throw contradiction(slot.type);
       return;
     }
     part.ended = true;
-    if (said !== undefined && 'text' in said) {
-      this.#suffix(part, said.text, said.kind === 'text' ? said.logprobs : undefined, events);
+    if (read !== undefined && 'text' in read) {
+      this.#suffix(part, read.text, read.kind === 'text' ? read.logprobs : undefined, events);
     }
-    events.push({ type: 'item.end', index: part.index, item: finishedPart(slot, part, said), status });
+    events.push({ type: 'item.end', index: part.index, item: finishedPart(slot, part, read), status });
   }
 
+  /** Emits what `whole` adds to the text of the part. */
   #suffix(part: TextPart, whole: string, logprobs: Logprobs | undefined, events: Events): void {
     const suffix = whole.slice(part.text.length);
     if (suffix === '') return;
-    // Tokens ride on their text only where none of it was streamed before.
+    // Logprobs go with a text of which nothing was streamed; otherwise they would not fit its suffix.
     const tokens = part.text === '' ? logprobs : undefined;
     part.text = whole;
     if (tokens !== undefined) append(part.logprobs, tokens);
@@ -248,7 +250,7 @@ export class Assembler {
   #finishReasoning(slot: Slot, item: JsonObject, status: ItemStatus, events: Events): void {
     const final = readReasoning(item, this.#context);
     if (slot.index === undefined && final === undefined) {
-      this.#silent.delete(slot);
+      this.#unstarted.delete(slot);
       return;
     }
     const index = this.#startReasoning(slot, events);
@@ -296,18 +298,18 @@ export class Assembler {
 
   #startReasoning(slot: Slot, events: Events): number {
     if (slot.index !== undefined) return slot.index;
-    this.#silent.delete(slot);
+    this.#unstarted.delete(slot);
     slot.index = this.#start(reasoningHead(slot), events);
     return slot.index;
   }
 
   #startPart(slot: Slot, kind: TextPart['kind'], events: Events): TextPart {
     const index = this.#start(partHead(slot, kind), events);
-    return { index, kind, text: '', citations: [], logprobs: [], done: undefined, ended: false };
+    return { index, kind, text: '', citations: [], logprobs: [], final: undefined, ended: false };
   }
 
-  /** An item that was never streamed: its start, its content as one delta each, its end. */
-  say(item: OutputItem, status: ItemStatus, events: Events): void {
+  /** An item that was not streamed: its start, its content in one delta each, its end. */
+  emitWhole(item: OutputItem, status: ItemStatus, events: Events): void {
     this.hasAudio ||= item.kind === 'media' && item.media.type === 'audio';
     const index = this.#start(wholeHead(item), events);
     for (const delta of wholeDeltas(item)) events.push({ type: 'item.delta', index, delta });
@@ -316,13 +318,13 @@ export class Assembler {
 
   #start(head: ItemHead, events: Events): number {
     if (head.kind !== 'reasoning') {
-      for (const slot of this.#silent) {
-        slot.index = this.#count++;
+      for (const slot of this.#unstarted) {
+        slot.index = this.#next++;
         events.push({ type: 'item.start', index: slot.index, head: reasoningHead(slot) });
       }
-      this.#silent.clear();
+      this.#unstarted.clear();
     }
-    const index = this.#count++;
+    const index = this.#next++;
     events.push({ type: 'item.start', index, head });
     return index;
   }

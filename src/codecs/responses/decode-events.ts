@@ -1,7 +1,7 @@
 /**
- * An upstream responses stream as canonical steps. The dialect's order is checked first (`lifecycle.ts`), then meaning is
- * assembled (`assemble.ts`). Every event keeps its own text for a client of the same dialect. A stream ends well with its
- * terminal event only; `[DONE]` says nothing.
+ * Decodes the stream of a responses upstream. An event is repaired where it departs from the protocol (`repair-indices.ts`,
+ * `backfill.ts`), its order is checked (`lifecycle.ts`), and its meaning goes into the items (`assemble.ts`). Every step keeps the event's
+ * own text for a client of the same dialect. Only a terminal event ends a stream well; `[DONE]` means nothing.
  */
 import { LifecycleError } from '../../streams/lifecycle.ts';
 import type { Stage } from '../../streams/stage.ts';
@@ -14,23 +14,24 @@ import { holeAt, holeValue, type JsonShape, type Repeat } from '../json/shape.ts
 import { RepeatedNative } from '../json/repeated-native.ts';
 import { editJson } from '../json/text.ts';
 import { Assembler } from './assemble.ts';
-import { keptEdits } from './kept.ts';
-import { type ItemTrack, meaningOf, ResponsesOrder } from './lifecycle.ts';
+import { backfillEdits } from './backfill.ts';
+import { type ItemTrack, specOf, ResponsesOrder } from './lifecycle.ts';
 import { LooseMedia } from './loose-media.ts';
-import { type Placed, Places } from './places.ts';
+import { type Repaired, IndexRepair } from './repair-indices.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, type FinalStatus, finalStatus, readOutcome, readUsage, startOf } from './read-outcome.ts';
 import type { Slot } from './slot.ts';
-import { checkRepeated, repeatedItems, unusedIndex } from './repeated.ts';
+import { checkRestated, matchOutput, unusedIndex } from './match-output.ts';
 import { DELTA, malformed, OBFUSCATION, SEQUENCE_NUMBER, needString, nonEmptyString } from './wire.ts';
 
 const DIALECT = 'responses';
-const VARIES = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
+/** The members in which the deltas of one part differ. */
+const VARYING = [DELTA, SEQUENCE_NUMBER, OBFUSCATION] as const;
 
-/** Events that only keep a connection: the vendor's own, which official clients do not know everywhere, and a router's. They are not the answer's. */
+/** Events that only keep the connection open: the vendor's own, which some official clients do not know, and a router's. They are dropped. */
 const KEEP_ALIVES: ReadonlySet<string> = new Set(['keepalive', 'ping', 'response.keep_alive']);
 
-/** What a delta of an item belongs to. */
+/** What a delta belongs to. */
 interface Subject {
   readonly name: string;
   readonly slot: Slot;
@@ -38,10 +39,13 @@ interface Subject {
   readonly summary: number;
 }
 
-/** The event before, when that was a delta without logprobs: the next of its shape moves no table. */
-interface Plain extends Subject {
+/**
+ * A run of deltas of one shape, without logprobs. The first of them was checked against the order; the others change no state, so their
+ * text goes straight to the item.
+ */
+interface DeltaRun extends Subject {
   readonly shape: JsonShape;
-  /** Which hole of its shape holds the piece. */
+  /** Which hole of the shape holds the text. */
   readonly hole: number;
 }
 
@@ -51,13 +55,13 @@ export function decodeEvents(context: DecodeContext): Stage<Frame, Step> {
 
 class ResponsesDecoder implements Stage<Frame, Step> {
   ended = false;
-  readonly #places = new Places();
+  readonly #indices = new IndexRepair();
   readonly #order = new ResponsesOrder();
   readonly #items: Assembler;
   #started = false;
-  readonly #repeats = new JsonRepeats(VARIES);
+  readonly #repeats = new JsonRepeats(VARYING);
   readonly #loose = new LooseMedia();
-  #plain: Plain | undefined;
+  #run: DeltaRun | undefined;
 
   constructor(context: DecodeContext) {
     this.#items = new Assembler(context);
@@ -67,37 +71,37 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     if (this.ended || frame.data === '' || frame.data === '[DONE]') return;
     const events: CanonicalEvent[] = [];
     const repeat = this.#repeats.match(frame.data);
-    if (repeat !== undefined && repeat.shape === this.#plain?.shape && this.#continues(repeat, this.#plain, events)) {
-      out.push({ native: new RepeatedNative(DIALECT, this.#plain.name, frame.data, repeat), events });
+    if (repeat !== undefined && repeat.shape === this.#run?.shape && this.#continues(repeat, this.#run, events)) {
+      out.push({ native: new RepeatedNative(DIALECT, this.#run.name, frame.data, repeat), events });
       return;
     }
-    this.#plain = undefined;
-    const said = parseFrame(frame);
-    if (said === undefined) return;
-    const name = nameOf(frame, said);
+    this.#run = undefined;
+    const given = parseFrame(frame);
+    if (given === undefined) return;
+    const name = nameOf(frame, given);
     if (KEEP_ALIVES.has(name)) return;
-    const placed = this.#places.place(name, said);
-    let text = placed === undefined ? frame.data : editJson(frame.data, placed.edits);
-    let json = placed === undefined ? said : parseJsonObject(text);
-    const kept = keptEdits(name, json, this.#items.slots);
-    if (kept.length > 0) {
-      text = editJson(text, kept);
+    const repaired = this.#indices.repair(name, given);
+    let text = repaired === undefined ? frame.data : editJson(frame.data, repaired.edits);
+    let json = repaired === undefined ? given : parseJsonObject(text);
+    const missing = backfillEdits(name, json, this.#items.slots);
+    if (missing.length > 0) {
+      text = editJson(text, missing);
       json = parseJsonObject(text);
     }
-    // What is given its place anew each time is no repetition.
-    const learnt = placed === undefined ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
+    // A repaired event is not learnt: the next of its shape needs its own repair.
+    const learnt = repaired === undefined ? (repeat ?? this.#repeats.learn(text, json)) : undefined;
     const native: Native = { dialect: DIALECT, name, text, json, ...(learnt === undefined ? {} : { repeat: learnt }) };
-    this.#displace(placed, events);
+    this.#displace(repaired, events);
     const track = this.#accept(name, json);
     if (track !== undefined) this.#item(name, json, track, events);
     else this.#response(name, json, frame.data, events);
     out.push({ native, events });
-    if (track !== undefined && learnt !== undefined) this.#plain = this.#plainOf(name, json, track, learnt.shape);
+    if (track !== undefined && learnt !== undefined) this.#run = this.#deltaRunOf(name, json, track, learnt.shape);
   }
 
-  /** A message whose index another item took: nothing more comes of it. */
-  #displace(placed: Placed | undefined, events: CanonicalEvent[]): void {
-    const index = placed?.displaced;
+  /** Ends a message whose index another item took: nothing more comes of it. */
+  #displace(repaired: Repaired | undefined, events: CanonicalEvent[]): void {
+    const index = repaired?.displaced;
     const slot = index === undefined ? undefined : this.#items.slots.get(index);
     if (index === undefined || slot === undefined) return;
     this.#order.close(index);
@@ -105,17 +109,17 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     this.#items.cut(slot, 'completed', events);
   }
 
-  #plainOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): Plain | undefined {
+  #deltaRunOf(name: string, json: JsonObject, { outputIndex }: ItemTrack, shape: JsonShape): DeltaRun | undefined {
     const slot = this.#items.slots.get(outputIndex);
-    const hole = meaningOf(name).text === 'delta' ? holeAt(shape, DELTA) : -1;
-    const isBare = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
-    return slot === undefined || hole === -1 || !isBare ? undefined : { ...subjectOf(name, json, slot), shape, hole };
+    const hole = specOf(name).textMember === 'delta' ? holeAt(shape, DELTA) : -1;
+    const isPlain = !Array.isArray(json['logprobs']) || json['logprobs'].length === 0;
+    return slot === undefined || hole === -1 || !isPlain ? undefined : { ...subjectOf(name, json, slot), shape, hole };
   }
 
-  #continues(repeat: Repeat, plain: Plain, events: CanonicalEvent[]): boolean {
-    const piece = holeValue(repeat, plain.hole);
-    if (typeof piece !== 'string') return false;
-    this.#delta(plain, piece, undefined, events);
+  #continues(repeat: Repeat, run: DeltaRun, events: CanonicalEvent[]): boolean {
+    const text = holeValue(repeat, run.hole);
+    if (typeof text !== 'string') return false;
+    this.#delta(run, text, undefined, events);
     return true;
   }
 
@@ -138,7 +142,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
   }
 
   #response(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
-    switch (meaningOf(name).stream) {
+    switch (specOf(name).stream) {
       case 'created':
       case 'progress':
         this.#start(responseOf(json, name), events);
@@ -180,9 +184,9 @@ class ResponsesDecoder implements Stage<Frame, Step> {
 
   #child(name: string, json: JsonObject, slot: Slot, events: CanonicalEvent[]): void {
     const items = this.#items;
-    const said = meaningOf(name).text;
-    // The order has checked that these are there where the event needs them.
-    const text = said === undefined ? '' : needString(json, said, name);
+    const { textMember } = specOf(name);
+    // The order has checked that the members which the event needs are there.
+    const text = textMember === undefined ? '' : needString(json, textMember, name);
     const subject = subjectOf(name, json, slot);
     const { content, summary } = subject;
     switch (name) {
@@ -210,13 +214,13 @@ class ResponsesDecoder implements Stage<Frame, Step> {
         items.annotation(slot, content, json['annotation'] ?? null, events);
         break;
       default:
-        if (said === 'delta') this.#delta(subject, text, json['logprobs'], events);
+        if (textMember === 'delta') this.#delta(subject, text, json['logprobs'], events);
     }
   }
 
   #delta(
     { name, slot, content, summary }: Subject,
-    piece: string,
+    text: string,
     logprobs: JsonValue | undefined,
     events: CanonicalEvent[],
   ): void {
@@ -224,51 +228,51 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     switch (name) {
       case 'response.output_text.delta':
       case 'response.refusal.delta':
-        items.textDelta(slot, content, piece, logprobs, events);
+        items.textDelta(slot, content, text, logprobs, events);
         break;
       case 'response.reasoning_text.delta':
-        items.rawDelta(slot, content, piece, events);
+        items.rawDelta(slot, content, text, events);
         break;
       case 'response.reasoning_summary_text.delta':
-        items.summaryDelta(slot, summary, piece, events);
+        items.summaryDelta(slot, summary, text, events);
         break;
       case 'response.function_call_arguments.delta':
       case 'response.custom_tool_call_input.delta':
-        items.inputDelta(slot, piece, events);
+        items.inputDelta(slot, text, events);
         break;
     }
   }
 
   #terminal(name: string, json: JsonObject, text: string, events: CanonicalEvent[]): void {
-    const isBare = name === 'response.done' && json['response'] === undefined;
-    const response = isBare ? {} : responseOf(json, name);
-    // Spec rule 15: an empty object is no answer, in a stream neither.
-    if (!isBare && Object.keys(response).length === 0) throw malformed(name);
+    const isAlone = name === 'response.done' && json['response'] === undefined;
+    const response = isAlone ? {} : responseOf(json, name);
+    // Spec rule 15: an empty object is no answer. That holds for a stream too.
+    if (!isAlone && Object.keys(response).length === 0) throw malformed(name);
     const status = statusOfTerminal(name, response);
     this.#start(response, events);
-    this.#repeat(response['output'], status, events);
+    this.#matchOutput(response['output'], status, events);
     const items = [...this.#items.slots.values()].map(({ item }) => item);
-    const pictures = this.#loose.pictures(items);
-    for (const picture of pictures) this.#items.whole(picture, 'completed', events);
-    const sound = this.#items.hasAudio ? undefined : this.#loose.sound();
-    if (sound !== undefined) this.#items.say(sound, 'completed', events);
-    const usage = readUsage(response, [...items, ...pictures]);
+    const images = this.#loose.images(items);
+    for (const image of images) this.#items.whole(image, 'completed', events);
+    const audio = this.#items.hasAudio ? undefined : this.#loose.audio();
+    if (audio !== undefined) this.#items.emitWhole(audio, 'completed', events);
+    const usage = readUsage(response, [...items, ...images]);
     if (usage !== undefined) events.push({ type: 'usage.report', usage });
     events.push({ type: 'response.end', outcome: readOutcome(status, response, this.#items.hasCalls, text) });
   }
 
-  /** The terminal's output against what was streamed: it may add items and end open ones, never contradict. */
-  #repeat(output: JsonValue | undefined, status: FinalStatus, events: CanonicalEvent[]): void {
+  /** Compares the terminal's output with what was streamed. It may add items and end open ones, but never contradict. */
+  #matchOutput(output: JsonValue | undefined, status: FinalStatus, events: CanonicalEvent[]): void {
     const items = this.#items;
     const isFailure = status === 'failed' || status === 'cancelled';
     if (output !== undefined && output !== null && !Array.isArray(output)) throw malformed('response output');
-    const repeated = repeatedItems(output ?? [], items.slots);
-    for (const { item, type, slot, position } of repeated.found) {
+    const match = matchOutput(output ?? [], items.slots);
+    for (const { item, type, streamed: slot, position } of match.found) {
       if (slot?.closed === true) {
-        if (!isFailure) checkRepeated(slot, item);
+        if (!isFailure) checkRestated(slot, item);
       } else {
         const fresh = slot ?? items.added(unusedIndex(items.slots, position), type, item, events);
-        const isLast = position === repeated.found.length - 1;
+        const isLast = position === match.found.length - 1;
         items.finish(fresh, item, status === 'completed' ? statusOf(item) : cutStatusOf(item, isLast), events);
       }
     }
@@ -277,7 +281,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
       if (status === 'incomplete') items.cut(slot, 'incomplete', events);
       else if (status === 'completed') throw upstreamFault('illegal_lifecycle', 'The upstream completed with an open item.');
     }
-    if (!isFailure && repeated.isMissing) {
+    if (!isFailure && match.isMissing) {
       throw upstreamFault('illegal_lifecycle', "The upstream's terminal event lacks items that it announced.");
     }
   }
@@ -287,7 +291,7 @@ function subjectOf(name: string, json: JsonObject, slot: Slot): Subject {
   return { name, slot, content: Number(json['content_index']), summary: Number(json['summary_index']) };
 }
 
-/** Undefined for unreadable data of an event of nobody's protocol, since unknown events never fail a stream. */
+/** Undefined for data that is not JSON in an event that is not of this protocol: unknown events never fail a stream. */
 function parseFrame(frame: Frame): JsonObject | undefined {
   try {
     return parseJsonObject(frame.data);
@@ -311,9 +315,9 @@ function nameOf(frame: Frame, json: JsonObject): string {
   return isObject(json['error']) ? 'error' : 'message';
 }
 
-/** Where a stream went wrong, for messages: names that are known and indices, never upstream text. */
+/** Where a stream went wrong, for error messages: known names and indices, never upstream text. */
 function placeOf(name: string, json: JsonObject): string {
-  const event = meaningOf(name).stream === 'other' ? 'an event' : name;
+  const event = specOf(name).stream === 'other' ? 'an event' : name;
   const index = json['output_index'];
   return typeof index === 'number' ? `${event} of item ${index}` : event;
 }

@@ -1,6 +1,6 @@
 /**
- * A request for a responses upstream: the client's own text where it speaks the same dialect (`splice-request.ts`), else a fresh body
- * from the canonical items. Equal requests give equal bytes.
+ * The body for a responses upstream: the client's own text where it speaks the same dialect (`splice-request.ts`), else a new body from the
+ * canonical request. Equal requests give equal bytes.
  */
 import { notConvertible } from '../canonical/error.ts';
 import type { RequestFeature } from '../canonical/features.ts';
@@ -21,7 +21,7 @@ import { spliceRequest } from './splice-request.ts';
 import { writeInput } from './write-input.ts';
 
 const PATH = '/responses';
-const RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
+const TOOL_NAME_RULE: NameRule = { illegal: /[^a-zA-Z0-9_-]/g, maxLength: 64 };
 
 export function encodeRequest(request: CanonicalRequest, target: Target): UpstreamRequest {
   const losses = new Set<RequestFeature>();
@@ -33,7 +33,7 @@ export function encodeRequest(request: CanonicalRequest, target: Target): Upstre
   if (request.modalities?.some((modality) => modality !== 'text') === true) {
     throw notConvertible('modalities', 'A responses upstream answers in text only.');
   }
-  const names = nameAllTools(request, RULE);
+  const names = nameAllTools(request, TOOL_NAME_RULE);
   return {
     path: PATH,
     body: editJson(
@@ -55,7 +55,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     request.toolChoice === undefined ? undefined : writeToolChoice(request.toolChoice, request.tools, names, tools);
   const text = writeText(request.format, request.verbosity);
   const reasoning = writeReasoning(request);
-  // What is undefined here and below is left out of the text.
+  // JSON.stringify leaves out what is undefined, here and below.
   return {
     model: target.owner.model,
     instructions,
@@ -69,7 +69,7 @@ function writeBody(request: CanonicalRequest, target: Target, names: ToolNames, 
     top_p: request.topP,
     reasoning,
     text,
-    // The include is what honours the client's own wish for logprobs; no other is ever added.
+    // This upstream sends logprobs only with the include; no other include is ever added.
     ...(request.logprobs === undefined ? {} : { top_logprobs: request.logprobs.top, include: ['message.output_text.logprobs'] }),
     user: shortUser(request.user),
     metadata: request.dialect === 'chat' ? request.metadata : undefined,
@@ -124,7 +124,7 @@ function writeToolChoice(choice: ToolChoice, declared: readonly Tool[], names: T
     case 'tool':
       return reference(choice.tool, choice.flavour);
     case 'allowed': {
-      // All that was allowed is another vendor's.
+      // No allowed tool is left: they were all native tools of another vendor.
       if (choice.tools.length === 0 && choice.require) throw unsatisfiable();
       if (choice.tools.length === 0) return 'none';
       const mode = choice.require ? 'required' : 'auto';
@@ -162,7 +162,7 @@ function writeReasoning(request: CanonicalRequest): JsonObject | undefined {
   return { effort: level, summary };
 }
 
-/** Members that have no place in a responses request of another protocol's client. */
+/** Members of other dialects' requests that this wire does not have, or that are not sent for their clients. */
 const LEFT_OUT: readonly FeatureMember[] = [
   'topK',
   'seed',

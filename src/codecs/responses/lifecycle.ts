@@ -33,64 +33,67 @@ export const ITEM = {
 } as const satisfies Transitions<ItemState, ItemVerb>;
 
 /** A part: message content, reasoning content, a summary part. */
-export type PartState = 'unseen' | 'open' | 'said' | 'closed' | 'bare';
-export type PartVerb = 'added' | 'delta' | 'note' | 'said' | 'done' | 'bare';
+export type PartState = 'unseen' | 'open' | 'textDone' | 'closed' | 'implicit';
+/** `implicit`: text of reasoning whose part has neither a beginning nor an end of its own (Ollama, llama.cpp). */
+export type PartVerb = 'added' | 'delta' | 'annotation' | 'textDone' | 'done' | 'implicit';
 
 export const PART = {
-  //          added          delta          note (annotation)          said (text.done)          done (part.done)
-  unseen: { added: 'open', delta: no, note: no, said: no, done: no, bare: 'bare' },
-  open: { added: no, delta: 'open', note: 'open', said: 'said', done: 'closed', bare: no },
-  said: { added: no, delta: no, note: 'said', said: no, done: 'closed', bare: no },
-  closed: { added: no, delta: no, note: no, said: no, done: no, bare: no },
-  // Text of reasoning whose parts are neither begun nor ended (Ollama, llama.cpp); a part that has one of the two has both.
-  bare: { added: no, delta: no, note: no, said: no, done: no, bare: 'bare' },
+  //          added          delta          annotation          textDone          done          implicit
+  unseen: { added: 'open', delta: no, annotation: no, textDone: no, done: no, implicit: 'implicit' },
+  open: { added: no, delta: 'open', annotation: 'open', textDone: 'textDone', done: 'closed', implicit: no },
+  textDone: { added: no, delta: no, annotation: 'textDone', textDone: no, done: 'closed', implicit: no },
+  closed: { added: no, delta: no, annotation: no, textDone: no, done: no, implicit: no },
+  implicit: { added: no, delta: no, annotation: no, textDone: no, done: no, implicit: 'implicit' },
 } as const satisfies Transitions<PartState, PartVerb>;
 
 /** The argument text of a function call, the input of a custom call. */
-export type InputState = 'open' | 'said';
-export type InputVerb = 'delta' | 'said';
+export type InputState = 'open' | 'done';
+export type InputVerb = 'delta' | 'done';
 
 export const INPUT = {
-  //        delta          said
-  open: { delta: 'open', said: 'said' },
-  said: { delta: no, said: no },
+  //        delta          done
+  open: { delta: 'open', done: 'done' },
+  done: { delta: no, done: no },
 } as const satisfies Transitions<InputState, InputVerb>;
 
-/** What an event says: about the response, about an item, about a part of one. */
-interface Meaning {
+/** What an event does to the stream, to an item, and to a part or the input of that item. */
+export interface EventSpec {
   readonly stream: StreamVerb;
   readonly item?: ItemVerb;
   readonly part?: PartVerb;
   readonly input?: InputVerb;
-  /** The item types that the event fits; absent: any. */
+  /** The item types that may have the event; absent: any. */
   readonly fits?: readonly string[];
-  /** `summary_index` instead of `content_index`. */
+  /** The part is named by `summary_index` instead of `content_index`. */
   readonly isSummary?: true;
-  /** The member that must be a string. */
-  readonly text?: string;
+  /** The member that holds its text. */
+  readonly textMember?: string;
 }
 
 const message = ['message'];
 const reasoning = ['reasoning'];
 const messageOrReasoning = ['message', 'reasoning'];
-const content = (part: PartVerb, fits: readonly string[], text?: string): Meaning => ({
+const content = (part: PartVerb, fits: readonly string[], textMember?: string): EventSpec => ({
   stream: 'item',
   item: 'child',
   part,
   fits,
-  ...(text === undefined ? {} : { text }),
+  ...(textMember === undefined ? {} : { textMember }),
 });
-const summary = (part: PartVerb, text?: string): Meaning => ({ ...content(part, reasoning, text), isSummary: true });
-const input = (verb: InputVerb, type: string, text: string): Meaning => ({
+const summary = (part: PartVerb, textMember?: string): EventSpec => ({
+  ...content(part, reasoning, textMember),
+  isSummary: true,
+});
+const input = (verb: InputVerb, type: string, textMember: string): EventSpec => ({
   stream: 'item',
   item: 'child',
   input: verb,
   fits: [type],
-  text,
+  textMember,
 });
 
-/** Every event with a meaning of its own. Other names: see {@link meaningOf}. */
-const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
+/** The events that the order knows. Other names: see {@link specOf}. */
+const EVENTS: ReadonlyMap<string, EventSpec> = new Map<string, EventSpec>([
   ['response.created', { stream: 'created' }],
   ['response.queued', { stream: 'progress' }],
   ['response.in_progress', { stream: 'progress' }],
@@ -108,34 +111,34 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map<string, Meaning>([
   ['response.reasoning_part.added', content('added', reasoning)],
   ['response.reasoning_part.done', content('done', reasoning)],
   ['response.output_text.delta', content('delta', message, 'delta')],
-  ['response.output_text.annotation.added', content('note', message)],
-  ['response.output_text.done', content('said', message, 'text')],
+  ['response.output_text.annotation.added', content('annotation', message)],
+  ['response.output_text.done', content('textDone', message, 'text')],
   ['response.refusal.delta', content('delta', message, 'delta')],
-  ['response.refusal.done', content('said', message, 'refusal')],
+  ['response.refusal.done', content('textDone', message, 'refusal')],
   ['response.reasoning_text.delta', content('delta', reasoning, 'delta')],
-  ['response.reasoning_text.done', content('said', reasoning, 'text')],
+  ['response.reasoning_text.done', content('textDone', reasoning, 'text')],
   ['response.reasoning_summary_part.added', summary('added')],
   ['response.reasoning_summary_part.done', summary('done')],
   ['response.reasoning_summary_text.delta', summary('delta', 'delta')],
-  ['response.reasoning_summary_text.done', summary('said', 'text')],
+  ['response.reasoning_summary_text.done', summary('textDone', 'text')],
   ['response.function_call_arguments.delta', input('delta', 'function_call', 'delta')],
-  ['response.function_call_arguments.done', input('said', 'function_call', 'arguments')],
+  ['response.function_call_arguments.done', input('done', 'function_call', 'arguments')],
   ['response.custom_tool_call_input.delta', input('delta', 'custom_tool_call', 'delta')],
-  ['response.custom_tool_call_input.done', input('said', 'custom_tool_call', 'input')],
+  ['response.custom_tool_call_input.done', input('done', 'custom_tool_call', 'input')],
 ]);
 
-const OTHER: Meaning = { stream: 'other' };
+const OTHER: EventSpec = { stream: 'other' };
 
-/** The meaning of an event name; progress events of built-in tools and unknown names have none of their own. */
-export function meaningOf(name: string): Meaning {
-  return MEANINGS.get(name) ?? OTHER;
+/** The spec of an event name. Progress events of built-in tools and unknown names may come anywhere. */
+export function specOf(name: string): EventSpec {
+  return EVENTS.get(name) ?? OTHER;
 }
 
 interface PartTrack {
   state: PartState;
 }
 
-/** What the order knows of one item. `content` and `summary` hold the states of its parts. */
+/** The states of one item, of its parts and of its input. */
 export interface ItemTrack {
   readonly outputIndex: number;
   readonly type: string;
@@ -151,11 +154,11 @@ export class ResponsesOrder {
   readonly #byIndex = new Map<number, ItemTrack>();
   readonly #byId = new Map<string, ItemTrack>();
 
-  /** The item that an item event speaks of, undefined for other events. Throws GatewayError where needed members are wrong. */
+  /** The item of an item event; undefined for other events. Throws GatewayError where a needed member is missing or malformed. */
   accept(name: string, body: JsonObject): ItemTrack | undefined {
-    const meaning = meaningOf(name);
-    const next = advance('stream', STREAM, this.state, meaning.stream);
-    const track = meaning.item === undefined ? undefined : this.#acceptItem(name, body, meaning, meaning.item);
+    const spec = specOf(name);
+    const next = advance('stream', STREAM, this.state, spec.stream);
+    const track = spec.item === undefined ? undefined : this.#acceptItem(name, body, spec, spec.item);
     this.state = next;
     return track;
   }
@@ -164,19 +167,19 @@ export class ResponsesOrder {
     return this.#byIndex.get(outputIndex);
   }
 
-  /** Ends an item that has no end of its own (`places.ts`). */
+  /** Closes an item that gets no output_item.done (`repair-indices.ts`). */
   close(outputIndex: number): void {
     const track = this.#byIndex.get(outputIndex);
     if (track !== undefined) track.state = advance('output item', ITEM, track.state, 'done');
   }
 
-  /** Items that were announced and not closed, in order of their announcement. */
+  /** Items that were added and not closed, in the order in which they were added. */
   open(): ItemTrack[] {
     return [...this.#byIndex.values()].filter((track) => track.state === 'open');
   }
 
-  #acceptItem(name: string, body: JsonObject, meaning: Meaning, verb: ItemVerb): ItemTrack {
-    if (verb === 'child') return this.#acceptChild(name, body, meaning);
+  #acceptItem(name: string, body: JsonObject, spec: EventSpec, verb: ItemVerb): ItemTrack {
+    if (verb === 'child') return this.#acceptChild(name, body, spec);
     const item = needObject(body, 'item', name);
     const type = needString(item, 'type', name);
     const outputIndex = needIndex(body, 'output_index', name);
@@ -191,19 +194,19 @@ export class ResponsesOrder {
     return track;
   }
 
-  #acceptChild(name: string, body: JsonObject, meaning: Meaning): ItemTrack {
+  #acceptChild(name: string, body: JsonObject, spec: EventSpec): ItemTrack {
     const track = this.#itemOf(name, body);
     const subject = 'output item';
     advance(subject, ITEM, track.state, 'child');
-    if (meaning.fits !== undefined && !meaning.fits.includes(track.type)) throw new LifecycleError(subject, track.type, name, []);
-    if (meaning.text !== undefined) needString(body, meaning.text, name);
-    if (meaning.input !== undefined) track.input = advance(subject, INPUT, track.input, meaning.input);
-    if (meaning.part !== undefined) {
-      const index = needIndex(body, meaning.isSummary === true ? 'summary_index' : 'content_index', name);
-      const parts = meaning.isSummary === true ? track.summary : track.content;
+    if (spec.fits !== undefined && !spec.fits.includes(track.type)) throw new LifecycleError(subject, track.type, name, []);
+    if (spec.textMember !== undefined) needString(body, spec.textMember, name);
+    if (spec.input !== undefined) track.input = advance(subject, INPUT, track.input, spec.input);
+    if (spec.part !== undefined) {
+      const index = needIndex(body, spec.isSummary === true ? 'summary_index' : 'content_index', name);
+      const parts = spec.isSummary === true ? track.summary : track.content;
       const before = parts[index]?.state ?? 'unseen';
-      const state = advance('part', PART, before, partVerb(meaning, meaning.part, before));
-      if (meaning.part === 'added' || meaning.part === 'done') needString(needObject(body, 'part', name), 'type', name);
+      const state = advance('part', PART, before, partVerb(spec, spec.part, before));
+      if (spec.part === 'added' || spec.part === 'done') needString(needObject(body, 'part', name), 'type', name);
       if (index > parts.length) throw new LifecycleError(subject, `${parts.length} parts`, `part ${index}`, []);
       const part = parts[index];
       if (part === undefined) parts.push({ state });
@@ -228,16 +231,16 @@ export class ResponsesOrder {
   }
 }
 
-/** What an event does to its part: text of reasoning whose part was not announced is `bare`. */
-function partVerb({ fits }: Meaning, verb: PartVerb, state: PartState): PartVerb {
-  const isText = verb === 'delta' || verb === 'said';
-  return fits === reasoning && isText && (state === 'unseen' || state === 'bare') ? 'bare' : verb;
+/** What an event does to its part in that state. Text of reasoning whose part was not added makes an implicit part. */
+function partVerb({ fits }: EventSpec, verb: PartVerb, state: PartState): PartVerb {
+  const isText = verb === 'delta' || verb === 'textDone';
+  return fits === reasoning && isText && (state === 'unseen' || state === 'implicit') ? 'implicit' : verb;
 }
 
 /**
- * Checks whole streams that the gateway emits, beside the order: contiguous sequence numbers and output indices, the
- * terminal's output repeating the items, exactly one terminal. Throws on the first fault. For tests. `isNative`: an upstream's
- * own events, whose terminal may differ from its item events and may end what only the vendor reads.
+ * For tests: checks a whole stream that the gateway emitted. Beside the order: contiguous sequence numbers and output indices, exactly one
+ * terminal, and an output in it that repeats the finished items. Throws on the first fault. `isNative`: the events are an upstream's own,
+ * whose terminal may differ from its item events.
  */
 export function checkResponsesStream(
   frames: Iterable<{ readonly event: string | undefined; readonly data: string }>,
@@ -267,7 +270,7 @@ function checkNumber(subject: string, wanted: number, found: number | undefined)
   if (found !== wanted) throw new LifecycleError(subject, String(wanted), String(found), []);
 }
 
-/** A terminal repeats the items as they ended. */
+/** The terminal repeats the items as their `output_item.done` has them. */
 function checkRepeats(done: readonly JsonObject[], output: JsonValue | undefined, name: string): void {
   if (!Array.isArray(output) || output.length !== done.length)
     throw new LifecycleError('response', `${done.length} items`, name, []);

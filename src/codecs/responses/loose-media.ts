@@ -1,14 +1,14 @@
 /**
- * Pictures and sound that a stream says in events of its own, beside its items: items of the answer where no item holds them, so that
- * clients of other protocols see and hear them, or are told that they cannot (spec rule 4).
+ * Images and audio in events of their own, which belong to no item. Those that no item holds become items of the answer, so that clients
+ * of other protocols get them, or an error that they cannot (spec rule 4).
  */
 import type { MediaItem } from '../canonical/item.ts';
 import type { JsonObject } from '../canonical/json.ts';
-import { spokenItem } from './read-items.ts';
+import { audioItem } from './read-items.ts';
 import { needString, nonEmptyString } from './wire.ts';
 
 export class LooseMedia {
-  readonly #pictures: JsonObject[] = [];
+  readonly #images: JsonObject[] = [];
   readonly #audio: string[] = [];
   #transcript = '';
 
@@ -18,7 +18,7 @@ export class LooseMedia {
       case 'image_generation.completed':
       case 'response.image_generation.completed': {
         const result = nonEmptyString(event, 'result') ?? nonEmptyString(event, 'b64_json');
-        if (result !== undefined) this.#pictures.push({ ...event, type: 'image_generation_call', result });
+        if (result !== undefined) this.#images.push({ ...event, type: 'image_generation_call', result });
         return;
       }
       case 'response.audio.delta':
@@ -29,14 +29,14 @@ export class LooseMedia {
     }
   }
 
-  /** The pictures that none of `items` holds, as items of the protocol. */
-  pictures(items: readonly JsonObject[]): readonly JsonObject[] {
+  /** The images that none of `items` holds, as items of this dialect. */
+  images(items: readonly JsonObject[]): readonly JsonObject[] {
     const held = new Set(items.map(({ result }) => result));
-    return this.#pictures.filter(({ result }) => !held.has(result));
+    return this.#images.filter(({ result }) => !held.has(result));
   }
 
-  /** All that was spoken; undefined where nothing was. */
-  sound(): MediaItem | undefined {
-    return this.#audio.length === 0 ? undefined : spokenItem(this.#audio, this.#transcript);
+  /** The whole audio; undefined where there was none. */
+  audio(): MediaItem | undefined {
+    return this.#audio.length === 0 ? undefined : audioItem(this.#audio, this.#transcript);
   }
 }

@@ -1,6 +1,7 @@
 /**
- * The `form` of an opaque value of this dialect: the member that it stood in, the format beside it, and the raw text of its item. Clients of
- * other protocols have no place for the first two, and messages clients show the text in that of a summary, so they stay with the value.
+ * The `form` of an opaque value of this dialect: the member that held it, the format beside it, and the raw text of its item. Clients of
+ * other protocols have no members for the first two, and messages clients send raw text back as a summary, so all three stay with the
+ * value.
  */
 import { isObject, tryJson } from '../canonical/json.ts';
 import { type OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
@@ -11,7 +12,7 @@ export interface OpaqueForm {
   readonly raw: string | undefined;
 }
 
-/** A word where one says it all: `signature`, or the format of an `encrypted_content`. */
+/** One word where that is enough: `signature`, or the format of an `encrypted_content`. Otherwise JSON. */
 export function writeForm({ member, format, raw }: OpaqueForm): string | undefined {
   if (raw === undefined && member === 'encrypted_content') return format;
   if (raw === undefined && format === undefined) return member;

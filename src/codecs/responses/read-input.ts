@@ -1,6 +1,6 @@
 /**
- * Input items of a responses request as canonical items. Item and part types without a canonical reading stay native, in
- * place. Ids and statuses that the client invented are nobody's business.
+ * Reads the input items of a responses request as canonical items. Item and part types without a canonical reading stay native, in
+ * their place. Ids and statuses that clients make up are not checked.
  */
 import { invalid } from '../canonical/error.ts';
 import {
@@ -30,7 +30,7 @@ export interface InputReader {
   readonly context: RequestContext;
   /** The tool behind a name, with the namespace that a client may leave out. */
   readonly resolve: (name: string, namespace: string | undefined) => ToolName;
-  /** What the items said that the input only names, by their ids. */
+  /** Filled with the items that the input only refers to, by id. */
   readonly named: Map<string, JsonObject>;
   /** The exact text of a member of the body. */
   readonly slice: (...path: (string | number)[]) => string | undefined;
@@ -71,7 +71,7 @@ export function readInputItem(
     case 'input_image':
     case 'input_file':
     case 'input_audio':
-      // A part without its message: what a person said is never left out.
+      // A part outside of a message: content of the user is never left out.
       return [readContent(item, role ?? 'user', place)];
     case 'item_reference':
       return readReference(reader, item, path, turn);
@@ -83,18 +83,18 @@ export function readInputItem(
 }
 
 /**
- * An item that the client names by its id (the AI SDK does so wherever answers are stored): what it said, so that every protocol can be
- * told of it. The text of the request keeps the reference, which the upstream that stored the item looks up itself.
+ * A reference to an item of an earlier answer (the AI SDK sends one wherever answers are stored): reads the item itself, so that every
+ * protocol can be sent it. The text of the request keeps the reference for the upstream that stored the item.
  */
 function readReference(reader: InputReader, item: JsonObject, path: readonly (string | number)[], turn: number): Item[] {
   const { id } = item;
-  const said = typeof id === 'string' ? reader.context.item?.(id) : undefined;
-  if (typeof id !== 'string' || said === undefined || isReference(said)) return [nativeItem(item, placeOf(path, turn))];
-  reader.named.set(id, said);
-  return readInputItem(reader, said, path, turn);
+  const named = typeof id === 'string' ? reader.context.item?.(id) : undefined;
+  if (typeof id !== 'string' || named === undefined || isReference(named)) return [nativeItem(item, placeOf(path, turn))];
+  reader.named.set(id, named);
+  return readInputItem(reader, named, path, turn);
 }
 
-/** True for an item that stands for another by its id. A picture without its content does, too, as the vendor's guide has it. */
+/** True for an item that refers to another by its id. So does an image call without its result, as in the vendor's guide. */
 export function isReference(item: JsonObject): boolean {
   switch (item['type']) {
     case undefined:
@@ -155,8 +155,8 @@ type Facts = Place & { readonly id?: string; readonly phase?: string };
 
 function readContent(value: JsonValue, role: Role, facts: Facts): Item {
   const { phase, ...rest } = facts;
-  const said = phase === undefined ? rest : { ...rest, phase };
-  if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], ...said };
+  const textFacts = phase === undefined ? rest : { ...rest, phase };
+  if (typeof value === 'string') return { kind: 'text', role, text: value, citations: [], ...textFacts };
   const part = objectAt(value, facts.at);
   switch (requiredName(part, 'type', facts.at)) {
     case 'input_text':
@@ -164,7 +164,7 @@ function readContent(value: JsonValue, role: Role, facts: Facts): Item {
     case 'text': {
       const text = requiredString(part, 'text', facts.at);
       const notes = Array.isArray(part['annotations']) ? part['annotations'].filter(isObject) : [];
-      return { kind: 'text', role, text, citations: fitCitations(text, notes.map(readAnnotation)), ...said };
+      return { kind: 'text', role, text, citations: fitCitations(text, notes.map(readAnnotation)), ...textFacts };
     }
     case 'refusal':
       return { kind: 'refusal', text: requiredString(part, 'refusal', facts.at), ...rest };
@@ -243,7 +243,7 @@ function readResult(reader: InputReader, item: JsonObject, type: string, path: r
   const { output } = item;
   if (output === undefined) throw invalid(`${place.at}.output`, `${place.at}.output is required.`);
   const parts = Array.isArray(output) ? readParts(output, `${place.at}.output`) : undefined;
-  // Other JSON (known failure R11) is the text that the client wrote, never guessed at.
+  // Other JSON (known failure R11) is kept as the text that the client wrote.
   const text = typeof output === 'string' ? output : (reader.slice(...path) ?? JSON.stringify(output));
   return {
     kind: 'toolResult',
@@ -282,7 +282,7 @@ function readReasoning(reader: InputReader, item: JsonObject, place: Place): Ite
   const contents = textsOf(item, 'content', place.at);
   const raw = joinRaw(contents.length === 0 ? [optionalString(item, 'text', place.at) ?? ''] : contents);
   const opaque = readOpaque(reader, item, place.at);
-  // An envelope that does not open takes its whole item along (semantics 9.2.3, 9.3.1).
+  // An item whose envelope does not open is dropped (semantics 9.2.3, 9.3.1).
   if (opaque === undefined && OPAQUE_MEMBERS.some((member) => stringIn(item, member))) return [];
   const reasoning: ReasoningItem = {
     kind: 'reasoning',
@@ -306,7 +306,7 @@ function textsOf(item: JsonObject, key: string, at: string): string[] {
   });
 }
 
-/** An envelope opened, or the vendor's own value; an envelope that does not open is no value at all. */
+/** The value in an envelope, or a vendor's own value; undefined for an envelope that does not open. */
 function readOpaque(reader: InputReader, item: JsonObject, at: string): Opaque | undefined {
   for (const member of OPAQUE_MEMBERS) {
     const value = optionalString(item, member, at);

@@ -1,6 +1,6 @@
 /**
- * Finished output items as canonical items: what `output_item.done`, the terminal event and a whole body repeat. Knows the
- * item shapes; does not know streams. Item types without a canonical reading become native items, whole.
+ * Reads finished output items as canonical items, as `output_item.done`, the terminal event and a whole body have them. Knows the shapes of
+ * items and nothing of streams. An item type without a canonical reading becomes a native item.
  */
 import type { ItemStatus, MediaItem, NativeItem, OutputItem, ReasoningItem, ToolCallItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -23,13 +23,13 @@ export function statusOf(item: JsonObject): ItemStatus {
   return item['status'] === 'incomplete' ? 'incomplete' : 'completed';
 }
 
-/** An item of an answer that was cut is complete only where it says so; reasoning, which says nothing of it, where something follows. */
+/** In an answer that was cut, an item is complete only where its status says so. Reasoning, which has no status, is where another item follows. */
 export function cutStatusOf(item: JsonObject, isLast: boolean): ItemStatus {
   if (item['type'] === 'reasoning' && !isLast) return statusOf(item);
   return item['status'] === 'completed' ? 'completed' : 'incomplete';
 }
 
-/** A finished output item that has no pieces: a picture, or what only this protocol can read. */
+/** An item without deltas: an image, or a native item. */
 export function readWholeItem(item: JsonObject): OutputItem {
   return item['type'] === 'image_generation_call' ? readImage(item) : nativeItem(item);
 }
@@ -47,7 +47,7 @@ export function readPart(part: JsonValue, message: JsonObject): OutputItem {
   if (needString(part, 'type', 'content part') === 'refusal')
     return { kind: 'refusal', text: needString(part, 'refusal', 'refusal'), ...facts };
   if (part['type'] === 'output_audio') {
-    return spokenItem([needString(part, 'data', 'output audio')], nonEmptyString(part, 'transcript') ?? '', facts);
+    return audioItem([needString(part, 'data', 'output audio')], nonEmptyString(part, 'transcript') ?? '', facts);
   }
   if (part['type'] !== 'output_text') return { kind: 'native', dialect: DIALECT, body: part, role: 'assistant', ...facts };
   const text = needString(part, 'text', 'output text');
@@ -95,7 +95,7 @@ export function readReasoning(item: JsonObject, context: DecodeContext): Reasoni
   };
 }
 
-/** The form of the opaque value in that member of a reasoning item. */
+/** The {@link OpaqueForm} of the value in that member of a reasoning item, as text. */
 export function formOf(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number]): string | undefined {
   const { content } = item;
   const parts = Array.isArray(content) ? content.filter(isObject) : [];
@@ -119,7 +119,7 @@ function readOpaque(item: JsonObject, context: DecodeContext): Opaque | undefine
   return undefined;
 }
 
-/** What identifies a call; undefined until both its id and its name are known. */
+/** What identifies a call; undefined while its call id or its name is unknown. */
 export function callHead(
   item: JsonObject,
   context: DecodeContext,
@@ -131,7 +131,7 @@ export function callHead(
   const namespace = nonEmptyString(item, 'namespace');
   const tool = namespace === undefined ? context.toolNames.fromWire(name) : { name, namespace };
   const { dialect, tools } = context.request;
-  // A custom tool of another dialect that has an object schema went out as a function.
+  // A custom tool of another dialect with an object schema was sent as a function.
   const isLowered = dialect !== DIALECT && customToolOf(tools, tool)?.inputSchema !== undefined;
   return {
     flavour: isLowered || item['type'] === 'custom_tool_call' ? 'custom' : 'function',
@@ -148,32 +148,32 @@ export function readCall(item: JsonObject, context: DecodeContext): ToolCallItem
   return { kind: 'toolCall', ...head, input: finalInput(item, needString(item, inputMember(item), what)) };
 }
 
-/** Tools that clients run. */
-const CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search']);
+/** The types of tools that clients run. */
+const CLIENT_TOOLS: ReadonlySet<unknown> = new Set(['function', 'custom', 'namespace', 'tool_search']);
 
 /**
- * A custom call that the vendor ran itself, as xAI shows the steps of its searches: `tools` (of the response) names tools that vendors
- * run, and none of the client's by that name. Where it names none at all, a call is the client's.
+ * True for a custom call that the vendor ran itself, as xAI shows the steps of its searches: the response's `tools` have a tool that
+ * vendors run, and no client tool of that name.
  */
 export function ranByVendor(item: JsonObject, tools: JsonValue | undefined): boolean {
   if (item['type'] !== 'custom_tool_call' || !Array.isArray(tools)) return false;
   const declared = tools.filter(isObject);
   const isClients = ({ type, name }: JsonObject) =>
     type === 'namespace' || type === 'tool_search' || (type === 'custom' && name === item['name']);
-  return !declared.some(isClients) && declared.some(({ type }) => !CLIENTS.has(type));
+  return !declared.some(isClients) && declared.some(({ type }) => !CLIENT_TOOLS.has(type));
 }
 
 export function inputMember(item: JsonObject): 'arguments' | 'input' {
   return item['type'] === 'custom_tool_call' ? 'input' : 'arguments';
 }
 
-/** A finished function call without arguments has `{}`: every dialect wants an object. */
+/** The arguments of a completed function call without any are `{}`, since every dialect wants an object. */
 export function finalInput(item: JsonObject, input: string): string {
   return input === '' && item['type'] === 'function_call' && statusOf(item) === 'completed' ? '{}' : input;
 }
 
-/** Sound in pieces of base64: chat clients can hear it, others are told that they cannot (spec rule 4). */
-export function spokenItem(pieces: readonly string[], transcript: string, facts: { readonly id?: string } = {}): MediaItem {
+/** Audio from pieces of base64. Only chat clients can be sent it; for others the encoder refuses it (spec rule 4). */
+export function audioItem(pieces: readonly string[], transcript: string, facts: { readonly id?: string } = {}): MediaItem {
   const data = joinBase64(pieces);
   const reported = transcript === '' ? {} : { reported: { transcript } };
   const source = { from: 'inline', mime: sniffMime(data) ?? mimeOfAudioFormat('pcm16'), data } as const;

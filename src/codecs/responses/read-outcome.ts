@@ -32,16 +32,16 @@ export function startOf(response: JsonObject): CanonicalEvent {
   };
 }
 
-/** The status of a response object where it is a final one. One that says why it is incomplete is, though it has no status (spec rule 15). */
+/** The final status of a response object; undefined where it has none. Without a status, a reason for being incomplete counts as one (spec rule 15). */
 export function finalStatus(response: JsonObject): FinalStatus | undefined {
   const { status, error, incomplete_details: details } = response;
   const final = FINAL.find((word) => word === status);
   if (final !== undefined) return final;
-  const isUnsaid = (status ?? error ?? undefined) === undefined;
-  return isUnsaid && isObject(details) && nonEmptyString(details, 'reason') !== undefined ? 'incomplete' : undefined;
+  const hasNoStatus = (status ?? error ?? undefined) === undefined;
+  return hasNoStatus && isObject(details) && nonEmptyString(details, 'reason') !== undefined ? 'incomplete' : undefined;
 }
 
-/** The outcome of a finished response. `calls`: whether its output holds tool calls. `text` is the log's. */
+/** The outcome of a finished response. `calls`: its output holds tool calls. `text`: the upstream's text for the log. */
 export function readOutcome(status: FinalStatus, response: JsonObject, calls: boolean, text: string): Outcome {
   switch (status) {
     case 'completed':
@@ -85,16 +85,16 @@ export function errorOf(body: JsonValue | undefined, text: string): GatewayError
 }
 
 /**
- * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: its items, where a stream told
- * more of them than its terminal repeats.
+ * Undefined where the response reports none: null, absent and placeholder zeros are not usage. `output`: the items of the answer, where
+ * a stream had more than its terminal repeats.
  */
 export function readUsage(response: JsonObject, output = outputOf(response)): Usage | undefined {
   const wire = response['usage'];
   if (!isObject(wire)) return undefined;
-  const inputSaid = wire['input_tokens_details'] ?? wire['prompt_tokens_details'];
-  const outputSaid = wire['output_tokens_details'] ?? wire['completion_tokens_details'];
-  const inputDetails = isObject(inputSaid) ? inputSaid : {};
-  const outputDetails = isObject(outputSaid) ? outputSaid : {};
+  const inputGiven = wire['input_tokens_details'] ?? wire['prompt_tokens_details'];
+  const outputGiven = wire['output_tokens_details'] ?? wire['completion_tokens_details'];
+  const inputDetails = isObject(inputGiven) ? inputGiven : {};
+  const outputDetails = isObject(outputGiven) ? outputGiven : {};
   const total = countOf(wire['input_tokens']) ?? countOf(wire['prompt_tokens']);
   const reasoning = countOf(outputDetails['reasoning_tokens']);
   const completion = countOf(wire['output_tokens']) ?? countOf(wire['completion_tokens']);
@@ -102,8 +102,8 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
   const written = cacheWrites(inputDetails);
   const input = total === undefined ? undefined : Math.max(0, total - (cacheRead ?? 0) - totalCacheWrite(written));
   const meters = readMeters(response, output);
-  const pictures = countPictures(output);
-  const extra = [readDrawing(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
+  const images = countImages(output);
+  const extra = [readImageTool(response), orchestrationOf(inputDetails, outputDetails)].filter((pass) => pass !== undefined);
   const usage: Usage = {
     ...defined({ input, cacheRead }),
     ...written,
@@ -114,7 +114,7 @@ export function readUsage(response: JsonObject, output = outputOf(response)): Us
       audioInput: countOf(inputDetails['audio_tokens']),
       audioOutput: countOf(outputDetails['audio_tokens']),
       meters: meters.size === 0 ? undefined : meters,
-      images: pictures === 0 ? undefined : pictures,
+      images: images === 0 ? undefined : images,
       extra: extra.length === 0 ? undefined : extra,
       serviceTier: nonEmptyString(response, 'service_tier'),
       native: nativeUsage(wire),
@@ -127,24 +127,24 @@ function outputOf({ output }: JsonObject): readonly JsonValue[] {
   return Array.isArray(output) ? output : [];
 }
 
-/** Pictures that the image tool finished (known failure I8: they are not free). */
-function countPictures(output: readonly JsonValue[]): number {
+/** How many images the image tool finished; each has a price (known failure I8). */
+function countImages(output: readonly JsonValue[]): number {
   return output.filter(
     (item) => isObject(item) && item['type'] === 'image_generation_call' && nonEmptyString(item, 'result') !== undefined,
   ).length;
 }
 
-/** The image tool's own tokens: reported apart from the model's and not contained in them. */
-function readDrawing(response: JsonObject): UsageIteration | undefined {
+/** The tokens of the image tool, which those of the model do not contain. */
+function readImageTool(response: JsonObject): UsageIteration | undefined {
   const toolUsage = response['tool_usage'];
-  const drawn = isObject(toolUsage) ? toolUsage['image_gen'] : undefined;
-  if (!isObject(drawn)) return undefined;
-  const inputDetails = isObject(drawn['input_tokens_details']) ? drawn['input_tokens_details'] : {};
-  const outputDetails = isObject(drawn['output_tokens_details']) ? drawn['output_tokens_details'] : {};
-  const input = countOf(drawn['input_tokens']) ?? 0;
-  const output = countOf(drawn['output_tokens']) ?? 0;
+  const used = isObject(toolUsage) ? toolUsage['image_gen'] : undefined;
+  if (!isObject(used)) return undefined;
+  const inputDetails = isObject(used['input_tokens_details']) ? used['input_tokens_details'] : {};
+  const outputDetails = isObject(used['output_tokens_details']) ? used['output_tokens_details'] : {};
+  const input = countOf(used['input_tokens']) ?? 0;
+  const output = countOf(used['output_tokens']) ?? 0;
   if (input + output === 0) return undefined;
-  const { cacheRead, imageInput = 0 } = pictureInput(drawn, inputDetails, input);
+  const { cacheRead, imageInput = 0 } = pictureInput(used, inputDetails, input);
   return {
     type: 'image_generation',
     input: input - cacheRead,
@@ -156,7 +156,7 @@ function readDrawing(response: JsonObject): UsageIteration | undefined {
   };
 }
 
-/** Metered calls by price key: the upstream's own counters first, else the finished calls in its output. */
+/** Metered calls by price key: the upstream's own counters, else the calls in its output. */
 function readMeters(response: JsonObject, output: readonly JsonValue[]): ReadonlyMap<string, number> {
   const meters = new Map<string, number>();
   const toolUsage = isObject(response['tool_usage']) ? response['tool_usage'] : {};

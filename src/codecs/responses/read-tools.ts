@@ -89,8 +89,8 @@ function nameOf(tool: JsonObject, at: string, namespace: string | undefined): To
 }
 
 /**
- * Completes names that leave their namespace out: a plain tool of that name wins, else the only namespaced one. Two
- * namespaces with one such tool each leave it as it is. A tool search calls a plain tool by a namespace of the tool's own name.
+ * Resolves a name that leaves out its namespace: to the only tool of that name, else to the name as it is. A tool search names a plain
+ * tool with a namespace of the tool's own name.
  */
 export function namesIn(tools: readonly Tool[]): (name: string, namespace: string | undefined) => ToolName {
   const byName = new Map<string, ToolName[]>();

@@ -1,6 +1,6 @@
 /**
- * A client's responses request. Known members are read strictly, with their path in the error; unknown ones are left to an
- * upstream of the same dialect, which gets the client's own text.
+ * Decodes a responses request. Known members are read strictly, with their path in the error. Unknown members are left to an upstream of
+ * the same dialect, which gets the client's own text.
  */
 import { GatewayError, invalid } from '../canonical/error.ts';
 import type { Item } from '../canonical/item.ts';
@@ -28,7 +28,7 @@ import { namesIn, readToolChoice, readTools } from './read-tools.ts';
 
 const LOGPROBS = 'message.output_text.logprobs';
 
-/** Everything at the top of a body that has a canonical reading, or concerns the client's own stream alone (`stream_options`). */
+/** Top-level members that have a canonical reading, or that concern only the client's own stream (`stream_options`). */
 const READ: ReadonlySet<string> = new Set([
   ...['model', 'input', 'instructions', 'prompt', 'previous_response_id', 'conversation', 'background', 'store', 'include'],
   ...['stream', 'stream_options', 'tools', 'tool_choice', 'parallel_tool_calls', 'max_output_tokens', 'temperature', 'top_p'],
@@ -39,13 +39,13 @@ const SCHEMAS: SchemaPlaces = { inTool: ['parameters'], format: ['text', 'format
 
 export function decodeRequest(text: string, json: JsonObject, context: RequestContext): CanonicalRequest {
   const model = requiredName(json, 'model');
-  refuseStates(json);
-  // Those of `tools` first, then those that items of the input brought.
-  const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...broughtTools(json['input'])]);
+  refuseUnsupportedState(json);
+  // First the tools of `tools`, then those of input items.
+  const tools = uniqueTools([...readTools(json['tools'], 'tools'), ...toolsOfInput(json['input'])]);
   const slice = jsonSlicer(text);
   const named = new Map<string, JsonObject>();
   const reader: InputReader = { context, resolve: namesIn(tools), named, slice: (...path) => slice(path) };
-  const items = giveBack([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
+  const items = restoreSignatures([...readInstructions(reader, json['instructions']), ...readInput(reader, json)]);
   const texts = optionalObject(json, 'text') ?? {};
   const updates = updatesIn(json['input'], updateOf);
   const optional = defined<Partial<CanonicalRequest>>({
@@ -86,7 +86,7 @@ export function decodeRequest(text: string, json: JsonObject, context: RequestCo
   };
 }
 
-function refuseStates(json: JsonObject): void {
+function refuseUnsupportedState(json: JsonObject): void {
   if (optionalBoolean(json, 'background') === true) {
     throw new GatewayError('background_not_supported', 'Background responses are not supported.', { param: 'background' });
   }
@@ -103,7 +103,7 @@ function readConversation(value: JsonValue | undefined): JsonValue | undefined {
   throw wrongType('conversation', 'an id or an object with an id');
 }
 
-/** Semantics 6.1: text of the developer, first of all. */
+/** Instructions are developer text before the input (semantics 6.1). */
 function readInstructions(reader: InputReader, value: JsonValue | undefined): Item[] {
   if (value === undefined || value === null) return [];
   if (typeof value === 'string') return value === '' ? [] : [textItem(value, 'developer', { at: 'instructions', turn: 0 })];
@@ -124,8 +124,8 @@ function readInput(reader: InputReader, json: JsonObject): Item[] {
   return [];
 }
 
-/** Tools that items of the input bring: `additional_tools`, and what a tool search found. */
-function broughtTools(input: JsonValue | undefined): Tool[] {
+/** Tools that are declared in input items: `additional_tools`, and the result of a tool search. */
+function toolsOfInput(input: JsonValue | undefined): Tool[] {
   if (!Array.isArray(input)) return [];
   return input.flatMap((item, index) => {
     if (!isObject(item)) return [];
@@ -135,12 +135,12 @@ function broughtTools(input: JsonValue | undefined): Tool[] {
 }
 
 /**
- * Envelopes that belong to a call, a text or an image came in reasoning items of their own (`write-items.ts`): each goes back
- * to the item that it names, and the carrier disappears. A carrier whose item is gone stays, and no encoder has a use for it.
+ * Puts signatures of calls, texts and images back on the items that they sign. They come in carriers, reasoning items of their own
+ * (`write-items.ts`), which are then removed. A carrier whose item is gone stays; no encoder sends it.
  */
-function giveBack(items: readonly Item[]): Item[] {
+function restoreSignatures(items: readonly Item[]): Item[] {
   const result = [...items];
-  // Vendors that number calls by answer use one id in many turns: a carrier means the nearest call before it.
+  // Some vendors use one call id in many turns: a carrier means the nearest call before it.
   const calls = new Map<string, number>();
   const carriers = new Set<number>();
   for (const [index, item] of items.entries()) {
@@ -148,23 +148,23 @@ function giveBack(items: readonly Item[]): Item[] {
     if (item.kind !== 'reasoning' || item.opaque?.itemId === undefined || 'client' in item.opaque.owner) continue;
     if (item.raw !== undefined || item.summary !== undefined) continue;
     const { itemId } = item.opaque;
-    const owner = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? lastSaid(items, index) : laterCall(items, itemId));
-    if (owner === undefined) continue;
-    const said = result[owner];
-    if (said?.kind !== 'toolCall' && said?.kind !== 'text' && said?.kind !== 'media') continue;
-    result[owner] = { ...said, opaque: item.opaque };
+    const signedAt = calls.get(itemId) ?? (/^(msg|ig)_/.test(itemId) ? lastOutput(items, index) : laterCall(items, itemId));
+    if (signedAt === undefined) continue;
+    const signed = result[signedAt];
+    if (signed?.kind !== 'toolCall' && signed?.kind !== 'text' && signed?.kind !== 'media') continue;
+    result[signedAt] = { ...signed, opaque: item.opaque };
     carriers.add(index);
   }
   return result.filter((_, index) => !carriers.has(index));
 }
 
-/** The first call of an id that no call before the carrier has: clients may put reasoning first. */
+/** The first call with that id. Clients may put reasoning first, so it may come after its carrier. */
 function laterCall(items: readonly Item[], callId: string): number | undefined {
   const at = items.findIndex((item) => item.kind === 'toolCall' && item.callId === callId);
   return at === -1 ? undefined : at;
 }
 
-function lastSaid(items: readonly Item[], before: number): number | undefined {
+function lastOutput(items: readonly Item[], before: number): number | undefined {
   for (let index = before - 1; index >= 0; index -= 1) {
     const item = items[index];
     if ((item?.kind === 'text' || item?.kind === 'media') && item.role === 'assistant') return index;
@@ -206,7 +206,7 @@ function readFormat(text: JsonObject, path: string): Format | undefined {
 function readReasoning(json: JsonObject, updated: string | undefined): ReasoningControl | undefined {
   const reasoning = optionalObject(json, 'reasoning') ?? {};
   const asked = updated ?? optionalString(reasoning, 'effort', 'reasoning');
-  // An old alias.
+  // `minimum` is an old alias.
   const effort = asked === 'minimum' ? 'minimal' : asked;
   const summary = optionalString(reasoning, 'summary', 'reasoning') ?? optionalString(reasoning, 'generate_summary', 'reasoning');
   if (effort === undefined && summary === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * The response object that the gateway itself writes: the client's own values echoed (semantics 8.4.2), required members
- * always there (strict SDKs refuse a missing zero), the terminal built from items, usage and outcome.
+ * The response object that the gateway itself writes. It echoes the client's own values (semantics 8.4.2) and has every required
+ * member, since strict SDKs refuse a missing zero.
  */
 import type { GatewayError } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -11,7 +11,7 @@ import type { ResponseContext } from '../codec.ts';
 
 const TIERS = new Set(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast']);
 
-/** The response as it stands before anything was said. `createdAt` is the upstream's, and shown where that speaks this dialect. */
+/** The response at its start. `createdAt` is the upstream's, and is shown where that speaks this dialect. */
 export function emptyResponse(context: ResponseContext, createdAt?: number): JsonObject {
   const { owner, request } = context;
   const isOurs = createdAt === undefined || owner.channelType !== 'responses';
@@ -54,7 +54,7 @@ export function emptyResponse(context: ResponseContext, createdAt?: number): Jso
   };
 }
 
-/** `base` ended: `cancelled` is said as `failed` with the code `cancelled` (design, decisions). Only what completed has a time. */
+/** The finished response. `cancelled` is shown as `failed` with the code `cancelled` (design, decisions); only a completed one has a time. */
 export function finishedResponse(
   context: ResponseContext,
   base: JsonObject,
@@ -81,7 +81,7 @@ export function errorObject(error: GatewayError): JsonObject {
   return { code: error.shownCode, message: error.message };
 }
 
-/** A content filter is never a length limit; words without a reading keep their own spelling. */
+/** The wire's reason. A reason without a canonical reading keeps the upstream's word. */
 export function incompleteReason(outcome: Incomplete): string {
   switch (outcome.reason) {
     case 'max_output':
@@ -100,7 +100,7 @@ export function incompleteReason(outcome: Incomplete): string {
   }
 }
 
-/** The tier that was really used, where it is a word of this protocol. */
+/** The tier that was used, where this protocol has a word for it. */
 function tierOf(usage: Usage | undefined, asked: JsonValue | undefined): JsonValue {
   const used = usage?.serviceTier;
   if (used !== undefined && TIERS.has(used)) return used;
@@ -124,12 +124,12 @@ function writeUsage(usage: Usage): JsonObject {
   };
 }
 
-/** What of the tokens was no text, where the upstream says so: it has a price of its own. */
+/** Tokens of images and audio, which have prices of their own. */
 function media(images: number | undefined, audio: number | undefined): JsonObject {
   return { ...(images === undefined ? {} : { image_tokens: images }), ...(audio === undefined ? {} : { audio_tokens: audio }) };
 }
 
-/** Searches that an upstream of another protocol ran: its items cannot be said, so they are counted here. */
+/** Searches that an upstream of another protocol ran. Their items have no form here, so only their number is shown. */
 function toolUsage(meters: Usage['meters']): JsonObject {
   const searches = meters?.get('web_search');
   return searches === undefined ? {} : { tool_usage: { web_search: { num_requests: searches } } };

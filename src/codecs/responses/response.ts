@@ -1,4 +1,4 @@
-/** Whole responses bodies: the same events as a stream of the same answer, and the same object as its terminal event. */
+/** Whole bodies: they decode to the same events as a stream of the same answer, and are encoded as the object of its terminal event. */
 import { upstreamFault } from '../canonical/error.ts';
 import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
@@ -10,8 +10,8 @@ import { wholeHead } from './slot.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';
 import { errorOf, finalStatus, readOutcome, readUsage, startOf } from './read-outcome.ts';
 import { emptyResponse, finishedResponse } from './response-object.ts';
-import { responseEdits } from './splice.ts';
-import { finishedItems } from './told.ts';
+import { responseEdits } from './splice-answer.ts';
+import { finishedItems } from './sent-items.ts';
 import { arrayOrEmpty, missingId, needString } from './wire.ts';
 import { ItemWriter } from './write-items.ts';
 
@@ -35,11 +35,11 @@ export function decodeResponse(text: string, context: DecodeContext): Step {
   const items = new Assembler(context);
   items.tools = json['tools'];
   const events: CanonicalEvent[] = [startOf(json)];
-  const said = output ?? [];
-  for (const [index, item] of said.entries()) {
+  const listed = output ?? [];
+  for (const [index, item] of listed.entries()) {
     if (!isObject(item)) throw undecodable();
     const type = needString(item, 'type', 'output item');
-    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === said.length - 1);
+    const ending = (status ?? 'completed') === 'completed' ? statusOf(item) : cutStatusOf(item, index === listed.length - 1);
     items.finish(items.added(index, type, item, events), item, ending, events);
   }
   const usage = readUsage(json);
@@ -58,7 +58,7 @@ function undecodable() {
   return upstreamFault('undecodable', 'The upstream answered with something that is no finished response.');
 }
 
-/** Failed and cancelled answers too: they keep what was said, usage and the error. */
+/** Failed and cancelled answers have a body too, with their items, usage and the error. */
 export function encodeResponse(whole: Whole, native: Native | undefined, context: ResponseContext): string {
   if (native?.dialect === DIALECT && isObject(native.json)) {
     const edits = responseEdits([], native.json, context, whole.outcome);
@@ -68,14 +68,14 @@ export function encodeResponse(whole: Whole, native: Native | undefined, context
     }
     return editJson(native.text, edits);
   }
-  const mute = () => undefined;
-  const writer = new ItemWriter(context, mute, mute);
+  const ignore = () => undefined;
+  const writer = new ItemWriter(context, ignore, ignore);
   for (const [index, { item, status }] of whole.items.entries()) {
     writer.write({ type: 'item.start', index, head: wholeHead(item) });
     writer.write({ type: 'item.end', index, item, status });
   }
   writer.finish();
   return JSON.stringify(
-    finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.told), whole.usage, whole.outcome),
+    finishedResponse(context, emptyResponse(context, whole.createdAt), finishedItems(writer.sent), whole.usage, whole.outcome),
   );
 }

@@ -1,4 +1,4 @@
-/** One output item of an upstream stream while it is being said, and the canonical heads, deltas and ends made from it. */
+/** One output item of an upstream stream while it is decoded, and the canonical heads, deltas and ends made from it. */
 import { upstreamFault } from '../canonical/error.ts';
 import type { ItemDelta, ItemHead } from '../canonical/event.ts';
 import type { Citation, Logprobs, OutputItem, TokenLogprob } from '../canonical/item.ts';
@@ -15,28 +15,29 @@ export interface TextPart {
   text: string;
   readonly citations: Citation[];
   readonly logprobs: TokenLogprob[];
-  /** `content_part.done`, once it came. */
-  done: JsonObject | undefined;
+  /** The part as its `content_part.done` has it, once that came. */
+  final: JsonObject | undefined;
   ended: boolean;
 }
 
-/** One output item. `index` is its canonical index once it has started; the parts of a message have one each, and it has none. */
+/** One output item. */
 export interface Slot {
   readonly outputIndex: number;
   readonly type: string;
   /** The latest form: as announced, then as finished. */
   item: JsonObject;
+  /** The canonical index, once the item has started. A message has none: each of its parts is a canonical item. */
   index: number | undefined;
   readonly parts: (TextPart | undefined)[];
-  /** Parts that are done and wait for their end, since the whole item may still bring annotations. */
-  readonly done: TextPart[];
+  /** Parts that are done and have not ended, since the finished item may still bring annotations. */
+  readonly doneParts: TextPart[];
   readonly raw: string[];
   readonly summary: string[];
   input: string;
   closed: boolean;
-  /** A call that nobody is to answer (`ranByVendor`): other dialects are not told of it. */
-  readonly isVendors: boolean;
-  /** Another item took its index (`places.ts`): it has no end of its own, and no place in the terminal. */
+  /** A call that the vendor itself ran, so that nobody is to answer it: it stays native. */
+  readonly ranByVendor: boolean;
+  /** Another item took its index (`repair-indices.ts`): it gets no output_item.done, and the terminal may leave it out. */
   isDisplaced: boolean;
 }
 
@@ -62,7 +63,7 @@ export function headOf(call: ReturnType<typeof readCall>) {
   return { flavour, callId, tool, ...(id === undefined ? {} : { id }) };
 }
 
-/** What is known of an item when it begins, of one that is known whole. */
+/** The head of an item that is known whole. */
 export function wholeHead(item: OutputItem): ItemHead {
   const facts = item.id === undefined ? {} : { id: item.id };
   switch (item.kind) {
@@ -79,7 +80,7 @@ export function wholeHead(item: OutputItem): ItemHead {
   }
 }
 
-/** What a whole item says, as deltas: text once, then its citations. Other kinds need none, their end says all. */
+/** The deltas of an item that is known whole: its text, then its citations. The other kinds need none, since the end has the whole item. */
 export function wholeDeltas(item: OutputItem): ItemDelta[] {
   if (item.kind !== 'text' && item.kind !== 'refusal') return [];
   const logprobs = item.kind === 'text' ? item.logprobs : undefined;
@@ -90,7 +91,7 @@ export function wholeDeltas(item: OutputItem): ItemDelta[] {
   ];
 }
 
-/** The reasoning or the call of an answer that was cut, as it stands. */
+/** A reasoning item or a call as far as it was streamed, for an answer that was cut. */
 export function partialOf(slot: Slot, context: DecodeContext): OutputItem {
   if (slot.type !== 'reasoning') {
     return readCall({ ...slot.item, status: 'incomplete', [inputMember(slot.item)]: slot.input }, context);
@@ -105,12 +106,12 @@ export function partialOf(slot: Slot, context: DecodeContext): OutputItem {
   };
 }
 
-/** The end of a part: its last form where there is one, with what only the stream said. */
-export function finishedPart(slot: Slot, part: TextPart, said: OutputItem | undefined): OutputItem {
+/** A part as a finished item: its final form where there is one, completed with what was streamed. */
+export function finishedPart(slot: Slot, part: TextPart, read: OutputItem | undefined): OutputItem {
   const id = nonEmptyString(slot.item, 'id');
   const facts = id === undefined ? {} : { id };
   if (part.kind === 'refusal') return { kind: 'refusal', text: part.text, ...facts };
-  const final = said?.kind === 'text' ? said : undefined;
+  const final = read?.kind === 'text' ? read : undefined;
   const cited = final !== undefined && final.citations.length > 0 ? final.citations : part.citations;
   const logprobs = final?.logprobs ?? logprobsOf(part.text, part.logprobs);
   const phase = nonEmptyString(slot.item, 'phase');

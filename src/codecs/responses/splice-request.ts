@@ -1,19 +1,18 @@
 /**
- * A responses request on its way to a responses upstream: the client's own text with only these edits. Everything else stays,
- * byte for byte (prompt caches depend on it).
+ * The body of a responses client for a responses upstream: the client's own text with only these edits. Everything else stays, byte for
+ * byte (prompt caches depend on it).
  *
  * - `model` becomes the upstream's; `stream` is set only where the transport implied it (WebSocket).
  * - `previous_response_id` goes: the gateway's history was expanded into `input` before. `conversation` stays.
  * - Members of the gateway and of the WebSocket session go.
- * - An item that is only named, and that this upstream did not store, is said.
+ * - A reference to an item that this upstream did not store is replaced by the item.
  * - Call ids that the vendor would refuse for their length (other vendors make them) are shortened, pair by pair.
  * - Envelopes in reasoning items are opened in place for the kind of upstream that made them, under the id that the value
- *   belongs to (known failure S1). Every other reasoning item without a usable value goes: foreign, tampered, or stored
- *   elsewhere. Its group follows it as far as it can: calls and texts stay, since they are what was said, but lose their ids, by
- *   which the vendor would miss the dropped reasoning (known failures R23, P10); items that the vendor itself ran cannot stand
- *   without either and go. Raw reasoning text needs no storage and stays.
- * - Reasoning of a continued history that led to nothing (its answer was cut within it) goes: the vendor continues such an answer by its
- *   id, but takes no such item (known failure R23).
+ *   belongs to (known failure S1). A reasoning item without a usable value (foreign, tampered, or stored elsewhere) goes. The calls and
+ *   texts after it stay but lose their ids, by which the vendor would miss the dropped reasoning (known failures R23, P10); items of
+ *   tools that the vendor ran cannot stand without it and go too. Raw reasoning text needs no storage and stays.
+ * - In a continued history, reasoning that nothing follows (its answer was cut within it) goes: the vendor continues such an answer by its
+ *   id, but does not take the item (known failure R23).
  */
 import { append } from '../append.ts';
 import type { RequestFeature } from '../canonical/features.ts';
@@ -29,14 +28,14 @@ import { isReference } from './read-input.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 import { wireCallId } from './write-input.ts';
 
-/** Top-level members that no upstream may see, beside the routing words of gateways: those of the WebSocket session's frames. */
-const UNSAID = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
+/** Members of WebSocket frames and of the gateway's history, which no upstream may see. */
+const REMOVED = ['client_metadata', 'generate', 'previous_response_id', 'stream_id', 'type'];
 
 export function spliceRequest(request: CanonicalRequest, target: Target, losses: Set<RequestFeature>): string {
   const { json } = request;
   const edits: JsonEdit[] = [{ path: ['model'], value: JSON.stringify(target.owner.model) }];
   for (const member of gatewayMembers(json)) edits.push({ path: [member], value: undefined });
-  for (const member of UNSAID) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
+  for (const member of REMOVED) if (Object.hasOwn(json, member)) edits.push({ path: [member], value: undefined });
   if (request.stream !== (json['stream'] === true)) edits.push({ path: ['stream'], value: String(request.stream) });
   append(edits, inputEdits(request, target, losses));
   return editJson(request.text, edits);
@@ -53,12 +52,12 @@ class InputSplicer {
   readonly #request: CanonicalRequest;
   readonly #target: Target;
   readonly #losses: Set<RequestFeature>;
-  /** The reasoning items as they were read, by their place in the input. */
+  /** The decoded reasoning items, by their path in the body. */
   readonly #reasoning = new Map<string, ReasoningItem>();
-  /** Between a dropped reasoning item and the end of its turn, ids of said items would ask for it. */
+  /** True from a dropped reasoning item to the end of its turn: there, ids of model output would refer to it. */
   #isOrphaned = false;
-  /** Ids of named items that were said in full: the next of the same id says nothing more. */
-  readonly #told = new Set<string>();
+  /** Ids of the references that were replaced by their item; a later reference to the same item goes. */
+  readonly #resolved = new Set<string>();
   /** Ids of the calls so far that were shortened. */
   readonly #longIds = new Set<string>();
 
@@ -76,16 +75,16 @@ class InputSplicer {
 
   #editsOf(item: JsonObject, index: number): JsonEdit[] {
     const path = ['input', index];
-    const said = saidElsewhere(item, this.#request, this.#target);
-    if (said !== undefined && this.#told.has(said.id)) return [{ path, value: undefined }];
-    if (said !== undefined) this.#told.add(said.id);
-    const changes = this.#changesOf(said?.item ?? item, index);
+    const named = namedItem(item, this.#request, this.#target);
+    if (named !== undefined && this.#resolved.has(named.id)) return [{ path, value: undefined }];
+    if (named !== undefined) this.#resolved.add(named.id);
+    const changes = this.#changesOf(named?.item ?? item, index);
     if (changes === undefined) return [{ path, value: undefined }];
-    if (said !== undefined) return [{ path, value: changed(said.item, changes) }];
+    if (named !== undefined) return [{ path, value: changed(named.item, changes) }];
     return changes.map(([member, value]) => ({ path: [...path, member], value }));
   }
 
-  /** Undefined for an item that may not go. */
+  /** Undefined for an item that must not be sent. */
   #changesOf(item: JsonObject, index: number): Changes | undefined {
     const changes = item['type'] === 'reasoning' ? this.#ofReasoning(item, index) : this.#ofOther(item);
     return changes === undefined ? undefined : [...changes, ...this.#shortId(item)];
@@ -106,10 +105,10 @@ class InputSplicer {
       this.#losses.add('native item');
       return undefined;
     }
-    return isSaid(item) && item['id'] !== undefined ? [['id', undefined]] : [];
+    return isModelOutput(item) && item['id'] !== undefined ? [['id', undefined]] : [];
   }
 
-  /** A result whose call was not shortened answers one that the upstream holds under this id. */
+  /** A result gets a shortened id only where its call got one; otherwise the upstream knows the call under the long id. */
   #shortId(item: JsonObject): Changes {
     const callId = nonEmptyString(item, 'call_id');
     const short = callId === undefined ? undefined : wireCallId(callId);
@@ -129,19 +128,19 @@ function changed(item: JsonObject, changes: Changes): string {
   );
 }
 
-/** What an item said that its client only names and that this upstream does not hold: it would look for the id in vain. */
-function saidElsewhere(
+/** The item that a reference names, where this upstream has not stored it. */
+function namedItem(
   item: JsonObject,
   { named }: CanonicalRequest,
   target: Target,
 ): { readonly id: string; readonly item: JsonObject } | undefined {
   const { id } = item;
   if (named === undefined || typeof id !== 'string' || !isReference(item) || target.stored?.(id) === true) return undefined;
-  const said = named.get(id);
-  return said === undefined ? undefined : { id, item: said };
+  const found = named.get(id);
+  return found === undefined ? undefined : { id, item: found };
 }
 
-/** Whether something of the same turn follows. The envelope of an upstream that is a gateway itself may sign what stands before it. */
+/** True when output of the same turn follows. An envelope of another gateway counts too: it may sign what stands before it. */
 function leadsOn(input: readonly JsonValue[], index: number, reasoning: ReasoningItem | undefined): boolean {
   if (isEnvelope(reasoning?.opaque?.value ?? '')) return true;
   for (let at = index + 1; ; at++) {
@@ -151,7 +150,7 @@ function leadsOn(input: readonly JsonValue[], index: number, reasoning: Reasonin
   }
 }
 
-/** Results and messages of anyone but the model end what its reasoning led to. */
+/** Tool results, and messages of anyone but the model, end its turn. */
 function endsTurn(item: JsonObject): boolean {
   const { type } = item;
   if (typeof type === 'string' && type.endsWith('_output')) return true;
@@ -166,19 +165,19 @@ const RUN_BY_VENDOR: ReadonlySet<string> = new Set([
   'mcp_list_tools',
 ]);
 
-/** Calls with their results inside, which the vendor looks up by id. */
+/** Calls that hold their own results, which the vendor looks up by id. */
 function isRunByVendor(item: JsonObject): boolean {
   return typeof item['type'] === 'string' && RUN_BY_VENDOR.has(item['type']);
 }
 
-/** What the model said behind its reasoning, where an id is optional. */
-function isSaid(item: JsonObject): boolean {
+/** Output of the model whose id is optional. */
+function isModelOutput(item: JsonObject): boolean {
   const { type } = item;
   if (type === 'function_call' || type === 'custom_tool_call') return true;
   return (type === undefined || type === 'message') && item['role'] === 'assistant';
 }
 
-/** Members to set on a reasoning item that may go (none where it goes as it is); undefined where it may not go at all. */
+/** The changes of a reasoning item; undefined where it must not be sent. */
 function keepReasoning(
   item: JsonObject,
   decoded: ReasoningItem | undefined,
@@ -200,7 +199,7 @@ function keepReasoning(
   if (target.without.has('raw') && isRaw(item)) edits.push(['content', undefined]);
   if (opaque.value === item[member]) return edits;
   edits.push([member, JSON.stringify(opaque.value)]);
-  // One value is what the item holds; an envelope beside it is nothing that the upstream could read.
+  // Only one value is sent; the upstream could not read an envelope beside it.
   for (const name of OPAQUE_MEMBERS)
     if (name !== member && isEnvelope(nonEmptyString(item, name) ?? '')) edits.push([name, undefined]);
   const id = item['id'];
@@ -210,9 +209,9 @@ function keepReasoning(
 }
 
 /**
- * Reasoning without an opaque value. An item that names stored state goes to the Channel that stored it and nowhere else
- * (`Target.stored` is the hook through which the history says so). Raw text speaks for itself, but not under an id of
- * the gateway's (said for an answer of another dialect), which the vendor would look up (known failure P10).
+ * The changes of a reasoning item without an opaque value; undefined where it must not be sent. Stored reasoning goes only to the Channel
+ * that stored it. Raw text can go anywhere, but not under an id that the gateway minted for an answer of another dialect, since the
+ * vendor would look it up (known failure P10).
  */
 function withoutValue(item: JsonObject, target: Target): Changes | undefined {
   const id = nonEmptyString(item, 'id');

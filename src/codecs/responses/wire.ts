@@ -1,6 +1,5 @@
 /**
- * Members of the responses wire that the gateway reads, with the one way to refuse them: a known member of the wrong type
- * is a malformed event. Objects stay JSON as they came; unknown members are nobody's business.
+ * Names and members of the responses wire. A known member of the wrong type is malformed; unknown members are not looked at.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -31,7 +30,7 @@ export function missingId(item: JsonObject, mint: Mint): string | undefined {
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */
 export const OPAQUE_MEMBERS = ['encrypted_content', 'signature'] as const;
 
-/** Members of image_generation_call items that say how the image was made. */
+/** Members of image_generation_call items that describe the image. */
 export const IMAGE_FACTS = ['action', 'background', 'model', 'output_format', 'quality', 'revised_prompt', 'size'] as const;
 
 export function malformed(what: string): GatewayError {
@@ -70,7 +69,7 @@ export function nonEmptyString(body: JsonObject, key: string): string | undefine
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** What differs between two deltas of one part. */
+/** Paths of the members in which the deltas of one part differ. */
 export const DELTA = ['delta'] as const;
 export const SEQUENCE_NUMBER = ['sequence_number'] as const;
 export const OBFUSCATION = ['obfuscation'] as const;

@@ -1,7 +1,7 @@
 /**
- * Canonical items as responses input, for a request that another dialect made. Texts and media of one turn and role share a
- * message; calls, results and reasoning are items of their own. Nothing gets an id but reasoning with an opaque value, whose
- * id belongs to it. Private file ids were checked by the dispatcher before.
+ * Writes canonical items as responses input, for a client of another dialect. Texts and media of one turn and role share a message;
+ * calls, results and reasoning are items of their own. Only reasoning with an opaque value gets an id, since the id belongs to the
+ * value. The dispatcher has checked private file ids before.
  */
 import { withAnsweredCalls } from '../tools/call-pairs.ts';
 import { notConvertible } from '../canonical/error.ts';
@@ -35,7 +35,7 @@ export interface InputWriter {
   /** Wire names of custom tools that are sent as functions with a schema. */
   readonly schemaTools: ReadonlySet<string>;
   readonly losses: Set<RequestFeature>;
-  /** Ids of custom calls that were written as function calls: their results follow them. */
+  /** Ids of the calls that were written as function calls, so that their results are written alike. */
   readonly functionCalls: Set<string>;
 }
 
@@ -47,12 +47,12 @@ interface Message {
 }
 
 const ERROR_PREFIX = 'Error: ';
-const PICTURE_LABEL = 'Image that the assistant made:';
+const IMAGE_LABEL = 'Image that the assistant made:';
 
 export function writeInput(items: readonly Item[], writer: InputWriter): JsonObject[] {
   const input: JsonObject[] = [];
   let open: Message | undefined;
-  const say = (item: TextItem | RefusalItem | MediaItem, role: Role, part: JsonObject) => {
+  const addPart = (item: TextItem | RefusalItem | MediaItem, role: Role, part: JsonObject) => {
     const phase = item.kind === 'text' ? phaseOf(item) : open?.phase;
     if (open === undefined || open.role !== role || open.turn !== item.turn || open.phase !== phase) {
       open = { role, turn: item.turn, phase, content: [] };
@@ -65,18 +65,18 @@ export function writeInput(items: readonly Item[], writer: InputWriter): JsonObj
     noteLosses(item, writer);
     switch (item.kind) {
       case 'text':
-        // An empty message is nothing, and vendors miss the outputs of calls behind one (known failure R10).
-        if (item.text !== '') say(item, item.role, textPart(item.text, item.role));
+        // An empty message would separate calls from their outputs (known failure R10).
+        if (item.text !== '') addPart(item, item.role, textPart(item.text, item.role));
         continue;
       case 'refusal':
-        say(item, 'assistant', { type: 'refusal', refusal: item.text });
+        addPart(item, 'assistant', { type: 'refusal', refusal: item.text });
         continue;
       case 'media':
         if (item.role === 'assistant') {
-          input.push(writePicture(item));
+          input.push(writeAssistantImage(item));
           open = undefined;
         } else {
-          say(item, item.role, mediaPart(item.media, writer));
+          addPart(item, item.role, mediaPart(item.media, writer));
         }
         continue;
     }
@@ -122,7 +122,7 @@ function writeResult(item: ToolResultItem, writer: InputWriter): JsonObject {
   return { type, call_id: wireCallId(item.callId), output: writeOutput(item, writer) };
 }
 
-/** The vendor takes no longer one, though it and others make them (`string_above_max_length`). */
+/** The longest call id that the vendor takes (`string_above_max_length`), though it makes longer ones itself. */
 const MAX_CALL_ID = 64;
 
 export function wireCallId(id: string): string {
@@ -138,8 +138,8 @@ function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonOb
   if (parts.length === 0) return prefix.trimEnd();
   if (prefix === '') return parts;
   const [first, ...rest] = parts;
-  const leads = first?.['type'] === 'input_text';
-  return leads
+  const beginsWithText = first?.['type'] === 'input_text';
+  return beginsWithText
     ? [{ type: 'input_text', text: `${prefix}${first['text']}` }, ...rest]
     : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
 }
@@ -151,20 +151,20 @@ function writePart(part: Part, item: ToolResultItem, writer: InputWriter): JsonO
   return [];
 }
 
-/** Raw text stays raw, a summary goes only with its opaque value, under that value's own id; another owner's item is left out whole. */
+/** Raw text stays raw. A summary is sent only with its opaque value, under that value's id. An item of another owner is left out. */
 function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | undefined {
   const { opaque } = item;
   const { target } = writer;
   const isOurs = opaque !== undefined && mayReplay(opaque, target, 'responses');
   if (opaque !== undefined && !isOurs) {
-    // All of it, not only its value: what another vendor thought is nothing to go on from (semantics 9.2.3).
+    // The whole item, not only its value (semantics 9.2.3).
     writer.losses.add('reasoning: opaque of another owner');
     return undefined;
   }
   const form = readForm(opaque?.form);
-  // An empty text, as clients of some chat vendors write it beside calls, is no thought.
+  // Clients of some chat vendors send an empty text beside calls; it counts as none.
   const raw = item.raw === undefined || item.raw === '' ? form.raw : item.raw;
-  // Clients that have one readable place show raw text there: it is not a summary for that (spec rule 10).
+  // Clients with one readable member got the raw text in it, so what they send back is not a summary (spec rule 10).
   const summary = item.summary?.join(PARAGRAPH) === form.raw ? [] : (item.summary ?? []);
   const isRaw = raw !== undefined && !target.without.has('raw');
   if (raw !== undefined && !isRaw) writer.losses.add('reasoning: raw text in history');
@@ -181,28 +181,28 @@ function writeReasoning(item: ReasoningItem, writer: InputWriter): JsonObject | 
 }
 
 /**
- * Reasoning must be followed by what it led to (known failure R23): one that is not goes. The envelope of an upstream that is a gateway
- * itself stays, since it may sign what stands before it.
+ * Drops reasoning that no output of the model follows, since the vendor refuses it (known failure R23). An envelope of another gateway
+ * stays, since it may sign what stands before it.
  */
 function dropDangling(input: readonly JsonObject[]): JsonObject[] {
   const kept: JsonObject[] = [];
-  let leads = false;
+  let isFollowed = false;
   for (const item of input.toReversed()) {
-    if (item['type'] !== 'reasoning') leads = isLedTo(item);
-    else if (!leads && !isEnvelope(nonEmptyString(item, 'encrypted_content') ?? '')) continue;
+    if (item['type'] !== 'reasoning') isFollowed = isModelOutput(item);
+    else if (!isFollowed && !isEnvelope(nonEmptyString(item, 'encrypted_content') ?? '')) continue;
     kept.push(item);
   }
   return kept.reverse();
 }
 
-function isLedTo(item: JsonObject): boolean {
+function isModelOutput(item: JsonObject): boolean {
   return item['role'] === 'assistant' || item['type'] === 'function_call' || item['type'] === 'custom_tool_call';
 }
 
-/** An image in an assistant turn: input messages of the assistant take none, so the user shows it, with a label. */
-function writePicture(item: MediaItem): JsonObject {
+/** An image of the assistant becomes a labelled image of the user, since assistant messages take none. */
+function writeAssistantImage(item: MediaItem): JsonObject {
   if (item.media.type !== 'image') throw cannotTake(item.media, 'in an assistant turn');
-  const content = [{ type: 'input_text', text: PICTURE_LABEL }, imagePart(item.media)];
+  const content = [{ type: 'input_text', text: IMAGE_LABEL }, imagePart(item.media)];
   return { type: 'message', role: 'user', content };
 }
 
@@ -259,7 +259,7 @@ function noteLosses(item: Item, { losses }: InputWriter): void {
   if (item.kind === 'reasoning' && item.opaque === undefined && item.summary !== undefined)
     losses.add('reasoning: summary in history');
   if (item.kind === 'toolCall' && item.opaque !== undefined) losses.add('function call signature');
-  // Texts and pictures are signed by another protocol alone.
+  // Only another protocol signs texts and images.
   if ((item.kind === 'text' || item.kind === 'media') && item.opaque !== undefined)
     losses.add('reasoning: opaque of another owner');
 }

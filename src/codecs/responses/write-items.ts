@@ -1,12 +1,11 @@
 /**
- * Canonical events as the dialect's own item events. Indices and ids are made here, in the order in which items first say
- * something: an item without anything to say is left out and takes no index. Neighbouring texts and refusals of one phase
- * share a message. Only items of this very dialect keep the ids that they came with (a whole answer to a client that streams, and the
- * reverse): their upstream may know them by no other.
+ * Writes canonical items as output items. Indices and ids are made here, in the order in which items get their first content; an item
+ * without content is left out. Neighbouring texts and refusals of one phase share a message. Ids are kept only where the upstream speaks
+ * this dialect too (a whole answer to a client that streams, and the reverse), since it may know its items by them.
  *
- * An opaque value that belongs to a text, a call or an image (a gemini signature) has no place on those items. It follows in
- * a reasoning item of its own, behind the finished item, whose envelope names that item (`itemId`: the call id, or the id of
- * the message or image): `request.ts` gives it back to its item.
+ * The signature of a text, a call or an image (gemini) has no member in those items. It follows the finished item in a reasoning item
+ * of its own, the carrier, whose envelope names the item that it signs (`itemId`: the call id, or the id of the message or image).
+ * `request.ts` puts it back.
  */
 import { append } from '../append.ts';
 import { grown } from '../canonical/grown.ts';
@@ -18,40 +17,40 @@ import type { ResponseContext } from '../codec.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
 import { type Holds, type ItemEvent, Turns } from '../answers/turns.ts';
 import { writeCitation, writeCitations } from './annotations.ts';
-import { endingInOrder } from './ending-order.ts';
-import { checkRepresentable, finishedImage, sayImageProgress } from './images.ts';
-import { PieceWriter } from './pieces.ts';
+import { emitDoneInOrder } from './done-order.ts';
+import { checkRepresentable, finishedImage, emitImageProgress } from './images.ts';
+import { DeltaWriter } from './delta-writer.ts';
 import {
   addPart,
-  annotate,
+  emitAnnotation,
   closeItem,
   closePart,
   type Emit,
-  type EmitPiece,
-  type ToldItem,
-  type ToldPart,
-  tellItem,
-} from './told.ts';
+  type EmitDelta,
+  type SentItem,
+  type SentPart,
+  newSentItem,
+} from './sent-items.ts';
 import { ID_PREFIX, type KnownItemType } from './wire.ts';
 
 /**
  * A call begins after the call before it has ended, as the vendor has it: agents that go by the item that began last (pi) would run one
- * call with the arguments of another. All else may be open side by side here.
+ * call with the arguments of another. All other items may be open at the same time.
  */
 const HOLDS: Holds = { toolCall: ['toolCall'] };
 
-/** One canonical item while it is open. */
-interface Handle {
+/** One canonical item while it is open: the output item and the part that it is written to. */
+interface Entry {
   readonly head: ItemHead;
-  item: ToldItem | undefined;
-  part: ToldPart | undefined;
+  item: SentItem | undefined;
+  part: SentPart | undefined;
 }
 
-/** A message that texts join while nothing else is said. */
-interface Run {
-  readonly item: ToldItem;
+/** The message that texts join while no other item begins. */
+interface OpenMessage {
+  readonly item: SentItem;
   readonly phase: string | undefined;
-  /** The message that it was, where this very dialect said it: another one is another message. */
+  /** The upstream's id of the message, where it speaks this dialect: a text with another id is in another message. */
   readonly id: string | undefined;
   /** How many of its texts have not ended. */
   open: number;
@@ -60,22 +59,21 @@ interface Run {
 }
 
 export class ItemWriter {
-  readonly told: ToldItem[] = [];
+  readonly sent: SentItem[] = [];
   readonly #context: ResponseContext;
   readonly #emit: Emit;
-  /** As `#emit`, for what ends an item. */
-  readonly #ending: Emit;
-  readonly #pieces: PieceWriter;
+  /** {@link Emit} for events that may end an item (`done-order.ts`). */
+  readonly #emitInOrder: Emit;
+  readonly #deltas: DeltaWriter;
   readonly #turns = new Turns(HOLDS, 'word', (event) => this.#write(event));
-  readonly #handles = new Map<number, Handle>();
-  /** The message that neighbouring texts still join. */
-  #run: Run | undefined;
+  readonly #entries = new Map<number, Entry>();
+  #message: OpenMessage | undefined;
 
-  constructor(context: ResponseContext, emit: Emit, emitPiece: EmitPiece) {
+  constructor(context: ResponseContext, emit: Emit, emitDelta: EmitDelta) {
     this.#context = context;
     this.#emit = emit;
-    this.#pieces = new PieceWriter(emitPiece);
-    this.#ending = endingInOrder(emit);
+    this.#deltas = new DeltaWriter(emitDelta);
+    this.#emitInOrder = emitDoneInOrder(emit);
   }
 
   write(event: ItemEvent): void {
@@ -85,20 +83,20 @@ export class ItemWriter {
   #write(event: ItemEvent): void {
     switch (event.type) {
       case 'item.start': {
-        const handle: Handle = { head: event.head, item: undefined, part: undefined };
-        this.#handles.set(event.index, handle);
-        if (event.head.kind === 'toolCall') this.#startCall(handle, event.head);
+        const entry: Entry = { head: event.head, item: undefined, part: undefined };
+        this.#entries.set(event.index, entry);
+        if (event.head.kind === 'toolCall') this.#startCall(entry, event.head);
         return;
       }
       case 'item.delta': {
-        const handle = this.#handles.get(event.index);
-        if (handle !== undefined) this.#delta(handle, event.delta);
+        const entry = this.#entries.get(event.index);
+        if (entry !== undefined) this.#delta(entry, event.delta);
         return;
       }
       case 'item.end': {
-        const handle = this.#handles.get(event.index);
-        this.#handles.delete(event.index);
-        if (handle !== undefined) this.#end(handle, event.item, event.status);
+        const entry = this.#entries.get(event.index);
+        this.#entries.delete(event.index);
+        if (entry !== undefined) this.#end(entry, event.item, event.status);
         return;
       }
     }
@@ -111,91 +109,91 @@ export class ItemWriter {
       this.#write(event);
     }
     this.#cutCalls();
-    for (const item of this.told) {
-      const isRun = this.#run?.item === item;
+    for (const item of this.sent) {
+      const isOpenMessage = this.#message?.item === item;
       const cut = item.content.some((part) => !part.isClosed) || item.summary.some((part) => !part.isClosed);
-      const status = isRun && !cut ? (this.#run?.status ?? 'completed') : 'incomplete';
-      closeItem(item, status, this.#ending);
+      const status = isOpenMessage && !cut ? (this.#message?.status ?? 'completed') : 'incomplete';
+      closeItem(item, status, this.#emitInOrder);
     }
-    this.#run = undefined;
-    this.#handles.clear();
+    this.#message = undefined;
+    this.#entries.clear();
   }
 
-  /** Nothing more is said of a call that has not ended. */
+  /** Ends the open calls as incomplete. */
   #cutCalls(): void {
-    for (const [index, { head, item }] of this.#handles) {
+    for (const [index, { head, item }] of this.#entries) {
       if (head.kind !== 'toolCall' || item === undefined) continue;
-      this.#handles.delete(index);
-      closeItem(item, 'incomplete', this.#ending);
+      this.#entries.delete(index);
+      closeItem(item, 'incomplete', this.#emitInOrder);
     }
   }
 
-  #delta(handle: Handle, delta: ItemDelta): void {
+  #delta(entry: Entry, delta: ItemDelta): void {
     switch (delta.kind) {
       case 'text': {
         if (delta.text === '' && delta.logprobs === undefined) return;
-        const { item, part } = this.#openText(handle);
+        const { item, part } = this.#openText(entry);
         const logprobs = delta.logprobs === undefined ? [] : writeLogprobs(delta.logprobs);
         append(part.logprobs, logprobs);
-        this.#say(item, part, delta.text, logprobs);
+        this.#writeText(item, part, delta.text, logprobs);
         return;
       }
       case 'citation': {
         const annotation = writeCitation(delta.citation);
         if (annotation === undefined) return;
-        const { item, part } = this.#openText(handle);
-        annotate(item, part, annotation, this.#emit);
+        const { item, part } = this.#openText(entry);
+        emitAnnotation(item, part, annotation, this.#emit);
         return;
       }
       case 'raw':
-        if (delta.text !== '') this.#sayReasoning(handle, 'reasoning_text', 0, delta.text);
+        if (delta.text !== '') this.#writeReasoning(entry, 'reasoning_text', 0, delta.text);
         return;
       case 'summary':
-        if (delta.text !== '') this.#sayReasoning(handle, 'summary_text', delta.part, delta.text);
+        if (delta.text !== '') this.#writeReasoning(entry, 'summary_text', delta.part, delta.text);
         return;
       case 'input':
-        this.#sayInput(handle, delta.text);
+        this.#writeInput(entry, delta.text);
         return;
     }
   }
 
-  #end(handle: Handle, item: OutputItem, status: ItemStatus): void {
+  #end(entry: Entry, item: OutputItem, status: ItemStatus): void {
     switch (item.kind) {
       case 'text':
       case 'refusal':
-        this.#endText(handle, item.text, item.kind === 'text' ? item : undefined, status);
+        this.#endText(entry, item.text, item.kind === 'text' ? item : undefined, status);
         return;
       case 'reasoning':
-        this.#endReasoning(handle, item, status);
+        this.#endReasoning(entry, item, status);
         return;
       case 'toolCall':
-        this.#endCall(handle, item, status);
+        this.#endCall(entry, item, status);
         return;
       case 'media':
-        this.#writeImage(item);
+        this.#addImage(item);
         return;
       case 'native':
-        if (item.dialect === 'responses' && isObject(item.body)) this.#writeNative(item.body);
+        if (item.dialect === 'responses' && isObject(item.body)) this.#addNative(item.body);
         return;
     }
   }
 
-  #add(type: KnownItemType, members: JsonObject, given?: string): ToldItem {
-    const isOurs = this.#context.owner.channelType !== 'responses' || this.told.some(({ id }) => id === given);
+  #add(type: KnownItemType, members: JsonObject, given?: string): SentItem {
+    const isOurs = this.#context.owner.channelType !== 'responses' || this.sent.some(({ id }) => id === given);
     const id = isOurs || given === undefined ? this.#context.mint(ID_PREFIX[type]) : given;
     return this.#announce({ id, type, ...members });
   }
 
-  #announce(announced: JsonObject): ToldItem {
-    const item = tellItem(this.told.length, announced);
-    this.told.push(item);
+  #announce(announced: JsonObject): SentItem {
+    const item = newSentItem(this.sent.length, announced);
+    this.sent.push(item);
     this.#emit('response.output_item.added', { output_index: item.outputIndex, item: announced });
     return item;
   }
 
-  #say(item: ToldItem, part: ToldPart, text: string, logprobs: readonly JsonObject[]): void {
+  #writeText(item: SentItem, part: SentPart, text: string, logprobs: readonly JsonObject[]): void {
     if (part.type !== 'output_text' || logprobs.length === 0) {
-      this.#pieces.sayText(item, part, text);
+      this.#deltas.writeText(item, part, text);
       return;
     }
     part.text = grown(part.text, text);
@@ -203,66 +201,67 @@ export class ItemWriter {
     this.#emit('response.output_text.delta', { ...place, delta: text, logprobs });
   }
 
-  /** The message that the text belongs to, and its part, made when it first says something. */
-  #openText(handle: Handle): { readonly item: ToldItem; readonly part: ToldPart } {
-    if (handle.item !== undefined && handle.part !== undefined) return { item: handle.item, part: handle.part };
-    const phase = handle.head.kind === 'text' ? handle.head.phase : this.#run?.phase;
-    const id = this.#context.owner.channelType === 'responses' ? idOf(handle) : undefined;
-    if (this.#run === undefined || this.#run.phase !== phase || this.#run.id !== id) {
-      this.#endRun();
+  /** The message and the part of a text. They are made for its first content. */
+  #openText(entry: Entry): { readonly item: SentItem; readonly part: SentPart } {
+    if (entry.item !== undefined && entry.part !== undefined) return { item: entry.item, part: entry.part };
+    const phase = entry.head.kind === 'text' ? entry.head.phase : this.#message?.phase;
+    const id = this.#context.owner.channelType === 'responses' ? idOf(entry) : undefined;
+    if (this.#message === undefined || this.#message.phase !== phase || this.#message.id !== id) {
+      this.#endMessage();
       const members = { status: 'in_progress', role: 'assistant', content: [], ...(phase === undefined ? {} : { phase }) };
-      this.#run = { item: this.#add('message', members, idOf(handle)), phase, id, open: 0, status: 'completed' };
+      this.#message = { item: this.#add('message', members, idOf(entry)), phase, id, open: 0, status: 'completed' };
     }
-    this.#run.open += 1;
-    handle.item = this.#run.item;
-    handle.part = addPart(handle.item, handle.head.kind === 'refusal' ? 'refusal' : 'output_text', this.#emit);
-    return { item: handle.item, part: handle.part };
+    this.#message.open += 1;
+    entry.item = this.#message.item;
+    entry.part = addPart(entry.item, entry.head.kind === 'refusal' ? 'refusal' : 'output_text', this.#emit);
+    return { item: entry.item, part: entry.part };
   }
 
-  #endText(handle: Handle, text: string, whole: TextItem | undefined, status: ItemStatus): void {
-    if (text !== '' || handle.item !== undefined) {
-      const { item, part } = this.#openText(handle);
+  #endText(entry: Entry, text: string, whole: TextItem | undefined, status: ItemStatus): void {
+    if (text !== '' || entry.item !== undefined) {
+      const { item, part } = this.#openText(entry);
       const logprobs = writeLogprobs(logprobsOf(text, whole?.logprobs) ?? []);
-      if (text.length > part.text.length) this.#say(item, part, text.slice(part.text.length), part.text === '' ? logprobs : []);
+      if (text.length > part.text.length)
+        this.#writeText(item, part, text.slice(part.text.length), part.text === '' ? logprobs : []);
       const annotations = writeCitations(whole?.citations ?? []);
       const known = new Set(part.annotations.map((annotation) => JSON.stringify(annotation)));
       for (const annotation of annotations)
-        if (!known.has(JSON.stringify(annotation))) annotate(item, part, annotation, this.#emit);
+        if (!known.has(JSON.stringify(annotation))) emitAnnotation(item, part, annotation, this.#emit);
       part.annotations = annotations;
       part.logprobs = logprobs;
       closePart(item, part, this.#emit);
       this.#textEnded(item, status);
     }
-    if (whole?.opaque !== undefined) this.#carry(whole.opaque, handle.item?.id);
+    if (whole?.opaque !== undefined) this.#addCarrier(whole.opaque, entry.item?.id);
   }
 
-  #textEnded(item: ToldItem, status: ItemStatus): void {
-    if (this.#run?.item !== item) {
-      // Its run had ended while it was open: the message waited for it.
-      if (item.content.every((part) => part.isClosed)) closeItem(item, status, this.#ending);
+  #textEnded(item: SentItem, status: ItemStatus): void {
+    if (this.#message?.item !== item) {
+      // Another item began while the text was open, so its message has waited for it.
+      if (item.content.every((part) => part.isClosed)) closeItem(item, status, this.#emitInOrder);
       return;
     }
-    this.#run.open -= 1;
-    if (status === 'incomplete') this.#run.status = status;
+    this.#message.open -= 1;
+    if (status === 'incomplete') this.#message.status = status;
   }
 
-  /** Nothing joins the current message any more. */
-  #endRun(): void {
-    const run = this.#run;
-    this.#run = undefined;
-    if (run !== undefined && run.open === 0) closeItem(run.item, run.status, this.#ending);
+  /** No further text joins the current message. */
+  #endMessage(): void {
+    const message = this.#message;
+    this.#message = undefined;
+    if (message !== undefined && message.open === 0) closeItem(message.item, message.status, this.#emitInOrder);
   }
 
-  #openReasoning(handle: Handle): ToldItem {
-    if (handle.item === undefined) {
-      this.#endRun();
-      handle.item = this.#add('reasoning', { summary: [] }, idOf(handle));
+  #openReasoning(entry: Entry): SentItem {
+    if (entry.item === undefined) {
+      this.#endMessage();
+      entry.item = this.#add('reasoning', { summary: [] }, idOf(entry));
     }
-    return handle.item;
+    return entry.item;
   }
 
-  #sayReasoning(handle: Handle, type: 'reasoning_text' | 'summary_text', index: number, text: string): void {
-    const item = this.#openReasoning(handle);
+  #writeReasoning(entry: Entry, type: 'reasoning_text' | 'summary_text', index: number, text: string): void {
+    const item = this.#openReasoning(entry);
     const parts = type === 'summary_text' ? item.summary : item.content;
     for (let missing = parts.length; missing <= index; missing += 1) {
       if (type === 'summary_text') for (const part of parts) closePart(item, part, this.#emit);
@@ -270,77 +269,77 @@ export class ItemWriter {
     }
     const part = parts[index];
     if (part === undefined) return;
-    // A part that ended when its successor began is not reopened: the finished item says it.
+    // A part that ended when the next one began is not reopened: the finished item has the text.
     if (part.isClosed) part.text = grown(part.text, text);
-    else this.#say(item, part, text, []);
+    else this.#writeText(item, part, text, []);
   }
 
-  #endReasoning(handle: Handle, whole: ReasoningItem, status: ItemStatus): void {
+  #endReasoning(entry: Entry, whole: ReasoningItem, status: ItemStatus): void {
     const raw = whole.raw ?? '';
-    const streamed = handle.item?.content[0]?.text ?? '';
-    if (raw.length > streamed.length) this.#sayReasoning(handle, 'reasoning_text', 0, raw.slice(streamed.length));
+    const streamed = entry.item?.content[0]?.text ?? '';
+    if (raw.length > streamed.length) this.#writeReasoning(entry, 'reasoning_text', 0, raw.slice(streamed.length));
     for (const [index, text] of (whole.summary ?? []).entries()) {
-      const known = handle.item?.summary[index];
-      const said = known?.text ?? '';
-      if (text === said) continue;
-      if (text.startsWith(said)) this.#sayReasoning(handle, 'summary_text', index, text.slice(said.length));
+      const known = entry.item?.summary[index];
+      const streamed = known?.text ?? '';
+      if (text === streamed) continue;
+      if (text.startsWith(streamed)) this.#writeReasoning(entry, 'summary_text', index, text.slice(streamed.length));
       else if (known !== undefined) known.text = text;
     }
-    if (whole.opaque !== undefined) this.#openReasoning(handle).sealed = this.#context.seal(whole.opaque);
-    if (handle.item !== undefined) closeItem(handle.item, status, this.#ending);
+    if (whole.opaque !== undefined) this.#openReasoning(entry).sealed = this.#context.seal(whole.opaque);
+    if (entry.item !== undefined) closeItem(entry.item, status, this.#emitInOrder);
   }
 
-  #startCall(handle: Handle, head: Extract<ItemHead, { kind: 'toolCall' }>): void {
-    this.#endRun();
+  #startCall(entry: Entry, head: Extract<ItemHead, { kind: 'toolCall' }>): void {
+    this.#endMessage();
     const { name, namespace } = head.tool;
     const identity = { call_id: head.callId, name, ...(namespace === undefined ? {} : { namespace }) };
-    handle.item =
+    entry.item =
       head.flavour === 'custom'
         ? this.#add('custom_tool_call', { status: 'in_progress', input: '', ...identity }, head.id)
         : this.#add('function_call', { status: 'in_progress', arguments: '', ...identity }, head.id);
   }
 
-  #sayInput(handle: Handle, text: string): void {
-    if (handle.item !== undefined && text !== '') this.#pieces.sayInput(handle.item, text);
+  #writeInput(entry: Entry, text: string): void {
+    if (entry.item !== undefined && text !== '') this.#deltas.writeInput(entry.item, text);
   }
 
-  #endCall(handle: Handle, whole: ToolCallItem, status: ItemStatus): void {
-    if (handle.item === undefined) this.#startCall(handle, { ...whole, kind: 'toolCall' });
-    const { item } = handle;
+  #endCall(entry: Entry, whole: ToolCallItem, status: ItemStatus): void {
+    if (entry.item === undefined) this.#startCall(entry, { ...whole, kind: 'toolCall' });
+    const { item } = entry;
     if (item === undefined) return;
-    this.#sayInput(handle, whole.input.slice(item.input.length));
-    closeItem(item, status, this.#ending);
-    if (whole.opaque !== undefined) this.#carry(whole.opaque, whole.callId);
+    this.#writeInput(entry, whole.input.slice(item.input.length));
+    closeItem(item, status, this.#emitInOrder);
+    if (whole.opaque !== undefined) this.#addCarrier(whole.opaque, whole.callId);
   }
 
-  #writeImage(whole: MediaItem): void {
+  #addImage(whole: MediaItem): void {
     checkRepresentable(whole);
-    this.#endRun();
+    this.#endMessage();
     const item = this.#add('image_generation_call', { status: 'in_progress' }, whole.id);
-    sayImageProgress(item, this.#emit);
+    emitImageProgress(item, this.#emit);
     this.#finishAs(item, finishedImage(item, whole.media));
-    if (whole.opaque !== undefined) this.#carry(whole.opaque, item.id);
+    if (whole.opaque !== undefined) this.#addCarrier(whole.opaque, item.id);
   }
 
-  #writeNative(body: JsonObject): void {
-    this.#endRun();
+  #addNative(body: JsonObject): void {
+    this.#endMessage();
     this.#finishAs(this.#announce(body), body);
   }
 
-  #finishAs(item: ToldItem, final: JsonObject): void {
+  #finishAs(item: SentItem, final: JsonObject): void {
     item.final = JSON.stringify(final);
-    this.#ending('response.output_item.done', { output_index: item.outputIndex, item: final });
+    this.#emitInOrder('response.output_item.done', { output_index: item.outputIndex, item: final });
   }
 
-  /** A value of another item, in a reasoning item of its own. */
-  #carry(opaque: Opaque, itemId: string | undefined): void {
-    this.#endRun();
+  /** Adds a carrier: a reasoning item with the opaque value of another item. */
+  #addCarrier(opaque: Opaque, itemId: string | undefined): void {
+    this.#endMessage();
     const item = this.#add('reasoning', { summary: [] });
     item.sealed = this.#context.seal(itemId === undefined ? opaque : { ...opaque, itemId });
-    closeItem(item, 'completed', this.#ending);
+    closeItem(item, 'completed', this.#emitInOrder);
   }
 }
 
-function idOf({ head }: Handle): string | undefined {
+function idOf({ head }: Entry): string | undefined {
   return 'id' in head ? head.id : undefined;
 }

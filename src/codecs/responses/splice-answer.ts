@@ -1,7 +1,6 @@
 /**
- * What of an upstream's own JSON is the gateway's when the client speaks the same dialect: ids of the response, the logical
- * model, sealed opaque values, sanitised errors, prices of routers, and members that the interface promises where its upstream leaves
- * them out. Every other byte stays as it came.
+ * The edits of an upstream's own JSON for a client of the same dialect: the gateway's response id and logical model, sealed opaque values,
+ * sanitised errors, no router prices, and required members that the upstream left out. Every other byte stays as it came.
  */
 import { append } from '../append.ts';
 import type { Outcome } from '../canonical/outcome.ts';
@@ -29,7 +28,7 @@ export function responseEdits(
   ];
   const previous = context.request.previousResponseId;
   if (previous !== undefined) edits.push({ path: [...path, 'previous_response_id'], value: JSON.stringify(previous) });
-  // SDKs put the items of the stream into the list that the response begins with.
+  // SDKs append the items of the stream to this list.
   if (!Array.isArray(response['output'])) edits.push({ path: [...path, 'output'], value: '[]' });
   const output = Array.isArray(response['output']) ? response['output'] : [];
   for (const [index, item] of output.entries()) append(edits, itemEdits([...path, 'output', index], item, context, 'finished'));
@@ -38,7 +37,7 @@ export function responseEdits(
   return edits;
 }
 
-/** Prices of routers stay with the gateway; the counters that the interface promises are there, as numbers (known failure R15). */
+/** Takes router prices out, and makes the required counters numbers (known failure R15). */
 function usageEdits(path: JsonPath, usage: JsonObject): JsonEdit[] {
   const edits: JsonEdit[] = [];
   leaveOutPrices(usage, path, edits);
@@ -61,8 +60,8 @@ function usageEdits(path: JsonPath, usage: JsonObject): JsonEdit[] {
   return edits;
 }
 
-function countEdits(path: JsonPath, owner: JsonObject, key: string, otherwise: number): JsonEdit[] {
-  const given = owner[key];
+function countEdits(path: JsonPath, usage: JsonObject, key: string, otherwise: number): JsonEdit[] {
+  const given = usage[key];
   return typeof given === 'number' ? [] : [{ path: [...path, key], value: String(countOf(given) ?? otherwise) }];
 }
 
@@ -80,14 +79,14 @@ function outcomeEdits(path: JsonPath, response: JsonObject, outcome: Outcome): J
   return edits;
 }
 
-/** What stands beside code and message of an error is kept where it says nothing but which fault this is. */
+/** Other members than code and message are kept where they only say which fault this is. */
 function errorEdits(path: JsonPath, given: JsonValue | undefined, shown: JsonObject): JsonEdit[] {
   if (!isObject(given)) return [{ path, value: JSON.stringify(shown) }];
   const isNamed = given['code'] === shown['code'];
   const edits = Object.entries(shown).map(([key, value]) => ({ path: [...path, key], value: JSON.stringify(value) }));
   const rest = Object.entries(given).filter(([key]) => shown[key] === undefined);
-  const loose = rest.filter(([key, value]) => !(isPlain(value) || (isNamed && isNaming(key, value))));
-  return [...edits, ...loose.map(([key]) => ({ path: [...path, key], value: undefined }))];
+  const removed = rest.filter(([key, value]) => !(isPlain(value) || (isNamed && isNaming(key, value))));
+  return [...edits, ...removed.map(([key]) => ({ path: [...path, key], value: undefined }))];
 }
 
 function isPlain(value: JsonValue | undefined): boolean {
@@ -103,8 +102,8 @@ function detailsOf(response: JsonObject): JsonObject {
 }
 
 /**
- * Edits for an output item at `path`. An announced item loses its opaque value: the finished one brings it, whole,
- * in an envelope. Compaction items pass unchanged (design: "Opaque").
+ * Edits for an output item at `path`. An announced item loses its opaque value, which comes sealed with the finished one. Compaction items
+ * pass unchanged (design: "Opaque").
  */
 function itemEdits(
   path: JsonPath,
@@ -134,13 +133,13 @@ function itemEdits(
   return edits;
 }
 
-/** A text part has its list of annotations (known failure R15). */
+/** A text part always has a list of annotations (known failure R15). */
 function partEdits(path: JsonPath, part: JsonValue | undefined): JsonEdit[] {
   if (!isObject(part) || part['type'] !== 'output_text' || Array.isArray(part['annotations'])) return [];
   return [{ path: [...path, 'annotations'], value: '[]' }];
 }
 
-/** The value in an envelope of its owner; a value that is no string cannot be sealed and is left out. */
+/** The value in an envelope; undefined for a value that is not a string, which is left out. */
 function sealMember(item: JsonObject, member: (typeof OPAQUE_MEMBERS)[number], context: ResponseContext): string | undefined {
   const value = nonEmptyString(item, member);
   if (value === undefined) return undefined;

@@ -1,17 +1,17 @@
 /**
- * An item ends after every item before it. An upstream may leave a text open behind which other items have ended (its citations
- * come last), but agents keep the finished items in the order in which they are done, show them so, and send them back as the
- * history: what was said first must not come to stand behind a thought, another text or a call's results. What says nothing before
- * its end waits for nothing, since readers take its place from its end: a picture, and a sealed value, which names its item anyway.
+ * Keeps `response.output_item.done` in the order of the items. An upstream may leave a text open after later items have ended (its
+ * citations come last). But agents keep finished items in the order of their `done` events, show them in that order and send them back
+ * as the history, so a text must not move behind reasoning, another text or the results of calls. Items that are not streamed (an
+ * image, a reasoning item with an opaque value alone) wait for nothing.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { Emit } from './told.ts';
+import type { Emit } from './sent-items.ts';
 
 const DONE = 'response.output_item.done';
 
-/** Passes events on, but keeps the `response.output_item.done` of what was said in pieces until every item before it is done. */
-export function endingInOrder(emit: Emit): Emit {
-  /** Ends beyond the next one; null where it has been said. */
+/** Passes events on, but holds the `response.output_item.done` of a streamed item back until every item before it is done. */
+export function emitDoneInOrder(emit: Emit): Emit {
+  /** `done` events that came before their turn; null where the event has been sent. */
   const waiting = new Map<number, JsonObject | null>();
   let next = 0;
   return (name, body) => {
@@ -20,7 +20,7 @@ export function endingInOrder(emit: Emit): Emit {
       emit(name, body);
       return;
     }
-    const waits = isSaidInPieces(item);
+    const waits = isStreamed(item);
     if (!waits) emit(name, body);
     waiting.set(index, waits ? body : null);
     for (let done = waiting.get(next); done !== undefined; done = waiting.get(next)) {
@@ -31,7 +31,7 @@ export function endingInOrder(emit: Emit): Emit {
   };
 }
 
-function isSaidInPieces(item: JsonValue | undefined): boolean {
+function isStreamed(item: JsonValue | undefined): boolean {
   if (!isObject(item)) return false;
   const { type, summary, content } = item;
   if (type === 'reasoning') return isFilled(summary) || isFilled(content);

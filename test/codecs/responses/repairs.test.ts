@@ -8,7 +8,9 @@ import { casesOf, CREATED, decodeAll, encodeAll, eventsOnly, framesOf, readable,
 
 const READ = CREATED.replace('"r"', '"R"').replace('"m"', '"M"');
 
-const DOCUMENTS = ['places.cases.md', 'kept.cases.md'].map((name) => readFileSync(new URL(name, import.meta.url), 'utf8'));
+const DOCUMENTS = ['repair-indices.cases.md', 'backfill.cases.md'].map((name) =>
+  readFileSync(new URL(name, import.meta.url), 'utf8'),
+);
 
 for (const { title, block } of DOCUMENTS.flatMap(casesOf)) {
   const upstream = framesOf(...block('upstream').map((line) => (line === '…' ? CREATED : line)));

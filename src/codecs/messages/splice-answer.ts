@@ -1,6 +1,7 @@
 /**
- * A messages stream for a messages client: every byte stays but the gateway's own members (response id, model, sealed opaque
- * values, error text), and what would break a client: sparse indices, a missing content_block_stop, missing members, upstream pings.
+ * Splices the answer of a messages upstream for a messages client. Every byte stays except the gateway's own members (response id, model,
+ * sealed opaque values, error text) and what would break a client: sparse indices, a missing content_block_stop, missing members,
+ * upstream pings.
  */
 import { type GatewayError, upstreamFault } from '../canonical/error.ts';
 import type { Native, Step } from '../canonical/event.ts';
@@ -12,34 +13,41 @@ import { completeBlock, completeDelta, completeMessage } from './answer-members.
 import { redactedOpaque, signatureOpaque } from './opaque-values.ts';
 import { codesOf, errorFrame } from './errors.ts';
 
-/** Types of upstream errors that speak of the gateway's own credential or route: clients get a general one. */
-const OUR_ERRORS: ReadonlySet<string> = new Set(['authentication_error', 'billing_error', 'permission_error', 'not_found_error']);
+/** Upstream errors about the gateway's own credential or route: clients get a general type instead. */
+const GATEWAY_ERRORS: ReadonlySet<string> = new Set([
+  'authentication_error',
+  'billing_error',
+  'permission_error',
+  'not_found_error',
+]);
 
-/** Events between the first `message_delta` and `message_stop`: one or two are seen, and nobody is told anything meanwhile. */
+/** The most events from the first `message_delta` to `message_stop`, which are held back. Real upstreams send one or two. */
 const MAX_HELD = 256;
 
 interface OpenBlock {
-  readonly wire: number;
-  readonly mine: number;
+  /** Its index in the upstream's stream. */
+  readonly upstreamIndex: number;
+  /** Its index in the client's stream. */
+  readonly index: number;
   readonly type: string;
-  /** The signature so far: sealed only when the block stops, since it is one complete value. */
+  /** The signature so far. It is sealed when the block stops, since only the complete value can be. */
   signature: string;
-  /** The text of the last signature_delta, to be spliced with the complete value. */
+  /** The JSON text of the last signature_delta, into which the complete value is spliced. */
   signatureText: string | undefined;
 }
 
-export class NativeSplicer {
+export class AnswerSplicer {
   readonly #context: ResponseContext;
-  /** Indices given out so far, and the next one. */
+  /** The index of the next block in the client's stream. */
   #blocks = 0;
   #open: OpenBlock | undefined;
-  /** The good ending from its `message_delta` on: said with `message_stop`, since none may come before an error (design, decisions). */
+  /** A successful ending from its `message_delta` on. It is held back until `message_stop`, since none may come before an error (design, decisions). */
   #ending: Frame[] | undefined;
-  /** The `delta` that said how the answer ended. */
+  /** The `delta` with the stop reason. */
   #stop: JsonObject = {};
-  /** Output tokens of the latest report. */
+  /** Output tokens by the latest usage report. */
   #output = 0;
-  /** What is spliced into a delta of the open block, for those that repeat it. */
+  /** The edits of a delta of the open block, for those that repeat its shape. */
   readonly #repeated = new RepeatedEdits();
 
   constructor(context: ResponseContext) {
@@ -81,9 +89,9 @@ export class NativeSplicer {
         out.push(...(this.#ending ?? []), this.#frame(native, []));
         return;
       case 'error': {
-        const said = saidError(json);
+        const given = nativeError(json);
         const failure = failureOf(step);
-        out.push(said === undefined ? errorFrame(failure) : this.#frame(native, errorEdits(json, said, failure)));
+        out.push(given === undefined ? errorFrame(failure) : this.#frame(native, errorEdits(json, given, failure)));
         return;
       }
       default:
@@ -92,10 +100,10 @@ export class NativeSplicer {
     }
   }
 
-  /** A cut answer may leave its last block open; clients get every block stopped. */
+  /** Stops the open block: an answer that was cut may leave its last block open. */
   closeOpen(out: Frame[]): void {
     if (this.#open === undefined) return;
-    out.push({ event: 'content_block_stop', data: JSON.stringify({ type: 'content_block_stop', index: this.#open.mine }) });
+    out.push({ event: 'content_block_stop', data: JSON.stringify({ type: 'content_block_stop', index: this.#open.index }) });
     this.#open = undefined;
   }
 
@@ -119,9 +127,9 @@ export class NativeSplicer {
   #start(native: Native, json: JsonObject, out: Frame[]): void {
     const block = isObject(json['content_block']) ? json['content_block'] : {};
     const type = String(block['type']);
-    const wire = Number(json['index']);
+    const upstreamIndex = Number(json['index']);
     const signature = type === 'thinking' && typeof block['signature'] === 'string' ? block['signature'] : '';
-    this.#open = { wire, mine: this.#blocks++, type, signature, signatureText: undefined };
+    this.#open = { upstreamIndex, index: this.#blocks++, type, signature, signatureText: undefined };
     this.#repeated.forget();
     const path = ['content_block'];
     const edits = [...this.#indexEdits(), ...completeBlock(block, path), ...dataEdits(block, path, this.#context)];
@@ -146,14 +154,14 @@ export class NativeSplicer {
     const open = this.#open;
     if (open === undefined || open.signature === '') return;
     const sealed = this.#context.seal(signatureOpaque(this.#context.owner, open.signature));
-    const text = open.signatureText ?? signatureDelta(open.wire, '');
+    const text = open.signatureText ?? signatureDelta(open.upstreamIndex, '');
     const edits = [...this.#indexEdits(), { path: ['delta', 'signature'], value: JSON.stringify(sealed) }];
     out.push({ event: 'content_block_delta', data: editJson(text, edits) });
   }
 
   #indexEdits(): JsonEdit[] {
     const open = this.#open;
-    return open === undefined || open.wire === open.mine ? [] : [{ path: ['index'], value: String(open.mine) }];
+    return open === undefined || open.upstreamIndex === open.index ? [] : [{ path: ['index'], value: String(open.index) }];
   }
 }
 
@@ -161,7 +169,7 @@ function signatureDelta(index: number, signature: string): string {
   return JSON.stringify({ type: 'content_block_delta', index, delta: { type: 'signature_delta', signature } });
 }
 
-/** What is the gateway's in a whole message (or in the message of message_start). */
+/** The edits of a whole message, or of the message of message_start. */
 export function messageEdits(message: JsonObject, path: JsonPath, context: ResponseContext): JsonEdit[] {
   const edits: JsonEdit[] = [
     { path: [...path, 'id'], value: JSON.stringify(context.responseId) },
@@ -178,7 +186,7 @@ export function messageEdits(message: JsonObject, path: JsonPath, context: Respo
   return edits;
 }
 
-/** For a whole block: that of a stream gets its signature sealed once it has stopped. */
+/** For a whole block. In a stream the signature is sealed when the block stops. */
 function signatureEdits({ type, signature }: JsonObject, path: JsonPath, context: ResponseContext): JsonEdit[] {
   if (type !== 'thinking' || typeof signature !== 'string' || signature === '') return [];
   const sealed = context.seal(signatureOpaque(context.owner, signature));
@@ -196,24 +204,24 @@ function failureOf(step: Step): GatewayError {
   return upstreamFault('error_event', 'The upstream failed.');
 }
 
-/** An error in this dialect's own words, with a type that clients can act on. */
-function saidError(json: JsonObject): JsonObject | undefined {
+/** The error object of an error event in this dialect's form. */
+function nativeError(json: JsonObject): JsonObject | undefined {
   const { type, error } = json;
   return type === 'error' && isObject(error) && typeof error['type'] === 'string' ? error : undefined;
 }
 
-/** Only the type, a readable message and known codes of an upstream's error are for clients; everything beside them may name accounts. */
-function errorEdits(json: JsonObject, said: JsonObject, failure: GatewayError): JsonEdit[] {
+/** Clients get only the type, a sanitised message and known codes of an upstream's error; other members may name accounts. */
+function errorEdits(json: JsonObject, given: JsonObject, failure: GatewayError): JsonEdit[] {
   const edits: JsonEdit[] = Object.keys(json)
     .filter((key) => key !== 'type' && key !== 'error')
     .map((key) => ({ path: [key], value: undefined }));
-  const codes = codesOf(said, failure);
-  for (const key of Object.keys(said)) {
+  const codes = codesOf(given, failure);
+  for (const key of Object.keys(given)) {
     const code = codes[key];
     if (key !== 'type' && key !== 'message')
       edits.push({ path: ['error', key], value: code === undefined ? undefined : JSON.stringify(code) });
   }
   edits.push({ path: ['error', 'message'], value: JSON.stringify(failure.message) });
-  if (OUR_ERRORS.has(String(said['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });
+  if (GATEWAY_ERRORS.has(String(given['type']))) edits.push({ path: ['error', 'type'], value: '"api_error"' });
   return edits;
 }
