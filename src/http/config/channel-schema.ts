@@ -5,39 +5,42 @@ import { closed, HeaderName, Milliseconds, Text, Timeouts } from './schema-terms
 /** What every Channel understands. */
 const sharedOptions = {
   path: Type.Optional(
-    Type.String({ pattern: '^/', description: 'Replaces the endpoint path after the origin; `{model}` is the upstream model.' }),
+    Type.String({
+      pattern: '^/',
+      description: 'Replaces the whole path after the origin. `{model}` stands for the upstream model.',
+    }),
   ),
   auth: Type.Optional(
     Type.Union([Type.Literal('bearer'), Type.Literal('x-api-key'), Type.Literal('x-goog-api-key'), Type.Literal('none')], {
-      description: 'How the key is sent. Default: what the type of the Channel uses.',
+      description: 'How the key is sent. Default: what the Channel’s type uses.',
     }),
   ),
   headers: Type.Optional(
     Type.Record(Type.String({ pattern: HeaderName }), Type.Union([Type.String(), Type.Null()]), {
-      description: 'Headers to set; null leaves one out. An `anthropic-beta` joins those of the client.',
+      description: 'Headers to set; `null` leaves one out. An `anthropic-beta` is added to those of the client.',
     }),
   ),
   forward_headers: Type.Optional(
     Type.Array(Type.String({ pattern: HeaderName }), {
-      description: 'Client headers passed on beside the protocol ones. None by default.',
+      description: 'Client headers that are passed on beside those of the protocol. None by default.',
     }),
   ),
   parameters: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'Top-level body members to set.' })),
   drop_parameters: Type.Optional(Type.Array(Text('A top-level body member that is left out.'))),
   proxy: Type.Optional(Type.String({ pattern: '^https?://', description: 'HTTP proxy to the upstream.' })),
   ca: Type.Optional(Text('PEM certificates to trust instead of the system’s; best read from a file, as secrets are.')),
-  max_concurrency: Type.Optional(Type.Integer({ minimum: 1, description: 'Exchanges at once; more wait.' })),
+  max_concurrency: Type.Optional(Type.Integer({ minimum: 1, description: 'The most exchanges at once. More of them wait.' })),
   max_queue: Type.Optional(
-    Type.Integer({ minimum: 0, default: 100, description: 'How many may wait; more go to the next Channel.' }),
+    Type.Integer({ minimum: 0, default: 100, description: 'How many exchanges may wait. More of them go to the next Channel.' }),
   ),
-  queue_ms: Milliseconds('How long one may wait.', 10_000),
+  queue_ms: Milliseconds('How long an exchange may wait.', 10_000),
   retries: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 5,
       default: 0,
       description:
-        'Repeats after 408, 429, 5xx and lost connections, once every Channel has failed; at most a fifth of its load.',
+        'How often a request is repeated after 408, 429, 5xx and lost connections, once every Channel has failed. Repeats are at most a fifth of the Channel’s load.',
     }),
   ),
 };
@@ -46,13 +49,17 @@ const textOptions = {
   ...sharedOptions,
   legacy_output_cap: Type.Optional(Type.Boolean({ description: 'Send `max_tokens` instead of `max_completion_tokens`.' })),
   replay_reasoning_content: Type.Optional(
-    Type.Boolean({ description: 'Send `reasoning_content` of the history back; on messages, unsigned thinking.' }),
+    Type.Boolean({
+      description: 'Send `reasoning_content` of the history back; on messages Channels, thinking without a signature.',
+    }),
   ),
-  accept_done_without_finish: Type.Optional(Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as an end.' })),
+  accept_done_without_finish: Type.Optional(
+    Type.Boolean({ description: 'Accept `[DONE]` without a finish reason as a good ending.' }),
+  ),
   developer_as_system: Type.Optional(
-    Type.Boolean({ description: 'Send messages of the developer as the system: the upstream knows no role `developer`.' }),
+    Type.Boolean({ description: 'Send messages of the role `developer` as `system`, for upstreams that do not know it.' }),
   ),
-  lower_custom_tools: Type.Optional(Type.Boolean({ description: 'Lower freeform custom tools to functions with one string.' })),
+  lower_custom_tools: Type.Optional(Type.Boolean({ description: 'Turn freeform custom tools into functions with one string.' })),
 };
 
 const ImageDefaults = Type.Object(
@@ -68,9 +75,9 @@ const ImageDefaults = Type.Object(
 
 const videoOptions = {
   ...sharedOptions,
-  poll_interval_ms: Milliseconds('Between two looks at a task.', 5_000),
+  poll_interval_ms: Milliseconds('The time between two looks at a task.', 5_000),
   poll_deadline_s: Type.Optional(
-    Type.Integer({ minimum: 60, description: 'After this a task whose upstream has no deadline is unknown.' }),
+    Type.Integer({ minimum: 60, description: 'After this long a task is unknown, if its upstream has no deadline.' }),
   ),
 };
 
@@ -80,7 +87,7 @@ const OPTIONS = {
     {
       ...textOptions,
       image_enable_openai_generation_tool: Type.Optional(
-        Type.Boolean({ description: 'Serve image endpoints with the image tool.' }),
+        Type.Boolean({ description: 'Serve the image endpoints by means of the image tool.' }),
       ),
       image_defaults: Type.Optional(ImageDefaults),
     },
@@ -100,22 +107,36 @@ const OPTIONS = {
 const channelOf = <Name extends keyof typeof OPTIONS>(type: Name) =>
   Type.Object(
     {
-      id: Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$', description: 'Unique; shown in logs, never to clients.' }),
+      id: Type.String({
+        pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
+        description: 'Unique. Shown in logs, and to clients only with `channel_header`.',
+      }),
       type: Type.Literal(type),
       base_url: Type.String({
         pattern: '^https?://',
-        description: 'The endpoint is appended, with `/v1` (gemini `/v1beta`) between where it ends in no version.',
+        description: 'The endpoint is appended, with `/v1` (gemini: `/v1beta`) between if the URL does not end in a version.',
       }),
       api_key: Type.Optional(Text('Best read from the environment or a file, as secrets are.')),
       disabled: Type.Optional(Type.Boolean()),
-      priority: Type.Optional(Type.Integer({ minimum: 0, default: 0, description: 'Lower is tried first.' })),
-      weight: Type.Optional(
-        Type.Number({ minimum: 0, default: 1, description: 'Share among equal priorities; 0 takes it out.' }),
+      priority: Type.Optional(
+        Type.Integer({ minimum: 0, default: 0, description: 'Channels with a lower number are tried first.' }),
       ),
-      classes: Type.Optional(Type.Array(Text('An account class.'), { minItems: 1, description: 'Absent: every class.' })),
+      weight: Type.Optional(
+        Type.Number({
+          minimum: 0,
+          default: 1,
+          description: 'The share among Channels of equal priority. 0 takes it out of service.',
+        }),
+      ),
+      classes: Type.Optional(
+        Type.Array(Text('An account class.'), {
+          minItems: 1,
+          description: 'The account classes that it serves. If absent, all.',
+        }),
+      ),
       models: Type.Union([
         Type.Array(Text('A model whose upstream name is the same.'), { minItems: 1 }),
-        Type.Record(Type.String({ minLength: 1 }), Text('The upstream’s name of the model.'), { minProperties: 1 }),
+        Type.Record(Type.String({ minLength: 1 }), Text('The upstream’s name for the model.'), { minProperties: 1 }),
       ]),
       timeouts: Type.Optional(Timeouts),
       file_scope: Type.Optional(Type.Union([Text('Channels that can read the same private files share it.'), Type.Null()])),

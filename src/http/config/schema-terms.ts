@@ -9,9 +9,12 @@ export const Text = (description: string) => Type.String({ minLength: 1, descrip
 
 export const Timeouts = Type.Object(
   {
-    connect_ms: Milliseconds('To a connection with TLS.', 10_000),
-    first_data_ms: Milliseconds('To the first data event or, without a stream, to the answer. Comments do not count.', 600_000),
-    idle_ms: Milliseconds('Between bytes once data flows.', 120_000),
+    connect_ms: Milliseconds('The time to connect, TLS included.', 10_000),
+    first_data_ms: Milliseconds(
+      'The time to the first data event or, without a stream, to the answer. Comments do not count.',
+      600_000,
+    ),
+    idle_ms: Milliseconds('The longest silence between bytes once data flows.', 120_000),
     write_stall_ms: Milliseconds('A client that takes nothing for this long is let go.', 60_000),
   },
   closed,

@@ -10,12 +10,15 @@ const Host = (description: string) => Type.Optional(Type.String({ pattern: '^[!-
 const Port = (description: string) => Type.Optional(Type.Integer({ minimum: 0, maximum: 65535, description }));
 
 const Listen = Type.Object(
-  { host: Host('Address to listen on. HOST overrides it. Default: 127.0.0.1.'), port: Port('PORT overrides it. Default: 8080.') },
+  {
+    host: Host('The address to listen on. HOST overrides it. Default: 127.0.0.1.'),
+    port: Port('PORT overrides it. Default: 8080.'),
+  },
   closed,
 );
 
 const Operations = Type.Object(
-  { host: Host('Default: 127.0.0.1.'), port: Port('Default: 8081, or 8082 where clients have that one.') },
+  { host: Host('Default: 127.0.0.1.'), port: Port('Default: 8081, or 8082 if clients have that one.') },
   closed,
 );
 
@@ -37,7 +40,12 @@ const Model = Type.Object(
         default: 'text',
       }),
     ),
-    price: Type.Optional(Type.Record(Type.String(), Type.Unknown(), { description: 'US dollars as decimal strings.' })),
+    price: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), {
+        description:
+          'US dollars as decimal strings: per million tokens, per thousand calls of a server tool, per picture or per video. Without a price a model is not served.',
+      }),
+    ),
     thinking: Type.Optional(
       Type.Union([Type.Literal('adaptive'), Type.Literal('budget'), Type.Literal('level')], {
         description:
@@ -46,7 +54,7 @@ const Model = Type.Object(
     ),
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),
     max_thinking_budget: Type.Optional(Type.Integer({ minimum: 1 })),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'For the estimate of a request without a cap.' })),
+    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
   },
   closed,
 );
@@ -56,7 +64,7 @@ const Node = Type.Object({ role: Type.Optional(Type.Union([Type.Literal('primary
 const Store = Type.Object(
   {
     path: Type.Optional(
-      Text('A folder; relative to the config file. With `url`: where settlements wait while the database is away.'),
+      Text('A folder, relative to the configuration file. With `url` it is where settlements wait while the database is away.'),
     ),
     url: Type.Optional(
       Type.String({
@@ -74,7 +82,7 @@ const Ledger = Type.Object(
     unpriced_tools: Type.Optional(
       Type.Union([Type.Literal('forward'), Type.Literal('refuse')], {
         description:
-          'A request with a server tool that the price has no meter for: forwarded, and a call flagged in the log (default), or 403. A request that forces such a tool is always 403.',
+          'What happens to a request with a server tool for which the price has no meter: it is forwarded and its calls are flagged in the request log (default), or it is a 403. A request that forces such a tool is always a 403.',
       }),
     ),
   },
@@ -101,13 +109,15 @@ const Tracing = Type.Object(
   {
     endpoint: Type.String({
       pattern: '^https?://',
-      description: 'An OTLP/HTTP collector; `/v1/traces` is appended. Spans hold names and counts, no content.',
+      description: 'An OTLP/HTTP collector; `/v1/traces` is appended. Spans contain names and counts, no content.',
     }),
     headers: Type.Optional(Type.Record(Type.String({ pattern: HeaderName }), Type.String())),
-    sample: Type.Optional(Type.Number({ minimum: 0, maximum: 1, default: 1, description: 'Share of traces that begin here.' })),
+    sample: Type.Optional(
+      Type.Number({ minimum: 0, maximum: 1, default: 1, description: 'The share of those traces that begin here.' }),
+    ),
     service_name: Type.Optional(Text('`service.name`. Default: mizu.')),
   },
-  { ...closed, description: 'OpenTelemetry traces; absent: off. Read at start.' },
+  { ...closed, description: 'OpenTelemetry traces. If absent, they are off. Read at start.' },
 );
 
 /** The longest text that V8 makes, in bytes of ASCII. The WebSocket library would read one above 2³¹ as no limit. */
@@ -118,25 +128,34 @@ const Limits = Type.Object(
     json_bytes: Type.Optional(Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 33_554_432 })),
     multipart_bytes: Type.Optional(Type.Integer({ minimum: 1024, default: 67_108_864 })),
     event_bytes: Type.Optional(
-      Type.Integer({ minimum: 1024, maximum: LONGEST_TEXT, default: 67_108_864, description: 'One event of an upstream.' }),
+      Type.Integer({
+        minimum: 1024,
+        maximum: LONGEST_TEXT,
+        default: 67_108_864,
+        description: 'The most that one event of an upstream may have.',
+      }),
     ),
     answer_bytes: Type.Optional(
-      Type.Integer({ minimum: 1024, default: 134_217_728, description: 'A whole answer of an upstream.' }),
+      Type.Integer({
+        minimum: 1024,
+        default: 134_217_728,
+        description: 'The most that an answer of an upstream may have, whole or as a stream.',
+      }),
     ),
-    body_ms: Milliseconds('To receive a request body.', 60_000),
+    body_ms: Milliseconds('The time to receive a request body. Read at start.', 60_000),
     connections: Type.Optional(Type.Integer({ minimum: 1, default: 20_000 })),
     key_exchanges: Type.Optional(
       Type.Integer({
         minimum: 1,
         default: 20_000,
-        description: 'Requests that one API key may have open, in each process.',
+        description: 'The requests that one API key may have open in each process.',
       }),
     ),
     key_body_bytes: Type.Optional(
       Type.Integer({
         minimum: 1024,
         default: 1_073_741_824,
-        description: 'Request bodies that one API key may have in a process at once.',
+        description: 'The bytes of request bodies that one API key may have in a process at once.',
       }),
     ),
   },
@@ -146,7 +165,7 @@ const Limits = Type.Object(
 const Dispatch = Type.Object(
   {
     max_attempts: Type.Optional(Type.Integer({ minimum: 1, maximum: 32, default: 6 })),
-    max_retry_wait_ms: Milliseconds('The longest Retry-After that an exchange waits for.', 5_000),
+    max_retry_wait_ms: Milliseconds('The longest `Retry-After` that an exchange waits for.', 5_000),
   },
   closed,
 );
@@ -154,17 +173,24 @@ const Dispatch = Type.Object(
 const Health = Type.Object(
   {
     failures: Type.Optional(
-      Type.Integer({ minimum: 1, default: 5, description: 'In the window, and at least half of the attempts.' }),
+      Type.Integer({
+        minimum: 1,
+        default: 5,
+        description: 'A circuit opens after this many failed attempts in the window, if they are at least half of all.',
+      }),
     ),
-    window_ms: Milliseconds('How long a failure counts.', 30_000),
+    window_ms: Milliseconds('How long an attempt counts.', 30_000),
     cooldown_ms: Milliseconds('An open circuit lets nothing through for this long, then one trial.', 30_000),
-    rate_limit_cooldown_ms: Milliseconds('After 429 without Retry-After.', 15_000),
-    refused_cooldown_ms: Milliseconds('After 401, 402, 403 (the Channel) or 404 (the model on it).', 60_000),
+    rate_limit_cooldown_ms: Milliseconds('The cooldown after a 429 without `Retry-After`.', 15_000),
+    refused_cooldown_ms: Milliseconds(
+      'The cooldown after 401, 402 or 403 (of the whole Channel) and after 404 (of the model on it).',
+      60_000,
+    ),
     probe_ms: Type.Optional(
       Type.Integer({
         minimum: 1000,
         maximum: 86_400_000,
-        description: 'Ask every Channel for its model list this often; two failures in a row take it out. Absent: never.',
+        description: 'How often every Channel is asked for its model list. Two failures in a row take it out. If absent, never.',
       }),
     ),
   },
@@ -173,19 +199,33 @@ const Health = Type.Object(
 
 const History = Type.Object(
   {
-    entry_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 33_554_432, description: 'One conversation.' })),
-    key_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 134_217_728, description: 'All of one key.' })),
-    total_bytes: Type.Optional(Type.Integer({ minimum: 0, default: 536_870_912, description: 'All of this process.' })),
+    entry_bytes: Type.Optional(
+      Type.Integer({ minimum: 0, default: 33_554_432, description: 'The most that one conversation may have.' }),
+    ),
+    key_bytes: Type.Optional(
+      Type.Integer({ minimum: 0, default: 134_217_728, description: 'The most that all conversations of one key may have.' }),
+    ),
+    total_bytes: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        default: 536_870_912,
+        description: 'The most that all conversations in this process may have.',
+      }),
+    ),
   },
-  { ...closed, description: 'Responses that may be continued by id. What was not used for longest goes first.' },
+  { ...closed, description: 'The responses that may be continued by id. Whatever was not used for longest goes first.' },
 );
 
 const Websocket = Type.Object(
   {
-    turns: Type.Optional(Type.Integer({ minimum: 1, maximum: 100_000, default: 128, description: 'Of one connection.' })),
+    turns: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 100_000, default: 128, description: 'The most turns that one connection may have.' }),
+    ),
     idle_ms: Milliseconds('A connection without a turn for this long is closed.', 600_000),
-    lifetime_ms: Milliseconds('A connection older than this begins no turn.', 3_600_000),
-    per_key: Type.Optional(Type.Integer({ minimum: 1, description: 'Open connections of one key. No limit by default.' })),
+    lifetime_ms: Milliseconds('A connection that is older than this begins no new turn.', 3_600_000),
+    per_key: Type.Optional(
+      Type.Integer({ minimum: 1, description: 'The connections that one key may have open. No limit by default.' }),
+    ),
   },
   closed,
 );
@@ -193,7 +233,7 @@ const Websocket = Type.Object(
 const Affinity = Type.Object(
   {
     max_entries: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, default: 50_000 })),
-    idle_ms: Milliseconds('Forgotten after this long.', 1_800_000),
+    idle_ms: Milliseconds('A conversation without a request for this long is forgotten.', 1_800_000),
   },
   closed,
 );
@@ -203,12 +243,14 @@ export const CONFIG_SCHEMA = Type.Object(
     $schema: Type.Optional(Type.String()),
     listen: Type.Optional(Listen),
     operations: Type.Optional(
-      Type.Union([Operations, Type.Null()], { description: 'Metrics and health. Never on the public port; null: off.' }),
+      Type.Union([Operations, Type.Null()], {
+        description: 'The listener for metrics and health, never on the public port. `null` turns it off.',
+      }),
     ),
     public_base_url: Type.Optional(
       Type.String({
         pattern: '^https?://',
-        description: 'The address that the pages name. Absent: the one that a browser sees.',
+        description: 'The address that the pages name. If absent, it is the one that the browser sees.',
       }),
     ),
     node: Type.Optional(Node),
@@ -224,10 +266,10 @@ export const CONFIG_SCHEMA = Type.Object(
     websocket: Type.Optional(Websocket),
     affinity: Type.Optional(Affinity),
     timeouts: Type.Optional(Timeouts),
-    commit_after_ms: Milliseconds('A stream that has nothing after this long gets its 200 and keep-alives.', 10_000),
-    keep_alive_ms: Milliseconds('Silence after which a comment is sent.', 15_000),
+    commit_after_ms: Milliseconds('A stream that has nothing to say after this long gets its 200 and keep-alives.', 10_000),
+    keep_alive_ms: Milliseconds('The silence after which a comment is sent to the client.', 15_000),
     drain_ms: Milliseconds('How long open streams may go on after SIGTERM.', 30_000),
-    channel_header: Type.Optional(Type.Boolean({ description: 'Answer with `x-mizu-channel`.' })),
+    channel_header: Type.Optional(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' })),
     channels: Type.Optional(Type.Array(Channel)),
     models: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Model)),
   },
