@@ -334,10 +334,7 @@ test('keys that contradict each other are named', () => {
     ],
     [file({ options: { headers: { 'X-A': 'a', 'x-a': 'b' } } }), 'channels[0].options.headers["x-a"]: is given twice'],
     [file({ options: { parameters: { stream: true } } }), 'channels[0].options: the member stream belongs to the gateway'],
-    [
-      { listen: { port: 9000 }, operations: { port: 9000 } },
-      'operations.port: must differ from listen.port',
-    ],
+    [{ listen: { port: 9000 }, operations: { port: 9000 } }, 'operations.port: must differ from listen.port'],
     [
       { models: { m: { min_thinking_budget: 5, max_thinking_budget: 4 } } },
       'models.m.min_thinking_budget: is over max_thinking_budget',
