@@ -19,7 +19,7 @@ import { KEYS_USAGE, keys } from './http/verbs/keys.ts';
 import { balance, LEDGER_USAGE, ledger } from './http/verbs/ledger.ts';
 import { logs } from './http/verbs/logs.ts';
 import { PRICES_USAGE, prices } from './http/verbs/prices.ts';
-import { DEFAULT_CONFIG, type StoreProblem, serve } from './http/verbs/serve.ts';
+import { DEFAULT_CONFIG, type ServeOptions, type StoreProblem, serve } from './http/verbs/serve.ts';
 import { storeVerb } from './http/verbs/store.ts';
 import { SPEND_USAGE, spend } from './http/verbs/spend.ts';
 import { RefusedError, allowOnly, UsageError, type Verb } from './http/verbs/verb.ts';
@@ -173,40 +173,47 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   const load = loadOptions(env);
   if (values.config === '') throw new UsageError('--config is empty');
   const configPath = values.config ?? (env['MIZU_CONFIG'] || undefined);
-  if (name === 'serve') {
-    allowOnly({ args, options: values }, 'serve', 0, 'demo', 'workers');
-    return await serve({
-      load,
-      configPath,
-      demo: values.demo === true,
-      workers: workersOf(values.workers),
-      cwd: process.cwd(),
-      root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
-      codecs,
-      clock: systemClock,
-      mint,
-      random: Math.random,
-      chargeFor,
-      openStore,
-      print: terminal.out,
-      onSignal(listener) {
-        process.on('SIGHUP', () => listener('reload'));
-        process.on('SIGTERM', () => listener('stop'));
-        process.on('SIGUSR2', () => listener('renew'));
-        process.on('SIGINT', () => {
-          // Ctrl-C reaches the whole process group. A worker is stopped by its primary, and a second stop would cut its connections.
-          if (!isWorker) listener('stop');
-        });
-      },
-      onFault(listener) {
-        process.on('unhandledRejection', (error) => listener('rejection', error));
-        process.on('uncaughtException', (error) => listener('exception', error));
-      },
-    });
-  }
+  if (name === 'serve') return await runServe(args, values, { load, configPath, print: terminal.out });
   const verb = Object.hasOwn(VERBS, name) ? VERBS[name] : undefined;
   if (verb === undefined) throw new UsageError(`there is no verb ${name}\n${USAGE}`);
   return await runVerb(verb, args, values, terminal, () => loadConfig(resolve(configPath ?? DEFAULT_CONFIG), load));
+}
+
+/** `serve`, with what it gets of the outside world. */
+function runServe(
+  args: readonly string[],
+  options: Options,
+  { load, configPath, print }: Pick<ServeOptions, 'load' | 'configPath' | 'print'>,
+): Promise<number> {
+  allowOnly({ args, options }, 'serve', 0, 'demo', 'workers');
+  return serve({
+    load,
+    configPath,
+    demo: options.demo === true,
+    workers: workersOf(options.workers),
+    cwd: process.cwd(),
+    root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
+    codecs,
+    clock: systemClock,
+    mint,
+    random: Math.random,
+    chargeFor,
+    openStore,
+    print,
+    onSignal(listener) {
+      process.on('SIGHUP', () => listener('reload'));
+      process.on('SIGTERM', () => listener('stop'));
+      process.on('SIGUSR2', () => listener('renew'));
+      process.on('SIGINT', () => {
+        // Ctrl-C reaches the whole process group. A worker is stopped by its primary, and a second stop would cut its connections.
+        if (!isWorker) listener('stop');
+      });
+    },
+    onFault(listener) {
+      process.on('unhandledRejection', (error) => listener('rejection', error));
+      process.on('uncaughtException', (error) => listener('exception', error));
+    },
+  });
 }
 
 async function runVerb(

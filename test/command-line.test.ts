@@ -70,7 +70,7 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
     [['logs', '--follow', '--limit', '5'], 'logs: --follow and --limit do not go together'],
     [['logs', '--request', 'req_1', '--limit', '5'], 'logs: --request and --limit do not go together'],
     [['logs', '--request', 'req_1', '--follow'], 'logs: --request and --follow do not go together'],
-    [['logs', 'req_1'], 'logs: one word too many: "req_1"'],
+    [['logs', 'req_1'], 'logs: unexpected argument "req_1"'],
     [['videos', '--limit-total', '5'], 'videos list has no option --limit-total'],
   ] as const) {
     const { code, err } = await mizu(...words);
