@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync, writ
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { crc32 } from 'node:zlib';
+import { logText } from '../../../src/store/log-text.ts';
 import { type QueueRow, settleRow } from '../../../src/store/postgres/queue-row.ts';
 import { linesOf, Spool } from '../../../src/store/postgres/spool.ts';
 import { SpooledRows } from '../../../src/store/postgres/spooled-rows.ts';
@@ -90,7 +91,7 @@ test('a spool that cannot be read keeps no other from being taken over, and is t
 
 test('the spools of the dead are taken over once, and no others', async (t) => {
   const spoolPath = tempDirectory(t);
-  const self = { ...thisProcess, isAlive: (pid: number) => pid === 7 };
+  const self = { ...thisProcess, isAlive: (pid: number) => pid === 7 || pid === process.pid };
   const [spool, neighbour] = ['own_01', 'own_02'].map(
     (owner) => new Spool(postgresOptions('', { spoolPath, process: self }), owner),
   );
@@ -146,5 +147,52 @@ test('the spool is for its own user, is full to the byte, and begins anew where 
   assert.deepEqual([spool.bytes, spool.hasRoom(20), readdirSync(spoolPath)], [0, true, []]);
   await spool.append(['two']);
   assert.deepEqual(linesAt(spoolPath), { lines: ['two'], damaged: 0 });
+  await spool.close();
+});
+
+test('what a dead process left is settled where it was settled, else interrupted; its file goes with the last of its rows', (t) => {
+  const spoolPath = tempDirectory(t);
+  const spool = new Spool(postgresOptions('', { spoolPath, process: { ...thisProcess, isAlive: () => false } }), 'own_01');
+  const exchange = (exchangeId: string) => {
+    const { what } = opening(exchangeId);
+    assert.ok(what.kind === 'open');
+    return what.exchange;
+  };
+  const opened = (id: string) => lineOf(JSON.stringify({ open: JSON.stringify(exchange(id)) }));
+  const settled = { ...exchange('settled'), status: 'success', durationMs: 1, attempts: [] } as const;
+  writeFileSync(
+    join(spoolPath, '999999998-own_0a.spool'),
+    opened('settled') + opened('cut') + lineOf(JSON.stringify({ settle: logText(settled) })),
+  );
+  writeFileSync(join(spoolPath, '999999998-own_0b.spool'), '');
+  const problems: string[] = [];
+  const spooled = new SpooledRows(spool, ({ what }) => problems.push(what));
+  const rows = [...spooled.recovered(T0)];
+  assert.deepEqual(
+    rows.map(({ what }) => [what.kind, what.kind === 'settle' ? what.entry.exchangeId : what.exchange.exchangeId]),
+    [
+      ['settle', 'settled'],
+      ['interrupt', 'cut'],
+    ],
+  );
+  for (const row of rows) {
+    assert.equal(readdirSync(spoolPath).length, 1, 'the empty one is gone');
+    spooled.release(row);
+  }
+  assert.deepEqual([readdirSync(spoolPath), problems], [[], []]);
+
+  writeFileSync(join(spoolPath, '999999998-own_0c.spool'), '00000000 changed\n');
+  assert.deepEqual([...spooled.recovered(T0)], []);
+  assert.match(problems.join(), /^spool_damaged: 1 /);
+});
+
+test('rows for which the spool has no room wait in memory, which is said', async (t) => {
+  const spoolPath = tempDirectory(t);
+  const problems: string[] = [];
+  const spool = new Spool(postgresOptions('', { spoolPath, spoolMaxBytes: 100 }), 'own_01');
+  const row = opening('large');
+  await new SpooledRows(spool, ({ what }) => problems.push(what)).append([row]);
+  assert.deepEqual([problems, row.spooling, row.spooled], [['spool_full: 1 rows wait in memory only'], false, false]);
+  assert.deepEqual(readdirSync(spoolPath), []);
   await spool.close();
 });
