@@ -11,21 +11,21 @@ import { StreamError } from './stream-error.ts';
 export const BATCH_BYTES = 64 * 1024;
 
 export interface BodyReader {
-  /** Everything that is here (up to about 64 KiB), or undefined: nothing yet, or null: the end. Throws when the body failed and nothing is left. */
+  /** What has arrived (up to about 64 KiB); undefined: nothing yet; null: the end. Throws when the body failed and nothing is left to deliver. */
   take(): readonly Uint8Array[] | undefined | null;
-  /** Calls `wake` once, soon after `take` may have something new to say; never before this call has returned. */
+  /** Calls `wake` once, soon after `take` may have something new; never before this call has returned. */
   ready(wake: () => void): void;
   /** {@link ready} as a promise. Never rejects. */
   wait(): Promise<void>;
-  /** Lets go of the body and of what is buffered: `take` says the end. At once, but see {@link Drain}. Never throws. */
+  /** Releases the body and what is buffered, at once (but see {@link Drain}): `take` then returns the end. Never throws. */
   cancel(reason?: unknown): void;
-  /** Takes what is here as all there is: after it `take` says the end. The body is destroyed. */
+  /** Ends the body after what has arrived: once that is taken, `take` returns the end. The body is destroyed. */
   finish(): void;
 }
 
 /**
- * How long a body may still end by itself once everything was said (a cancel with reason `ended`): a destroyed body costs its
- * connection, and the end of a stream mostly comes just after its last event. At most 64 KiB are thrown away; then it is destroyed.
+ * How long a body may take to end by itself after a cancel with reason `ended`. Destroying a body costs its connection, and the end of a
+ * stream mostly comes just after its last event. At most 64 KiB are thrown away; then the body is destroyed.
  */
 export interface Drain {
   readonly clock: Clock;

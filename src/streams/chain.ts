@@ -1,18 +1,15 @@
-/**
- * Fuses two steps into one hop. Law: the same output as piping them, endings included; it only saves the promises in between.
- */
+/** Fuses two stages into one. Law: the same output as piping them, endings included; it only saves the promises in between. */
 import type { SealingStage, Stage } from './stage.ts';
 
 /**
- * Feeds everything that `first` says to `second`. When `first` throws, what it said before goes through `second`, then the failure
- * is thrown; when `first.end` throws, `second.end` is not called. When `first` has ended, `second` is ended too; once `second` has
+ * Feeds the output of `first` to `second`. When `first` throws, its output before that goes through `second`, then the failure is thrown; when `first.end` throws, `second.end` is not called. When `first` has ended, `second` is ended too; once `second` has
  * ended, later input and later failures are ignored.
  */
 export function chain<A, B, C>(first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
   return new Chain(first, second);
 }
 
-/** {@link chain} onto a last step: `fail` goes to that step alone. */
+/** {@link chain} onto a sealing stage: `fail` goes to that stage alone. */
 export function chainSealed<A, B, C, F>(first: Stage<A, B>, second: SealingStage<B, C, F>): SealingStage<A, C, F> {
   return new SealedChain(first, second);
 }
@@ -62,7 +59,7 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
       this.whole(out, 'second');
       this.second.push(value, out);
     }
-    // A step that waits for its next input keeps nothing of the one before.
+    // Nothing of one input is kept while the next is awaited.
     this.#between.length = 0;
   }
 
@@ -80,9 +77,9 @@ class Chain<A, B, C, Second extends Stage<B, C>> implements Stage<A, C> {
     this.#closed = true;
   }
 
-  /** Called when everything in `out` is whole, with the step that may throw next. A plain chain has nothing to cut. */
+  /** Called when everything in `out` is whole, with the stage that may throw next. */
   protected whole(_out: readonly C[], _next: 'first' | 'second'): void {
-    // What a plain step said before it threw is good output.
+    // A plain stage's output before a throw is good, so there is nothing to cut.
   }
 }
 

@@ -10,9 +10,9 @@ export interface HandOff<Out> {
   demand(): Promise<void> | undefined;
   /** Hands over one batch; an empty one is not handed over. */
   give(batch: readonly Out[]): void;
-  /** A last batch, then the end. Says nothing after a cancel. */
+  /** A last batch, then the end. Does nothing after a cancel. */
   close(last: readonly Out[]): void;
-  /** A last batch, then the failure once that batch was taken. Says nothing after a cancel. */
+  /** A last batch, then the failure once that batch was taken. Does nothing after a cancel. */
   fail(last: readonly Out[], reason: unknown): void;
 }
 

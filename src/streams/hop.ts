@@ -1,14 +1,14 @@
 /**
- * A synchronous step between two Web Streams: one chunk is a batch, one batch in is at most one batch out, and nothing is taken before
- * the reader asks for it (writable highWaterMark 1, readable 0). It is a pair of its own and no `new TransformStream`, since that one
- * drops what `flush` said before it threw. Knows nothing of what a step says.
+ * A synchronous step between two Web Streams. One chunk is a batch, one batch in is at most one batch out, and nothing is taken before the
+ * reader asks for it (writable highWaterMark 1, readable 0). It is not a `TransformStream`, since that drops what `flush` enqueued before
+ * it threw.
  */
 import { createHandOff } from './hand-off.ts';
 import { ENDED } from './stream-error.ts';
 
-/** Each method appends what it says to `said`; what it said before it threw is handed over. */
+/** Each method appends its output to `said`; what was appended before a throw is still handed over. */
 export interface HopStep<In, Out> {
-  /** True once everything was said: the readable closes, and the source is cancelled with reason `ended`. */
+  /** True once the output is complete: the readable closes, and the source is cancelled with reason `ended`. */
   readonly over: boolean;
   push(batch: readonly In[], said: Out[]): void;
   end(said: Out[]): void;
@@ -17,8 +17,8 @@ export interface HopStep<In, Out> {
 }
 
 /**
- * A step that throws fails both streams, after its last words and `lastWords`. A reader that cancels errors the writable, so that the
- * source is cancelled, and is told nothing any more.
+ * A step that throws fails both streams, after its last output and `lastWords`. A reader that cancels errors the writable, so that the source
+ * is cancelled; it gets no more output.
  */
 export function createHop<In, Out>(
   step: HopStep<In, Out>,

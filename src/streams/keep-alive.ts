@@ -1,18 +1,18 @@
-/** Says something after a while of silence, so that proxies and clients do not give up on a slow answer. Knows no frame format. */
+/** Writes a keep-alive after a time of silence, so that proxies and clients do not give up on a slow answer. Knows no frame format. */
 import type { Clock } from './clock.ts';
 import { createDeadline, type Deadline } from './deadline.ts';
 
 const KEEP_ALIVE_INTERVAL_MS = 15_000;
 
 export interface KeepAlive {
-  /** Something was said: the silence starts anew. Also ends a pause. */
+  /** Something was written: the interval starts anew. Also ends a pause. */
   touch(): void;
-  /** The reader is behind: say nothing until `touch`. */
+  /** The reader is behind: no keep-alive until `touch`. */
   pause(): void;
   stop(): void;
 }
 
-/** Calls `say` after each `intervalMs` of silence, for the first time `intervalMs` from now; what it says counts as something said. */
+/** Calls `say` after each `intervalMs` of silence, for the first time `intervalMs` from now. Each call starts the interval anew. */
 export function createKeepAlive(clock: Clock, say: () => void, intervalMs: number = KEEP_ALIVE_INTERVAL_MS): KeepAlive {
   return new DeadlineKeepAlive(clock, say, intervalMs);
 }

@@ -1,6 +1,7 @@
 /**
- * Source, sealed step and writer joined by one loop instead of Web Streams. Law: the same bytes as piping them, endings, cancel and
- * back-pressure included. What arrives is read, turned into words and written in one go, without a promise unless somebody must wait.
+ * Joins a source, a sealed step and a writer in one loop instead of Web Streams. Law: the same bytes as piping them, endings, cancel and
+ * back-pressure included. What has arrived is read, processed and written in one go, without a promise unless somebody must wait.
+ * `words` are what the step puts out and the writer writes.
  */
 import type { Sealed } from './seal.ts';
 import { ENDED } from './stream-error.ts';
@@ -8,14 +9,14 @@ import { ENDED } from './stream-error.ts';
 export interface PumpSource<In> {
   /** Appends everything that is here; false when nothing is (then `ready`). Throws once it has failed, after what came before was appended. */
   take(out: In[]): boolean;
-  /** Calls `wake` once, when `take` may have something new to say; never before this call has returned. */
+  /** Calls `wake` once, when `take` may have something new; never before this call has returned. */
   ready(wake: () => void): void;
   /** Everything was taken. */
   readonly ended: boolean;
-  /** Between these two the reader is behind, and silence is not the source's fault. */
+  /** From here to `resume` the reader is behind, so nothing is taken and the source is not to blame for silence. */
   pause(): void;
   resume(): void;
-  /** Lets go of what is behind the source. Reason `ended`: everything was said. */
+  /** Releases what the source reads from. Reason `ended`: the output is complete. */
   cancel(reason: unknown): void;
 }
 
@@ -31,20 +32,20 @@ export interface PumpWriter<Out> {
 }
 
 export interface PumpOptions<In, Out> {
-  /** What was taken from the source before. Emptied when it was said, so that nothing keeps it while the stream is open. */
+  /** Input that was taken from the source before. It is emptied once it was processed, so that it is not kept while the stream is open. */
   readonly held?: In[];
-  /** What must be done before the last words may go out. May put others in their place. */
+  /** Awaited before the last words are written. May put others in their place. */
   beforeEnd?(words: Out[]): Promise<void> | undefined;
   /** Words were written. */
   onWords?(): void;
-  /** A failure of the source that only says that nobody is there to hear of it. */
+  /** True for a failure of the source that only reports that the reader has left. */
   isGone?(reason: unknown): boolean;
-  /** What is said before the connection is cut, should the step break its contract and throw `reason`. */
+  /** The dialect's error frame, written before the connection is cut if the step breaks its contract and throws `reason`. */
   lastWords?(reason: unknown): readonly Out[];
 }
 
 /**
- * Resolves when the writer has ended, be it in words of failure. Rejects when the reader left or stalled (the source is then cancelled
+ * Resolves when the writer has ended, even if its last words are those of a failure. Rejects when the reader left or stalled (the source is then cancelled
  * at once), and when `fail` broke its contract (the connection is then cut).
  */
 export function pump<In, Out>(
@@ -88,7 +89,7 @@ class Pump<In, Out> {
     if (held !== undefined) held.length = 0;
   }
 
-  /** Reads and writes until somebody has to be waited for, or everything was said. Never throws. */
+  /** Reads and writes until the source or the writer has to be waited for, or the output is complete. Never throws. */
   #run(held: readonly In[] | undefined): void {
     try {
       let words = held === undefined ? this.#read() : this.#words(held, undefined);
@@ -132,9 +133,9 @@ class Pump<In, Out> {
     return full.then(() => this.#source.resume());
   }
 
-  /** The words of what is there; undefined when nothing is. Throws when nobody is there to read them. */
+  /** The words for the input that is there; undefined when there is none. Throws when the reader has left. */
   #read(): Out[] | undefined {
-    // Nobody is left to hear the words of a failure that is only our own cancel.
+    // After the reader has left, the source fails by our own cancel only: no words are made of that.
     this.#checkReader();
     const taken: In[] = [];
     try {
@@ -156,7 +157,7 @@ class Pump<In, Out> {
     } catch (broken) {
       const lastWords = this.#options.lastWords?.(broken);
       if (lastWords !== undefined && this.#writer.gone() === undefined) {
-        // The connection is cut next: a reader that went before it had these words is told nothing more.
+        // The connection is cut next, so it does not matter whether the reader gets these words.
         this.#writer.write([...words, ...lastWords])?.catch(() => undefined);
       }
       throw broken;

@@ -1,6 +1,6 @@
 /**
- * The one door for failure. Above it a failure is thrown; below it a failure is words of the client's own language, and the stream
- * ends well. Every stream that reaches a client passes exactly one seal, as its last step.
+ * The one door for failure. Above it a failure is thrown; below it a failure is output in the client's own protocol, and the stream ends
+ * in order. Every stream that reaches a client passes exactly one seal, as its last step.
  */
 import { createHop } from './hop.ts';
 import type { SealingStage } from './stage.ts';
@@ -84,9 +84,9 @@ class Seal<In, Out, F> implements Sealed<In, Out> {
 }
 
 /**
- * Carries a sealed stage in a pair of Web Streams, as `to-transform.ts` carries others: its readable ends well whatever happens above,
- * and exactly one ending is said. A reader that cancels errors the writable, so that the source is cancelled; nothing is said to it any
- * more. `lastWords` (the dialect's constant error frame) are said, and the readable then fails, should `fail` itself throw.
+ * Carries a sealing stage in a pair of Web Streams, as `to-transform.ts` carries others. Whatever happens above, its readable ends in order,
+ * with exactly one ending. A reader that cancels errors the writable, so that the source is cancelled; it gets no more output. When `fail`
+ * itself throws, `lastWords` (the dialect's constant error frame) are enqueued and the readable fails.
  */
 export function seal<In, Out, F>(
   stage: SealingStage<In, Out, F>,
