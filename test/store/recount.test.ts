@@ -1,0 +1,183 @@
+/** What `verify` finds: a sound store has no difference, and each thing that can be wrong in it is told by name. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { FIRST_HASH, type Hold, type JournalRow, journalHash } from '../../src/store/ledger.ts';
+import { Recount } from '../../src/store/recount.ts';
+
+type Content = Omit<JournalRow, 'seq' | 'hash' | 'atMs' | 'accountId'>;
+
+const [WALLET, KEY] = ['wallet:a', 'k'] as const;
+const nothing = { from: 'external', to: 'external', nanos: 0n } as const;
+
+/** A credit, a charge, a video that was charged, one that is kept and one that was refunded, and a transfer. */
+const JOURNAL: readonly Content[] = [
+  { kind: 'credit', ref: 'c1', from: 'external', to: WALLET, nanos: 1_000n },
+  { kind: 'charge', ref: 'ex_1', from: WALLET, to: 'revenue', nanos: 7n, keyId: KEY },
+  { kind: 'hold', ref: 'v1', from: WALLET, to: 'hold:v1', nanos: 100n, keyId: KEY },
+  { kind: 'settle', ref: 'v1', from: 'hold:v1', to: 'revenue', nanos: 100n, keyId: KEY },
+  { kind: 'hold', ref: 'v2', from: WALLET, to: 'hold:v2', nanos: 30n, keyId: KEY },
+  { kind: 'keep', ref: 'v2', ...nothing, keyId: KEY },
+  { kind: 'hold', ref: 'v3', from: WALLET, to: 'hold:v3', nanos: 20n, keyId: KEY },
+  { kind: 'refund', ref: 'v3', from: 'hold:v3', to: WALLET, nanos: 20n, keyId: KEY },
+  { kind: 'sub_account_transfer_out', ref: 't1', from: WALLET, to: 'transit', nanos: 50n, keyId: 's' },
+  { kind: 'sub_account_transfer_in', ref: 't1', from: 'transit', to: 'sub:s', nanos: 50n, keyId: 's' },
+];
+
+function chained(contents: readonly Content[]): JournalRow[] {
+  let previous = FIRST_HASH;
+  return contents.map((content, index) => {
+    const row = { ...content, seq: index + 1, atMs: index, accountId: 'a' };
+    previous = journalHash(previous, row);
+    return { ...row, hash: previous };
+  });
+}
+
+const hold = (id: string, state: Hold['state'], nanos: bigint): Hold => ({
+  id,
+  accountId: 'a',
+  keyId: KEY,
+  state,
+  nanos,
+  openedAtMs: 0,
+});
+
+function soundStore() {
+  const journal = chained(JOURNAL);
+  return {
+    journal,
+    head: { seq: journal.length, hash: journal.at(-1)?.hash ?? '' },
+    balances: new Map<string, bigint>([
+      ['external', -1_000n],
+      [WALLET, 813n],
+      ['revenue', 107n],
+      ['hold:v2', 30n],
+      ['sub:s', 50n],
+    ]),
+    holds: [hold('v1', 'settled', 100n), hold('v2', 'held', 30n), hold('v3', 'refunded', 20n)],
+    tasks: [
+      { id: 'v1', state: 'succeeded', frozenNanos: 100n },
+      { id: 'v2', state: 'unknown', frozenNanos: 30n },
+      { id: 'v3', state: 'failed', frozenNanos: 20n },
+    ] as Parameters<Recount['task']>[0][],
+    spend: new Map<string, { total: bigint; held: bigint }>([[KEY, { total: 107n, held: 30n }]]),
+    days: [
+      [KEY, 7n],
+      [KEY, 100n],
+    ] as [string, bigint][],
+    logged: [
+      ['ex_1', 7n],
+      ['ex_free', 0n],
+    ] as [string, bigint][],
+    open: ['ex_2'],
+  };
+}
+type Stored = ReturnType<typeof soundStore>;
+
+function differences(stored: Stored): string[] {
+  const recount = new Recount();
+  for (const row of stored.journal) recount.journal(row);
+  recount.head(stored.head.seq, stored.head.hash);
+  for (const [name, nanos] of stored.balances) recount.balance(name, nanos);
+  for (const one of stored.holds) recount.hold(one);
+  for (const task of stored.tasks) recount.task(task);
+  for (const [keyId, row] of stored.spend) recount.spend(keyId, row);
+  for (const [keyId, nanos] of stored.days) recount.day(keyId, nanos);
+  for (const [id, nanos] of stored.logged) recount.logged(id, nanos);
+  for (const id of stored.open) recount.open(id);
+  const { rows, differences: found } = recount.finish();
+  assert.equal(rows, stored.journal.length);
+  return found.map(({ what, subject }) => `${what}: ${subject}`).sort();
+}
+
+/** With other contents and everything that follows from the chain; what is kept beside the journal stays. */
+function rewritten(stored: Stored, contents: readonly Content[]): void {
+  stored.journal = chained(contents);
+  stored.head = { seq: stored.journal.length, hash: stored.journal.at(-1)?.hash ?? '' };
+}
+const without = (at: number): Content[] => JOURNAL.filter((_, index) => index !== at);
+const changed = (at: number, change: Partial<Content>): Content[] =>
+  JOURNAL.map((content, index) => (index === at ? { ...content, ...change } : content));
+
+const WRONG: Record<string, readonly [damage: (stored: Stored) => unknown, found: readonly string[]]> = {
+  nothing: [() => undefined, []],
+  'a head that is behind': [
+    (stored) => {
+      stored.head = { seq: 9, hash: stored.journal[8]?.hash ?? '' };
+    },
+    ['chain: the newest hash', 'chain: the newest journal row'],
+  ],
+  'an amount in the journal': [
+    ({ journal }) => {
+      const [first, second] = journal;
+      if (first !== undefined && second !== undefined) journal[1] = { ...second, nanos: 8n };
+    },
+    [
+      'balance: revenue',
+      'balance: wallet:a',
+      ...Array.from({ length: 9 }, (_, n) => `chain: hash of journal row ${n + 2}`).sort(),
+      'chain: the newest hash',
+      'exchange: charge of ex_1',
+      'spend: sum of days of k',
+      'spend: total of k',
+    ].sort(),
+  ],
+  'a balance': [({ balances }) => balances.set(WALLET, 814n), ['balance: wallet:a', 'sum: all balances']],
+  'a balance of nobody': [({ balances }) => balances.set('wallet:x', 1n), ['balance: wallet:x', 'sum: all balances']],
+  'half a transfer': [
+    (stored) => {
+      rewritten(stored, without(9));
+      stored.balances.set('transit', 50n).delete('sub:s');
+    },
+    ['balance: transit'],
+  ],
+  'a hold of another state': [
+    ({ holds }) => holds.splice(0, 1, hold('v1', 'refunded', 100n)),
+    ['hold: v1', 'task: hold of v1, which is succeeded'],
+  ],
+  'a hold that is gone': [
+    ({ holds }) => holds.pop(),
+    ['hold: v3', 'task: frozen price of v3', 'task: hold of v3, which is failed'],
+  ],
+  'a task that is gone': [({ tasks }) => tasks.pop(), ['task: v3']],
+  'the price of a task': [
+    ({ tasks }) => tasks.splice(1, 1, { id: 'v2', state: 'unknown', frozenNanos: 31n }),
+    ['task: frozen price of v2'],
+  ],
+  'a hold that was opened twice': [
+    (stored) => {
+      rewritten(stored, [...JOURNAL, ...JOURNAL.slice(4, 5)]);
+      stored.balances.set(WALLET, 783n).set('hold:v2', 60n);
+      stored.spend.set(KEY, { total: 107n, held: 60n });
+    },
+    ['balance: hold:v2', 'hold: v2 opened'],
+  ],
+  'a hold that was settled for another amount': [
+    (stored) => {
+      rewritten(stored, changed(3, { nanos: 90n }));
+      stored.balances.set('revenue', 97n).set('hold:v1', 10n);
+      stored.spend.set(KEY, { total: 97n, held: 40n });
+      stored.days = [[KEY, 97n]];
+    },
+    ['balance: hold:v1', 'hold: amount of settle of v1'],
+  ],
+  'a hold that was closed twice': [
+    (stored) => {
+      rewritten(stored, [...JOURNAL, { kind: 'refund', ref: 'v1', ...nothing }]);
+    },
+    ['hold: v1 at journal row 11'],
+  ],
+  'what a key spent': [({ spend }) => spend.set(KEY, { total: 108n, held: 29n }), ['spend: held of k', 'spend: total of k']],
+  'what a key spent in days': [({ days }) => days.pop(), ['spend: sum of days of k']],
+  'what a key spent that never paid': [({ spend }) => spend.set('x', { total: 0n, held: 0n }), ['spend: x']],
+  'an exchange that is logged twice': [({ logged }) => logged.push(['ex_free', 0n]), ['exchange: ex_free']],
+  'a charge that is not journaled': [({ logged }) => logged.push(['ex_3', 2n]), ['exchange: charge of ex_3']],
+  'an exchange that is open and settled': [({ open }) => open.push('ex_1'), ['exchange: ex_1']],
+};
+
+for (const [what, [damage, found]] of Object.entries(WRONG)) {
+  test(`verify tells what is wrong: ${what}`, () => {
+    const stored = soundStore();
+    damage(stored);
+    assert.deepEqual(differences(stored), found);
+  });
+}
