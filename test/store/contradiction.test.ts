@@ -1,11 +1,11 @@
 /** What contradicts itself in the store stops the change that meets it, as a whole: no row is written over, no money moves twice. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { open } from 'lmdb';
 import { VIDEO_WORKER } from '../../src/store/leases.ts';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
-import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
+import type { Tables } from '../../src/store/lmdb/tables.ts';
 import type { Store } from '../../src/store/store.ts';
+import { editTables } from './support/edit-tables.ts';
 import { cause, entry, funded, ok, options, T0, tempDirectory } from './support/store.ts';
 
 /** A store with the running task `v`, a charged exchange, and what `damage` made of it meanwhile. */
@@ -19,11 +19,7 @@ async function damaged(t: TestContext, damage: (tables: Tables) => void) {
   ok(await first.videos.change('v', { event: 'submit', channelId: 'c', upstreamModel: 'u' }, token, T0));
   void first.settlements.settle({ entry: entry(owner, 'a', 7n) });
   await first.close();
-  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
-  damage(openTables(root));
-  await root.flushed;
-  await new Promise((resolve) => setImmediate(resolve));
-  await root.close();
+  await editTables(path, damage);
   const store = await openLmdbStore(options(path));
   t.after(() => store.close());
   return { store, owner, token };

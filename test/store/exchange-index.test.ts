@@ -1,9 +1,9 @@
 /** The entry of an exchange is what makes it settle once: whatever is wrong with one, `verify` says it. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { open } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
-import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
+import type { Tables } from '../../src/store/lmdb/tables.ts';
+import { editTables } from './support/edit-tables.ts';
 import { entry, funded, options, tempDirectory } from './support/store.ts';
 
 /** What `verify` finds after `damage`, in a store with the exchanges `a` and `b`, charged, and `c`, free. */
@@ -18,11 +18,7 @@ async function differences(t: TestContext, damage: (tables: Tables) => unknown):
   ] as const)
     void first.settlements.settle({ entry: entry(owner, id, nanos) });
   await first.close();
-  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
-  damage(openTables(root));
-  await root.flushed;
-  await new Promise((resolve) => setImmediate(resolve));
-  await root.close();
+  await editTables(path, damage);
   const store = await openLmdbStore(options(path));
   t.after(() => store.close());
   const found = (await store.ledger.verify()).differences;

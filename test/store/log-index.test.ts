@@ -1,10 +1,9 @@
 /** The indexes of the request log: rows of one transaction share an index row, and an exchange is found by the request id that it is named after. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { open } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
-import { openTables } from '../../src/store/lmdb/tables.ts';
 import type { Clock } from '../../src/store/store.ts';
+import { editTables } from './support/edit-tables.ts';
 import { entry, FakeClock, funded, openStore, options, tempDirectory } from './support/store.ts';
 
 test('rows of two keys, written in shared transactions, are listed forward, backward, in windows and after pruning', async (t) => {
@@ -108,9 +107,8 @@ test('pruning takes as many transactions as it needs, and leaves nothing of what
   clock.advance(1);
   assert.equal(await store.requestLog.prune(clock.now()), 1_100);
   await store.close();
-  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
-  const { log, logIds, logKeys, exchanges } = openTables(root);
-  const left = [log, logIds, logKeys].map((table) => table.getCount());
-  assert.deepEqual([left, [...exchanges.getKeys()]], [[0, 0, 0], ['ex_600']]);
-  await root.close();
+  await editTables(path, ({ log, logIds, logKeys, exchanges }) => {
+    const left = [log, logIds, logKeys].map((table) => table.getCount());
+    assert.deepEqual([left, [...exchanges.getKeys()]], [[0, 0, 0], ['ex_600']]);
+  });
 });

@@ -1,12 +1,12 @@
 /** A store that an older version wrote: its rows are read as they are, its exchanges stay settled, and new rows stand beside the old ones. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { open } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
 import { JOURNAL_ROW } from '../../src/store/lmdb/row-shapes.ts';
-import { metaOf, openTables } from '../../src/store/lmdb/tables.ts';
+import { metaOf } from '../../src/store/lmdb/tables.ts';
 import type { Listed } from '../../src/store/lmdb/listed.ts';
 import type { Store } from '../../src/store/store.ts';
+import { editTables } from './support/edit-tables.ts';
 import { cause, entry, FakeClock, funded, ok, options, tempDirectory } from './support/store.ts';
 
 const settle = async (store: Store, row: ReturnType<typeof entry>) => {
@@ -17,31 +17,28 @@ const settle = async (store: Store, row: ReturnType<typeof entry>) => {
 
 /** Writes everything as schema 2 had it: lists in MessagePack, and every row of the journal in one index. */
 async function rewriteAsSchema2(path: string): Promise<void> {
-  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
-  const tables = openTables(root);
-  const plain = (name: string) => root.openDB<unknown, number | string | [string, string]>({ name, encoding: 'msgpack' });
-  const rewrite = <V>(name: string, rows: { key: number; value: V }[], shape: Listed<V>): void => {
-    for (const { key, value } of rows) plain(name).putSync(key, old(shape.list(value), value));
-  };
-  // Whole numbers of any size were numbers, and names with numbers were maps.
-  const old = (list: unknown, row: unknown): unknown => {
-    assert.ok(Array.isArray(list));
-    if (typeof row === 'object' && row !== null && 'nanos' in row) list[6] = row.nanos;
-    return list;
-  };
-  const journal = [...tables.journal.getRange()];
-  const log = [...tables.log.getRange()];
-  rewrite('journal', journal, JOURNAL_ROW);
-  // The log once held whole objects, amounts and maps included; those are still read, too.
-  for (const { key, value } of log) plain('log').putSync(key, value);
-  for (const { value } of journal) plain('journal_refs').putSync([value.ref, value.kind], value.seq);
-  for (const { key } of tables.exchanges.getRange()) plain('log_exchanges').removeSync(key);
-  for (const { value } of log) plain('log_exchanges').putSync(value.exchangeId, value.seq);
-  tables.meta.putSync('schema', 2);
-  assert.equal(metaOf(tables, 'schema'), 2);
-  await root.flushed;
-  await new Promise((resolve) => setImmediate(resolve));
-  await root.close();
+  await editTables(path, (tables, root) => {
+    const plain = (name: string) => root.openDB<unknown, number | string | [string, string]>({ name, encoding: 'msgpack' });
+    const rewrite = <V>(name: string, rows: { key: number; value: V }[], shape: Listed<V>): void => {
+      for (const { key, value } of rows) plain(name).putSync(key, old(shape.list(value), value));
+    };
+    // Whole numbers of any size were numbers, and names with numbers were maps.
+    const old = (list: unknown, row: unknown): unknown => {
+      assert.ok(Array.isArray(list));
+      if (typeof row === 'object' && row !== null && 'nanos' in row) list[6] = row.nanos;
+      return list;
+    };
+    const journal = [...tables.journal.getRange()];
+    const log = [...tables.log.getRange()];
+    rewrite('journal', journal, JOURNAL_ROW);
+    // The log once held whole objects, amounts and maps included; those are still read, too.
+    for (const { key, value } of log) plain('log').putSync(key, value);
+    for (const { value } of journal) plain('journal_refs').putSync([value.ref, value.kind], value.seq);
+    for (const { key } of tables.exchanges.getRange()) plain('log_exchanges').removeSync(key);
+    for (const { value } of log) plain('log_exchanges').putSync(value.exchangeId, value.seq);
+    tables.meta.putSync('schema', 2);
+    assert.equal(metaOf(tables, 'schema'), 2);
+  });
 }
 
 async function olderStore(t: TestContext, clock: FakeClock) {

@@ -4,26 +4,16 @@
  */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { open } from 'lmdb';
 import { openLmdbStore } from '../../src/store/lmdb/open.ts';
-import { openTables, type Tables } from '../../src/store/lmdb/tables.ts';
 import type { StoreOptions } from '../../src/store/store.ts';
 import { eventually } from '../support/test-gateway.ts';
+import { editTables } from './support/edit-tables.ts';
 import { FakeClock, funded, options, tempDirectory } from './support/store.ts';
 
 const TTL_MS = 30_000;
 const ALIVE = 100;
 const DEAD = 200;
 const SELF: StoreOptions['process'] = { host: 'here', pid: 1, isAlive: (pid) => pid !== DEAD };
-
-async function edit<T>(path: string, change: (tables: Tables) => T): Promise<T> {
-  const root = open({ path, noSubdir: false, maxDbs: 64, cache: false, overlappingSync: false });
-  const result = change(openTables(root));
-  await root.flushed;
-  await new Promise((resolve) => setImmediate(resolve));
-  await root.close();
-  return result;
-}
 
 interface Other {
   readonly host: string;
@@ -40,7 +30,7 @@ async function sharedWith(t: TestContext, other: Other | undefined, count: numbe
   const first = await openLmdbStore(options(path, more));
   const { account, key } = await funded(first, 10n);
   await first.close();
-  await edit(path, ({ owners, openExchanges, leases }) => {
+  await editTables(path, ({ owners, openExchanges, leases }) => {
     const id = 'own_other';
     if (other !== undefined)
       owners.putSync(id, { id, host: other.host, pid: other.pid, heartbeatAtMs: clock.now() - other.silentMs });
@@ -74,7 +64,7 @@ for (const [who, [other, isDead]] of Object.entries(OTHERS)) {
     assert.equal((await store.leases.acquire('job', 'me', 1_000, clock.now())).ok, isDead);
     assert.deepEqual((await store.ledger.verify()).differences, []);
     await store.close();
-    const left = await edit(path, ({ owners, openExchanges }) => [owners.getCount(), openExchanges.getCount()]);
+    const left = await editTables(path, ({ owners, openExchanges }) => [owners.getCount(), openExchanges.getCount()]);
     assert.deepEqual(left, isDead ? [0, 0] : [1, 2]);
   });
 }
