@@ -153,7 +153,7 @@ function openaiAgents(api: 'chat' | 'responses' | 'websocket'): Setup {
     title: `OpenAI Agents SDK over ${api}`,
     agent: 'openai-agents',
     tool: OWN_TOOL,
-    ...(api === 'websocket' ? { socket: { version: 'unsaid', turns: 3 } } : {}),
+    ...(api === 'websocket' ? { socket: { version: 'unannounced', turns: 3 } } : {}),
     broken: 'told',
     prepare: ({ url }) => ({ args: [api, PROMPT], env: { GW_URL: url, GW_API_KEY: KEY, GW_MODEL: MODEL } }),
   };
@@ -203,7 +203,7 @@ export const SETUPS: readonly Setup[] = [
     'WebSocket',
     '/v1',
     { COPILOT_PROVIDER_WIRE_API: 'responses', COPILOT_PROVIDER_TRANSPORT: 'websockets' },
-    { version: 'unsaid', turns: 3 },
+    { version: 'unannounced', turns: 3 },
   ),
   copilot('messages', '', { COPILOT_PROVIDER_TYPE: 'anthropic' }),
 ];
