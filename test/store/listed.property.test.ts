@@ -10,6 +10,7 @@ import type { RequestLogRow } from '../../src/store/request-log.ts';
 import { JOURNAL_ROW, LOG_ROW } from '../../src/store/lmdb/row-shapes.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import { MAX_NANOS } from '../../src/store/money.ts';
+import { tokenCounts } from './support/token-counts.ts';
 
 const words = fc.string({ unit: 'binary', maxLength: 20 });
 const count = fc.nat();
@@ -46,16 +47,7 @@ const logRow = fc.record(
     ip: words,
     effort: words,
     usage: optional({
-      input: count,
-      cachedInput: count,
-      cacheWrite5m: count,
-      cacheWrite1h: count,
-      cacheWriteUnsplit: count,
-      output: count,
-      reasoning: count,
-      imageInput: count,
-      imageOutput: count,
-      images: count,
+      ...tokenCounts(count),
       videos: count,
       meters: fc.array(fc.tuple(words, count), { maxLength: 3 }).map((pairs) => new Map(pairs)),
       serviceTier: words,

@@ -118,6 +118,14 @@ export function sayMessages(text: string): FakeAnswer {
 
 type Stream = ReturnType<typeof openStream>;
 
+/** A messages stream that has begun to say `text` and goes on, or does not, as its test wants. */
+export function beginMessage(socket: Socket, text: string): Stream {
+  const stream = openStream(socket);
+  startMessage(stream);
+  stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } });
+  return stream;
+}
+
 export function startMessage(stream: Stream): void {
   stream.event('message_start', {
     type: 'message_start',

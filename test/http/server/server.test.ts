@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { fakeUpstream, jsonAnswer, openStream, sayMessages, startMessage, wholeMessage } from '../../support/fake-upstream.ts';
+import { beginMessage, fakeUpstream, jsonAnswer, sayMessages, wholeMessage } from '../../support/fake-upstream.ts';
 import { ask, channel, eventually, KEY, MODELS, testGateway } from '../../support/test-gateway.ts';
 import { connect as connectSocket } from '../websocket/socket-client.ts';
 
@@ -397,9 +397,7 @@ test('private files need one scope', async () => {
 test('F39: drain: not ready, no new connections, the open stream finishes', async () => {
   let finish = (): void => undefined;
   await using slow = await fakeUpstream(({ socket }) => {
-    const stream = openStream(socket);
-    startMessage(stream);
-    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    const stream = beginMessage(socket, 'x');
     finish = () => {
       stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
       stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
@@ -449,9 +447,7 @@ test('F39: drain: what comes on a connection that was there before is answered, 
 test('F39: drain: a stream that promised to keep its connection keeps it for the next request', async () => {
   let finish = (): void => undefined;
   await using slow = await fakeUpstream(({ socket, body: asked }) => {
-    const stream = openStream(socket);
-    startMessage(stream);
-    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'x' } });
+    const stream = beginMessage(socket, 'x');
     const end = (): void => {
       stream.event('content_block_stop', { type: 'content_block_stop', index: 0 });
       stream.event('message_delta', { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage: { output_tokens: 2 } });
@@ -487,9 +483,7 @@ test('F39: drain: a stream that promised to keep its connection keeps it for the
 test('F39: when the drain is over, what is still open is told so in its own words, billed, and the gateway is gone', async () => {
   await using silent = await fakeUpstream(({ socket, body: asked }) => {
     if (!/"stream":\s*true/.test(asked) || /wait/.test(asked)) return;
-    const stream = openStream(socket);
-    startMessage(stream);
-    stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+    beginMessage(socket, 'half');
   });
   await using gateway = await testGateway({
     channels: [channel(silent.url)],
@@ -537,9 +531,7 @@ test('F39: a shutdown waits until what its clients left behind is in the books, 
     ['the second signal cuts', 'batched'],
   ]) {
     await using silent = await fakeUpstream(({ socket }) => {
-      const stream = openStream(socket);
-      startMessage(stream);
-      stream.event('content_block_delta', { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'half' } });
+      beginMessage(socket, 'half');
     });
     await using gateway = await testGateway({
       channels: [channel(silent.url)],

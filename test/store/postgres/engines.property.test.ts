@@ -18,6 +18,7 @@ import { StoreError } from '../../../src/store/store-error.ts';
 import type { NewVideo, VideoChange } from '../../../src/store/videos.ts';
 import { entry, FakeClock, ok, T0 } from '../support/store.ts';
 import { onPostgres, openPlace } from '../support/stores.ts';
+import { tokenCounts } from '../support/token-counts.ts';
 
 const MINUTE = 60_000;
 
@@ -202,18 +203,7 @@ const verbs = [
 /** The gateway makes them: they are never odd. */
 const exchange = fc.nat(9).map((n) => `ex_${n}`);
 const count = fc.nat(5);
-const usage = fields({
-  input: count,
-  cachedInput: count,
-  cacheWrite5m: count,
-  cacheWrite1h: count,
-  cacheWriteUnsplit: count,
-  output: count,
-  reasoning: count,
-  imageInput: count,
-  imageOutput: count,
-  images: count,
-});
+const usage = fields(tokenCounts(count));
 const settlement = fc.record({
   owner,
   exchange,

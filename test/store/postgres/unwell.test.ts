@@ -63,19 +63,15 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const problems: string[] = [];
     const store = await open(t, url, { pollMs: 20, onProblem: ({ what }) => problems.push(what) });
     const owner = await funded(store, 1_000n);
-    const { admin } = await server();
-    const schema = nameOf(url);
     // Only the journal: what the store writes to try the database goes through.
-    await admin(`CREATE FUNCTION ${schema}.denied() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'permission denied for table journal' USING ERRCODE = '42501'; END $$`);
-    await admin(`CREATE TRIGGER denied BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.denied()`);
+    const allow = await refuseJournal(url, '42501', 'permission denied for table journal');
     const settled = store.settlements.settle({ entry: entry(owner, 'meanwhile', 7n) });
     await until(() => !store.health().healthy);
     for (let n = 0; n < 50; n += 1) {
       await assert.rejects(store.admission.admit(owner, 10n, T0), { code: 'unhealthy' });
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
-    await admin(`DROP TRIGGER denied ON ${schema}.journal`);
+    await allow();
     await settled;
     await until(() => store.health().healthy);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
@@ -144,13 +140,9 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const url = await makePlace();
     const store = await open(t, url);
     const owner = await funded(store, 10n);
-    const { admin } = await server();
-    const schema = nameOf(url);
-    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
-    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
+    const allow = await refuseJournal(url, '53100', 'could not extend file');
     await assert.rejects(store.accounts.credit(owner.account.id, 5n, cause('once')), { name: 'StoreError', code: 'disk_full' });
-    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
+    await allow();
     assert.equal(ok(await store.accounts.credit(owner.account.id, 5n, cause('once'))).walletNanos, 15n);
     await clean(store);
     t.after(() => dropPlace(url));
@@ -162,16 +154,12 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     const problems: string[] = [];
     const store = await open(t, url, { onProblem: ({ what }) => problems.push(what) });
     const owner = await funded(store, 10n);
-    const { admin } = await server();
-    const schema = nameOf(url);
-    await admin(`CREATE FUNCTION ${schema}.no_room() RETURNS trigger LANGUAGE plpgsql AS
-      $$ BEGIN RAISE EXCEPTION 'could not extend file' USING ERRCODE = '53100'; END $$`);
-    await admin(`CREATE TRIGGER no_room BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.no_room()`);
+    const allow = await refuseJournal(url, '53100', 'could not extend file');
     const good = store.settlements.settle({ entry: entry(owner, 'good', 3n) });
     const wrong = store.settlements.settle({ entry: entry(owner, 'wrong', -1n) });
     assert.equal((await good).settled, true, 'it is kept on the local disk');
     assert.equal(readdirSync(spoolOf(url)).length, 1);
-    await admin(`DROP TRIGGER no_room ON ${schema}.journal`);
+    await allow();
     await until(() => store.settlements.pending === 0);
     await wrong;
     assert.ok(problems.some((what) => what.startsWith('settlement_lost') && what.includes('"wrong"')));
@@ -292,6 +280,16 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await clean(steady);
   });
 });
+
+/** The database refuses every row of the journal with this SQLSTATE, until what is returned is called. */
+async function refuseJournal(url: string, state: string, message: string): Promise<() => Promise<unknown>> {
+  const { admin } = await server();
+  const schema = nameOf(url);
+  await admin(`CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS
+    $$ BEGIN RAISE EXCEPTION '${message}' USING ERRCODE = '${state}'; END $$`);
+  await admin(`CREATE TRIGGER refuse BEFORE INSERT ON ${schema}.journal EXECUTE FUNCTION ${schema}.refuse()`);
+  return () => admin(`DROP TRIGGER refuse ON ${schema}.journal`);
+}
 
 async function tablesOf(url: string): Promise<unknown[]> {
   const { admin } = await server();
