@@ -13,6 +13,7 @@ import { figure } from './plots.ts';
 import { reportHtml, type Results } from './report.ts';
 import { dispatching } from './suites/dispatch.ts';
 import { codecsAlone, pipeline, streams } from './suites/in-process.ts';
+import { least } from './suites/least.ts';
 import { memory } from './suites/memory.ts';
 import { eventLoop, startUp } from './suites/process.ts';
 import { relay } from './suites/relay.ts';
@@ -52,6 +53,7 @@ const SUITES: Readonly<Record<string, () => Row[] | Promise<Row[]>>> = {
   codecs: () => codecsAlone(rounds),
   pipeline: () => pipeline(rounds),
   relay: () => relay(rounds, nodeArgs),
+  least: () => least(rounds, nodeArgs),
   rivals: () => rivals(rounds, { rivals: values.rival, nodeArgs, upstreamPort }),
   workers: () => workers(rounds, nodeArgs),
   dispatch: () => dispatching(rounds),
