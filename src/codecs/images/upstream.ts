@@ -55,15 +55,23 @@ export interface ImageUpstream {
 
 /**
  * True when a refusal explicitly says that the upstream does not stream (spec, image rule 4). Network failures, other statuses and other
- * complaints are none.
+ * complaints are none, even those about a picture of a stream.
  */
 export function rejectsStreaming(error: GatewayError): boolean {
   const { upstream, reason } = error.details;
   if (reason !== 'http_status' || upstream === undefined || (upstream.status !== 400 && upstream.status !== 422)) return false;
-  if (upstream.param === 'stream') return true;
-  const said = `${upstream.code ?? ''} ${messageOf(upstream.text ?? '')}`.replace(STREAMS_OF_BYTES, '');
+  const { param = '', code = '' } = upstream;
+  if (/\bstream$/.test(param)) return true;
+  if (OF_CONTENT.test(param) || FILTERED.test(code)) return false;
+  const said = `${code} ${messageOf(upstream.text ?? '')}`.replace(QUOTED_WORDS, '').replace(STREAMS_OF_BYTES, '');
   return /\bstream(s|ed|ing)?\b/i.test(said) && REFUSING.test(said);
 }
+
+const OF_CONTENT = /^(prompt|images?|mask)\b/;
+const FILTERED = /moderation|content_?(policy|filter)|sensitivecontent/i;
+
+/** Several words in quotes: a prompt, while members are quoted alone. */
+const QUOTED_WORDS = /(?<!\w)(["'`])[^"'`]*\s[^"'`]*\1(?!\w)/g;
 
 /** What decoders of pictures call the picture's own bytes. */
 const STREAMS_OF_BYTES =

@@ -819,6 +819,25 @@ test('which refusals reject streaming', () => {
   ]) {
     assert.equal(rejectsStreaming(refusal(400, message(text))), false, text);
   }
+  // Words about what was asked for: its prompt or images, a filter's, or quoted ones. Asking again could only be paid twice.
+  for (const error of [
+    { message: 'stream of consciousness is not supported here', param: 'prompt' },
+    { message: 'The stream in it cannot be shown', param: 'images[0].image_url' },
+    { message: 'A stream like this is not allowed.', code: 'moderation_blocked' },
+    { message: 'A stream like this is not allowed.', code: 'content_policy_violation' },
+    { message: "Your prompt 'a mountain stream' is not allowed." },
+    { message: 'Your prompt "a mountain stream" is not allowed.' },
+  ]) {
+    assert.equal(rejectsStreaming(refusal(400, { error })), false, error.message);
+  }
+  for (const error of [
+    { message: 'Extra inputs are not permitted', param: 'body.stream' },
+    { message: 'The model does not support streaming.', param: 'model', code: 'unsupported_value' },
+    { message: 'Unknown name "stream": cannot find field.', param: null },
+    { message: "The model doesn't take 'stream', it isn't supported" },
+  ]) {
+    assert.equal(rejectsStreaming(refusal(400, { error })), true, error.message);
+  }
 });
 
 test('the router’s list of models', () => {
