@@ -71,6 +71,8 @@ export class Answer {
 
   /** Reads a delta, or a complete message. `choice` holds the logprobs of its tokens. */
   push(delta: JsonObject, choice: JsonObject, form: Form, out: CanonicalEvent[]): void {
+    const isLast = form === 'piece' && finishReason(choice) !== undefined;
+    this.#reasoning.beginDelta(isLast);
     this.#pushReasoning(delta, out);
     this.#pushContent(delta['content'], choice, form, out);
     const refusal = textAt(delta['refusal'], 'refusal');
@@ -78,7 +80,7 @@ export class Answer {
     for (const image of listAt(delta['images'], 'images')) this.#pushImage(image, out);
     this.#pushAudio(delta['audio'], out);
     const calls = callEntries(delta['tool_calls']);
-    if (calls.length > 0) this.#pushCalls(calls, form === 'piece' && finishReason(choice) !== undefined ? 'last' : form, out);
+    if (calls.length > 0) this.#pushCalls(calls, isLast ? 'last' : form, out);
     // A call in both forms is one call.
     const legacy = calls.length > 0 ? null : (delta['function_call'] ?? null);
     if (legacy !== null && this.#tools.pushLegacy(legacy, out)) this.#lastItem = this.#tools.lastItem;

@@ -22,7 +22,7 @@ export class NativeCalls {
   /** Some index of the upstream differs from the client's index of the same call. */
   areRenumbered = false;
   /** By the client's index, which is the number of the call in order of first entry. */
-  readonly #calls: { hasItem: boolean; hasId: boolean }[] = [];
+  readonly #calls: { hasItem: boolean; hasId: boolean; hasInput: boolean }[] = [];
   /** The client's index by the index of the canonical item. */
   readonly #byItem = new Map<number, number>();
   /** The client's index by the upstream's latest use of an index. */
@@ -43,9 +43,19 @@ export class NativeCalls {
     for (const [place, entry] of entries.entries()) {
       const call =
         calls.length === entries.length ? calls[place] : entries.length === 1 ? calls.at(-1) : callWithId(entry, calls);
-      addMembers(this.#missingMembers(entry, call), [...path, value.indexOf(entry)], edits);
-      completeArguments(entry, [...path, value.indexOf(entry)], edits);
+      const at = [...path, value.indexOf(entry)];
+      addMembers(this.#missingMembers(entry, call), at, edits);
+      completeArguments(entry, at, edits, this.#isNullInput(entry) ? '' : undefined);
     }
+  }
+
+  /** True for an entry whose text `null` stands for no arguments: its call, that of the latest entry, has none so far. */
+  #isNullInput({ function: body }: JsonObject): boolean {
+    const known = this.#calls[this.#latest];
+    const given = isObject(body) ? body['arguments'] : undefined;
+    if (known === undefined || known.hasInput) return false;
+    known.hasInput = given !== NULL && given !== '' && given !== null && given !== undefined;
+    return given === NULL;
   }
 
   /** Entries for calls that end without arguments: `events` of the last step give them an empty object. */
@@ -64,7 +74,7 @@ export class NativeCalls {
     const index = typeof entry['index'] === 'number' ? entry['index'] : undefined;
     const number = this.#numberOf(index, call);
     const isFirst = number === this.#calls.length;
-    const known = this.#calls[number] ?? { hasItem: false, hasId: false };
+    const known = this.#calls[number] ?? { hasItem: false, hasId: false, hasInput: false };
     if (isFirst) this.#calls.push(known);
     this.#latest = number;
     if (index !== undefined) this.#byUpstreamIndex.set(index, number);
@@ -120,7 +130,7 @@ export function completeCalls(
   for (const [place, entry] of entries.entries()) {
     const call = calls.length === entries.length ? calls[place] : undefined;
     addMembers(identity(entry, call?.callId, true), [...path, value.indexOf(entry)], edits);
-    completeArguments(entry, [...path, value.indexOf(entry)], edits, call?.input);
+    completeArguments(entry, [...path, value.indexOf(entry)], edits, call?.input === NO_ARGUMENTS ? NO_ARGUMENTS : undefined);
   }
 }
 
@@ -140,19 +150,18 @@ function addMembers(members: Members, path: JsonPath, edits: JsonEdit[]): void {
 }
 
 /**
- * Arguments are text that official clients parse. Some vendors send the object itself (Ollama), others nothing for a function without
- * parameters. `input`: the arguments of the whole call as the decoder read them.
+ * Arguments are text that official clients parse. Some vendors send the object itself (Ollama), others nothing, or the text `null` (Groq),
+ * for a function without parameters. `none`: what to write for such an entry.
  */
-function completeArguments({ function: body }: JsonObject, path: JsonPath, edits: JsonEdit[], input?: string): void {
+function completeArguments({ function: body }: JsonObject, path: JsonPath, edits: JsonEdit[], none?: string): void {
   if (!isObject(body)) return;
   const given = body['arguments'];
-  const text = isObject(given) ? JSON.stringify(given) : isBlank(given) && input === NO_ARGUMENTS ? input : undefined;
-  if (text !== undefined) edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(text) });
+  const text = isObject(given) ? JSON.stringify(given) : none;
+  if (text !== undefined && text !== given) edits.push({ path: [...path, 'function', 'arguments'], value: JSON.stringify(text) });
 }
 
-function isBlank(given: JsonValue | undefined): boolean {
-  return given === undefined || given === null || (typeof given === 'string' && given.trim() === '');
-}
+/** How some upstreams write that a call has no arguments. */
+const NULL = 'null';
 
 /** How the decoder reads a call without arguments. */
 const NO_ARGUMENTS = '{}';

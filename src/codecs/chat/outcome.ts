@@ -24,6 +24,14 @@ const INCOMPLETE: ReadonlyMap<string, IncompleteReason> = new Map([
   ['max_output_tokens', 'max_output'],
   ['content_filter', 'content_filter'],
   ['sensitive', 'content_filter'],
+  // From gateways that pass on the reasons of messages or of Gemini, and as values of `native_finish_reason`.
+  ['refusal', 'content_filter'],
+  ['safety', 'content_filter'],
+  ['recitation', 'content_filter'],
+  ['blocklist', 'content_filter'],
+  ['prohibited_content', 'content_filter'],
+  ['spii', 'content_filter'],
+  ['image_safety', 'content_filter'],
   ['model_length', 'context_window'],
   ['model_context_window_exceeded', 'context_window'],
   // Values of `native_finish_reason` (`finishOf`, OpenRouter) for which this dialect has no finish reason.

@@ -46,8 +46,8 @@ export class ReasoningItems {
   readonly #ended: EndedItem[] = [];
   /** Signatures with the id of a tool call, which they belong to. */
   readonly #signatures: { readonly id: string; readonly opaque: Opaque; readonly detail: Detail }[] = [];
-  /** True while the whole message is read after its deltas. */
-  #isSnapshot = false;
+  /** What is read: a delta, that of the finish chunk (where some servers repeat the whole array), or the whole message after its deltas. */
+  #form: 'piece' | 'last' | 'snapshot' = 'piece';
   /** All scalar text so far. */
   #scalarText = '';
 
@@ -66,20 +66,29 @@ export class ReasoningItems {
 
   /** What is read until `endSnapshot` is the whole message again. */
   beginSnapshot(): void {
-    this.#isSnapshot = true;
+    this.#form = 'snapshot';
   }
   endSnapshot(): void {
-    this.#isSnapshot = false;
+    this.#form = 'piece';
   }
 
-  /** True when the fragments hold readable text that is not part of a snapshot. */
+  /** What is read from now on is a delta. */
+  beginDelta(isLast: boolean): void {
+    if (this.#form !== 'snapshot') this.#form = isLast ? 'last' : 'piece';
+  }
+
+  /** True when the fragments hold readable text that repeats nothing. */
   hasNewText(entries: readonly JsonValue[]): boolean {
-    return !this.#isSnapshot && entries.some((entry) => (readDetail(entry)?.text ?? '') !== '');
+    if (this.#form === 'snapshot') return false;
+    return entries.some((entry) => {
+      const detail = readDetail(entry);
+      return detail !== undefined && detail.text !== '' && this.#newText(detail, this.#openFor(detail)) === detail.text;
+    });
   }
 
   /** The new part of a scalar: in a snapshot only what was not streamed, and nothing where it is a copy of the details. */
   newScalarText(piece: string): string {
-    if (!this.#isSnapshot) return piece;
+    if (this.#form !== 'snapshot') return piece;
     if (this.#scalarText === '' && this.#ended.length + this.#open.length > 0) return '';
     return piece.startsWith(this.#scalarText) ? piece.slice(this.#scalarText.length) : '';
   }
@@ -110,7 +119,7 @@ export class ReasoningItems {
   pushScalarOpaque(value: string, out: CanonicalEvent[]): void {
     const open = this.#openScalar ?? this.#start(undefined, out);
     const before = open.opaque?.value ?? '';
-    if (this.#isSnapshot && before !== '') return;
+    if (this.#form === 'snapshot' && before !== '') return;
     open.opaque = { owner: this.#owner, value: before + value, form: SCALAR_FORM };
   }
 
@@ -152,7 +161,7 @@ export class ReasoningItems {
       return;
     }
     if (detail.text === '' && detail.payload === undefined) return;
-    let open = this.#open.find((item) => item.identity !== undefined && isSameItem(item.identity, detail));
+    let open = this.#openFor(detail);
     const fresh = this.#newText(detail, open);
     if (fresh === '' && (detail.payload === undefined || (open === undefined && this.#hasPayload(detail)))) return;
     if (open === undefined) {
@@ -165,26 +174,32 @@ export class ReasoningItems {
     if (detail.payload !== undefined) open.opaque ??= opaqueOfDetail(detail, detail.payload, this.#owner);
   }
 
+  #openFor(detail: Detail): OpenItem | undefined {
+    return this.#open.find(({ identity }) => identity !== undefined && isSameItem(identity, detail));
+  }
+
   #extend(open: OpenItem, face: 'raw' | 'summary', fresh: string, out: CanonicalEvent[]): void {
     open[face] = grown(open[face], fresh);
     const delta = face === 'raw' ? { kind: face, text: fresh } : { kind: face, part: 0, text: fresh };
     out.push({ type: 'item.delta', index: open.index, delta });
   }
 
-  /** The new text of a fragment: in a snapshot only what was not streamed, otherwise all of it. */
+  /** The new text of a fragment: all of it, but for one that repeats what was streamed, only the rest. */
   #newText(detail: Detail, open: OpenItem | undefined): string {
-    if (!this.#isSnapshot || detail.text === '') return detail.text;
+    if (detail.text === '' || (this.#form === 'piece' && !this.#hasPayload(detail))) return detail.text;
     const ended = this.#ended.filter(({ identity }) => isSameItem(identity, detail)).map(({ text }) => text);
     const current = open?.[faceOf(detail)];
     // One entry may hold the text of several items that other content separated (MiniMax).
     const all = ended.join('') + (current ?? '');
     if (detail.text.startsWith(all)) return detail.text.slice(all.length);
+    if (this.#form !== 'snapshot') return detail.text;
     const known = current ?? ended[0];
     return known !== undefined && detail.text.startsWith(known) ? detail.text.slice(known.length) : '';
   }
 
   /** True where an item has this payload already. */
   #hasPayload({ payload }: Detail): boolean {
+    if (payload === undefined) return false;
     const isSame = ({ identity }: { readonly identity: DetailIdentity | undefined }): boolean =>
       identity?.payload !== undefined && identity.payload === payload;
     return this.#ended.some(isSame) || this.#open.some(isSame);

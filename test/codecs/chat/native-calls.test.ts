@@ -134,6 +134,24 @@ describe('calls of a chat stream, for the official client', () => {
     assert.deepEqual(cut.message.tool_calls, [whole('a', 'f', '')], 'a limit leaves arguments as they are');
   });
 
+  it('with arguments that are null, which are none (Groq); null inside an object stays', async () => {
+    const none = [whole('a', 'f', '{}'), whole('b', 'g', '{}')];
+    const begin = calls({ index: 0, ...whole('a', 'f', 'null') }, { index: 1, ...whole('b', 'g', '') });
+    const apart = await read([begin, calls(piece({ index: 1 }, 'null')), finish]);
+    assert.deepEqual(apart.message.tool_calls, none);
+    const together = await read([
+      ended({ tool_calls: none.map((call, index) => ({ index, ...call, function: { ...call.function, arguments: 'null' } })) }),
+    ]);
+    assert.deepEqual(together.message.tool_calls, none);
+    const inside = await read([
+      calls({ index: 0, ...whole('a', 'f', '{"x":') }),
+      calls(piece({ index: 0 }, 'null')),
+      calls(piece({ index: 0 }, '}')),
+      finish,
+    ]);
+    assert.deepEqual(inside.message.tool_calls, [whole('a', 'f', '{"x":null}')]);
+  });
+
   it('untouched where nothing is missing', () => {
     const data =
       '{"id":"u","model":"up","choices":[{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"a","type":"function","new":1.0,"function":{"name":"f","arguments":""}}]}}]}';
@@ -183,6 +201,7 @@ describe('other members that the official client needs', () => {
       { function: { name: 'g', arguments: { y: 2 } } },
       begun({ id: 'c' }, 'h', ''),
       { id: 'd', function: { name: 'h', arguments: null } },
+      begun({ id: 'e' }, 'h', 'null'),
     ];
     const { message } = answer({ index: 0, finish_reason: 'tool_calls', message: { content: '', tool_calls } });
     const made = (message as { tool_calls: { id: string }[] }).tool_calls[1]?.id ?? '';
@@ -190,7 +209,13 @@ describe('other members that the official client needs', () => {
     assert.deepEqual(message, {
       role: 'assistant',
       content: '',
-      tool_calls: [whole('a', 'f', '{}'), whole(made, 'g', '{"y":2}'), whole('c', 'h', '{}'), whole('d', 'h', '{}')],
+      tool_calls: [
+        whole('a', 'f', '{}'),
+        whole(made, 'g', '{"y":2}'),
+        whole('c', 'h', '{}'),
+        whole('d', 'h', '{}'),
+        whole('e', 'h', '{}'),
+      ],
     });
     const cut = answer({ index: 0, finish_reason: 'length', message: { content: null, tool_calls: [whole('a', 'f', '')] } });
     assert.deepEqual((cut['message'] as JsonObject)['tool_calls'], [whole('a', 'f', '')]);
