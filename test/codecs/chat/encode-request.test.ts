@@ -116,6 +116,18 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(losses, ['native item', 'file: text']);
   });
 
+  it('leave empty texts of a result out', () => {
+    const said = (...texts: string[]): Item => ({
+      kind: 'toolResult',
+      flavour: 'function',
+      callId: 'a',
+      content: texts.map((value) => ({ kind: 'text', text: value })),
+      isError: false,
+    });
+    const contentOf = (answer: Item) => messagesOf([call('a'), answer])[1]?.['content'];
+    assert.deepEqual([contentOf(said('x', '')), contentOf(said('', ''))], ['x', '']);
+  });
+
   it('send one result for a call: the last payload at the first position', () => {
     assert.deepEqual(messagesOf([call('a'), result('a', 'old'), result('a', 'new')]).slice(1), [
       { role: 'tool', tool_call_id: 'a', content: 'new' },

@@ -338,6 +338,7 @@ test('encodeRequest: the first words of a failed result say that it failed', () 
   const said = (text: string) => ({ type: 'input_text', text });
   assert.deepEqual(outputOf({ kind: 'text', text: 'a' }, { kind: 'text', text: 'b' }), [said('Error: a'), said('b')]);
   assert.deepEqual(outputOf(image, { kind: 'text', text: 'a' }), [said('Error:'), picture, said('a')]);
+  assert.deepEqual(outputOf({ kind: 'text', text: '' }, image, { kind: 'text', text: '' }), [said('Error:'), picture]);
 });
 
 test('encodeRequest: controls have their places, losses have names', () => {
