@@ -104,7 +104,13 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
         return { type: 'custom_tool_call', call_id: wireCallId(item.callId), name, input: item.input };
       }
       writer.functionCalls.add(item.callId);
-      return { type: 'function_call', call_id: wireCallId(item.callId), name, arguments: item.input === '' ? '{}' : item.input };
+      // Upstreams parse the arguments, and nothing is no JSON.
+      return {
+        type: 'function_call',
+        call_id: wireCallId(item.callId),
+        name,
+        arguments: item.input.trim() === '' ? '{}' : item.input,
+      };
     }
     case 'toolResult':
       return writeResult(item, writer);

@@ -221,6 +221,18 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.equal(bodyOf({ maxOutputTokens: 9 }, { options: { legacyOutputCap: true } })['max_tokens'], 9);
   });
 
+  it('write calls without arguments with empty ones, whatever declared their tool', () => {
+    const tool = { kind: 'custom' as const, tool: { name: 'f' }, inputSchema: { type: 'object' }, at: 'tools[0]' };
+    const custom = { ...call('b', ''), flavour: 'custom' } as Item;
+    const { messages } = bodyOf({ tools: [tool], items: [call('a', ' '), custom, result('a', 'x'), result('b', 'y')] }) as {
+      messages: { tool_calls?: { function: { arguments: string } }[] }[];
+    };
+    assert.deepEqual(
+      messages[0]?.tool_calls?.map((one) => one.function.arguments),
+      ['{}', '{}'],
+    );
+  });
+
   it("make messages of the developer the system's where the upstream knows no such role", () => {
     const items = [text('developer', 'be brief'), text('user', 'x'), text('developer', 'and kind')];
     const roles = (over: Parameters<typeof bodyOf>[1]) => bodyOf({ items }, over)['messages'];

@@ -209,7 +209,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
       turn: 1,
     },
     { kind: 'text', role: 'assistant', text: '', citations: [], turn: 2 },
-    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: '', turn: 2 },
+    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: ' \n', turn: 2 },
     { kind: 'toolCall', flavour: 'function', callId: 'c2', tool: { name: 'f.x' }, input: '{"a": 1}', turn: 2 },
     { kind: 'toolResult', flavour: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
     {
