@@ -141,6 +141,8 @@ test('the signature that another gateway says behind a call or a text stays, tho
 
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
+  refused({ dialect: 'responses', items: [] }, 'input');
+  refused({ dialect: 'chat', items: [] }, 'messages');
 });
 
 test('system text is hoisted; what comes later stays in its place, marked', () => {
