@@ -129,21 +129,40 @@ export function pictureOrFile(source: MediaSource): 'image' | 'file' {
   return mimeOfContent(source)?.startsWith('image/') === false ? 'file' : 'image';
 }
 
-/** Text content in UTF-8, for protocols that read no charset. */
+/** Text content in UTF-8, for protocols that read no charset. As it came where it is no text of the charset that it names. */
 export function inUtf8(inline: InlineData): string {
   const isOther = /;\s*charset=(?!"?(?:utf-?8|us-ascii))/i.test(inline.mime);
-  return isOther ? Buffer.from(textOfInline(inline)).toString('base64') : inline.data;
+  const text = isOther ? textOfInline(inline) : undefined;
+  return text === undefined ? inline.data : Buffer.from(text).toString('base64');
 }
 
-/** The text of inline content, by its charset (UTF-8 where none is named or it is unknown). Decodes the base64. */
-export function textOfInline(inline: InlineData): string {
+const UTF_8 = 'utf-8';
+
+/**
+ * The text of inline content, by its byte order mark, else by its charset (UTF-8 where none is named or it is unknown). Undefined where the
+ * bytes are no text in it, since a replaced character is a lost one. Decodes the base64.
+ */
+export function textOfInline(inline: InlineData): string | undefined {
   const bytes = Buffer.from(inline.data, 'base64');
-  const charset = /;\s*charset="?([^";]+)/i.exec(inline.mime)?.[1];
-  if (charset === undefined) return bytes.toString('utf8');
+  const charset = charsetOfMark(bytes) ?? /;\s*charset="?([^";]+)/i.exec(inline.mime)?.[1] ?? UTF_8;
   try {
-    return new TextDecoder(charset).decode(bytes);
+    return strictDecoder(charset).decode(bytes);
   } catch (error) {
-    if (error instanceof RangeError) return bytes.toString('utf8');
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+function charsetOfMark(bytes: Buffer): string | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return 'utf-16le';
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? 'utf-16be' : undefined;
+}
+
+function strictDecoder(charset: string): TextDecoder {
+  try {
+    return new TextDecoder(charset, { fatal: true });
+  } catch (error) {
+    if (error instanceof RangeError) return new TextDecoder(UTF_8, { fatal: true });
     throw error;
   }
 }

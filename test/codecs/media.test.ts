@@ -144,4 +144,16 @@ describe('types', () => {
     assert.equal(textOfInline({ mime: 'text/plain;charset=iso-8859-1', data: Buffer.from([0xe9]).toString('base64') }), 'é');
     assert.equal(textOfInline({ mime: 'text/plain;charset=nonsense', data: Buffer.from('é').toString('base64') }), 'é');
   });
+  it('have a byte order mark that decides before the charset', () => {
+    const little = Buffer.from('\ufeffé,1', 'utf16le');
+    for (const bytes of [little, Buffer.from(little).swap16(), Buffer.from('\ufeffé,1')])
+      assert.equal(textOfInline({ mime: 'text/csv', data: bytes.toString('base64') }), 'é,1');
+  });
+  it('are no text where the bytes are none in its charset', () => {
+    for (const mime of ['text/csv', 'text/csv;charset=utf-8', 'text/csv;charset=nonsense']) {
+      const data = Buffer.from([0x61, 0xe9, 0x62]).toString('base64');
+      assert.equal(textOfInline({ mime, data }), undefined, mime);
+      assert.equal(inUtf8({ mime, data }), data, mime);
+    }
+  });
 });

@@ -217,14 +217,15 @@ class MessageWriter {
     if (opaque !== undefined) this.#opaque({ ...opaque, itemId: item.callId }, undefined, draft);
     else if (item.opaque !== undefined) this.#losses.add('reasoning: opaque of another owner');
     if (item.flavour === 'custom') draft.calls.push(this.#customCall(item, name));
-    else draft.calls.push(functionCall(item.callId, name, item.input === '' ? '{}' : item.input));
+    else draft.calls.push(functionCall(item.callId, name, withoutBlank(item.input)));
   }
 
   #customCall(item: ToolCallItem, name: string): JsonObject {
     const tool = customToolOf(this.#request.tools, item.tool);
     if (!isLowered(tool, this.#target.options)) return { id: item.callId, type: 'custom', custom: { name, input: item.input } };
     if (tool?.inputSchema === undefined) return functionCall(item.callId, name, wrapFreeform(item.input));
-    if (isObjectText(item.input)) return functionCall(item.callId, name, item.input);
+    const input = withoutBlank(item.input);
+    if (isObjectText(input)) return functionCall(item.callId, name, input);
     throw notConvertible(item.at, 'The input of this tool call must be a JSON object.');
   }
 
@@ -277,6 +278,11 @@ class MessageWriter {
     this.#deferredMedia.push(textPart('Media of the previous assistant message:'));
     this.#deferredMedia.push(...draft.media.map((item) => this.#media(item.media, item.at)));
   }
+}
+
+/** Calls without arguments have empty ones, since upstreams parse them. */
+function withoutBlank(input: string): string {
+  return input.trim() === '' ? '{}' : input;
 }
 
 /** Undefined for a draft without content, such as one of media alone. JSON.stringify leaves out the members that are undefined. */

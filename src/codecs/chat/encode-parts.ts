@@ -59,7 +59,7 @@ export function splitResult(content: readonly Part[]): ResultParts {
   const text: string[] = [];
   const media: Media[] = [];
   for (const part of content) {
-    if (part.kind === 'text') text.push(part.text);
+    if (part.kind === 'text' && part.text !== '') text.push(part.text);
     else if (part.kind === 'media' && part.media.source.from === 'text')
       text.push(titledText(part.media.source.text, part.media.filename));
     else if (part.kind === 'media') media.push(part.media);

@@ -120,7 +120,7 @@ function readFile(file: JsonObject, path: string, at: string): Media {
   const filename = optionalString(file, 'filename', path);
   const named = filename === undefined ? {} : { filename };
   const id = optionalString(file, 'file_id', path);
-  if (id !== undefined) return { type: 'file', source: { from: 'reference', id }, ...named, at };
+  if (id !== undefined && id !== '') return { type: 'file', source: { from: 'reference', id }, ...named, at };
   if (!present(file['file_data'])) throw invalid(path, `'${path}' must hold 'file_data' or 'file_id'.`);
   const data = stringAt(file['file_data'], `${path}.file_data`);
   const linked = linkedSource(data);

@@ -58,17 +58,15 @@ class Writer {
   }
 
   write(): Conversation {
-    let isLeading = true;
     const answered = new Set(this.#results.values());
     for (const item of this.#request.items) {
       if (item.cacheControl !== undefined) this.#log.note('cache breakpoint');
       const isInstruction = item.kind === 'text' && (item.role === 'system' || item.role === 'developer');
-      if (isInstruction && isLeading) {
+      if (isInstruction && this.#contents.length === 0) {
         this.#log.note(item.role === 'system' ? 'system text' : 'developer text');
         if (item.text !== '') this.#system.push({ text: item.text });
         continue;
       }
-      isLeading = false;
       if (isOfModel(item)) {
         this.#writeOfModel(item);
       } else {

@@ -29,7 +29,10 @@ function inlineBlock(media: Media, { mime, data }: InlineData): JsonObject {
     throw notConvertible(media.at, `${essence} cannot be sent to a messages upstream.`);
   }
   if (essence.startsWith('text/')) {
-    return document(media, { type: 'text', media_type: 'text/plain', data: textOfInline({ mime, data }) });
+    const text = textOfInline({ mime, data });
+    if (text === undefined)
+      throw notConvertible(media.at, 'The bytes of this text are not in UTF-8 or in the charset that it names.');
+    return document(media, { type: 'text', media_type: 'text/plain', data: text });
   }
   return document(media, { type: 'base64', media_type: essence, data });
 }

@@ -91,10 +91,12 @@ function blocksOf(turn: Turn) {
 }
 
 /** Makes the system text the user's where there is nothing else, since the vendor refuses a request without a message. */
-function withFirstTurn(conversation: Conversation, { items }: CanonicalRequest): Conversation {
+function withFirstTurn(conversation: Conversation, { items, dialect }: CanonicalRequest): Conversation {
   if (conversation.turns.length > 0) return conversation;
-  if (conversation.system.length === 0)
-    throw notConvertible(items[0]?.at, 'The request holds nothing that a messages upstream can be asked.');
+  if (conversation.system.length === 0) {
+    const at = items[0]?.at ?? (dialect === 'responses' ? 'input' : 'messages');
+    throw notConvertible(at, 'The request holds nothing that a messages upstream can be asked.');
+  }
   const turn: Turn = { role: 'user', results: [], blocks: conversation.system };
   return { system: [], turns: [turn] };
 }

@@ -200,14 +200,15 @@ function readMedia(part: JsonObject, at: string): Media | undefined {
   }
 }
 
+/** A file id counts before what stands beside it, since the upstream gets that id too (spec rule 2). */
 function readSource(part: JsonObject, at: string, keys: { readonly url: string; readonly data?: string }): MediaSource {
+  const id = optionalString(part, 'file_id', at);
+  if (id !== undefined && id !== '') return { from: 'reference', id };
   const data = keys.data === undefined ? undefined : optionalString(part, keys.data, at);
   const url = optionalString(part, keys.url, at);
-  const id = optionalString(part, 'file_id', at);
   if (data !== undefined && keys.data !== undefined)
     return readFileData(data, optionalString(part, 'filename', at), `${at}.${keys.data}`);
   if (url !== undefined) return readUrl(url, `${at}.${keys.url}`);
-  if (id !== undefined) return { from: 'reference', id };
   throw invalid(at, `${at} needs ${keys.url}${keys.data === undefined ? '' : `, ${keys.data}`} or file_id.`);
 }
 

@@ -104,7 +104,13 @@ function writeItem(item: Exclude<Item, TextItem | RefusalItem | MediaItem>, writ
         return { type: 'custom_tool_call', call_id: wireCallId(item.callId), name, input: item.input };
       }
       writer.functionCalls.add(item.callId);
-      return { type: 'function_call', call_id: wireCallId(item.callId), name, arguments: item.input === '' ? '{}' : item.input };
+      // Upstreams parse the arguments, and nothing is no JSON.
+      return {
+        type: 'function_call',
+        call_id: wireCallId(item.callId),
+        name,
+        arguments: item.input.trim() === '' ? '{}' : item.input,
+      };
     }
     case 'toolResult':
       return writeResult(item, writer);
@@ -130,11 +136,11 @@ export function wireCallId(id: string): string {
 }
 
 function writeOutput(item: ToolResultItem, writer: InputWriter): string | JsonObject[] {
-  const texts = item.content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
+  const content = item.content.filter((part) => part.kind !== 'text' || part.text !== '');
+  const texts = content.flatMap((part) => (part.kind === 'text' ? [part.text] : []));
   const prefix = item.isError ? ERROR_PREFIX : '';
-  if (item.content.length === 0) return prefix.trimEnd();
-  if (item.content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
-  const parts = item.content.flatMap((part) => writePart(part, item, writer));
+  if (content.length === 1 && texts.length === 1) return prefix + (texts[0] ?? '');
+  const parts = content.flatMap((part) => writePart(part, item, writer));
   if (parts.length === 0) return prefix.trimEnd();
   if (prefix === '') return parts;
   const [first, ...rest] = parts;

@@ -116,6 +116,18 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.deepEqual(losses, ['native item', 'file: text']);
   });
 
+  it('leave empty texts of a result out', () => {
+    const said = (...texts: string[]): Item => ({
+      kind: 'toolResult',
+      flavour: 'function',
+      callId: 'a',
+      content: texts.map((value) => ({ kind: 'text', text: value })),
+      isError: false,
+    });
+    const contentOf = (answer: Item) => messagesOf([call('a'), answer])[1]?.['content'];
+    assert.deepEqual([contentOf(said('x', '')), contentOf(said('', ''))], ['x', '']);
+  });
+
   it('send one result for a call: the last payload at the first position', () => {
     assert.deepEqual(messagesOf([call('a'), result('a', 'old'), result('a', 'new')]).slice(1), [
       { role: 'tool', tool_call_id: 'a', content: 'new' },
@@ -207,6 +219,18 @@ describe('requests of other dialects for a chat upstream', () => {
     assert.equal(body['reasoning_effort'], 'none');
     assert.equal(body['thinking'], undefined);
     assert.equal(bodyOf({ maxOutputTokens: 9 }, { options: { legacyOutputCap: true } })['max_tokens'], 9);
+  });
+
+  it('write calls without arguments with empty ones, whatever declared their tool', () => {
+    const tool = { kind: 'custom' as const, tool: { name: 'f' }, inputSchema: { type: 'object' }, at: 'tools[0]' };
+    const custom = { ...call('b', ''), flavour: 'custom' } as Item;
+    const { messages } = bodyOf({ tools: [tool], items: [call('a', ' '), custom, result('a', 'x'), result('b', 'y')] }) as {
+      messages: { tool_calls?: { function: { arguments: string } }[] }[];
+    };
+    assert.deepEqual(
+      messages[0]?.tool_calls?.map((one) => one.function.arguments),
+      ['{}', '{}'],
+    );
   });
 
   it("make messages of the developer the system's where the upstream knows no such role", () => {

@@ -85,6 +85,15 @@ test('G14: leading instructions go to systemInstruction, later ones stay in plac
   assert.deepEqual(losses({ items }), ['system text', 'developer text', 'system text after the first turn']);
 });
 
+test('instructions lead until a turn is written: what this protocol cannot say is none', () => {
+  const update: Item = { kind: 'native', dialect: 'responses', body: { type: 'additional_tools', role: 'developer', tools: [] } };
+  const body = bodyOf({
+    items: [system('one'), update, { kind: 'reasoning', opaque: other }, user(''), system('two'), user('a')],
+  });
+  assert.deepEqual(body['systemInstruction'], { parts: [{ text: 'one' }, { text: 'two' }] });
+  assert.deepEqual(body['contents'], [{ role: 'user', parts: [{ text: 'a' }] }]);
+});
+
 test('G9: a history that starts with the model, or that has no turn at all, gets a first turn of the user', () => {
   assert.deepEqual(contents([model('a'), user('b')]), [
     { role: 'user', parts: [{ text: ' ' }] },

@@ -141,6 +141,8 @@ test('the signature that another gateway says behind a call or a text stays, tho
 
 test('a request of empty text is refused at its path: the vendor takes no empty block', () => {
   refused({ items: [{ ...text('user', ''), at: 'prompt' }] }, 'prompt');
+  refused({ dialect: 'responses', items: [] }, 'input');
+  refused({ dialect: 'chat', items: [] }, 'messages');
 });
 
 test('system text is hoisted; what comes later stays in its place, marked', () => {
@@ -377,18 +379,11 @@ test('media', () => {
     type: 'document',
     source: { type: 'file', file_id: 'file_1' },
   });
-  refused(
-    {
-      items: [
-        {
-          kind: 'media',
-          role: 'user',
-          media: { type: 'audio', source: { from: 'inline', mime: 'audio/wav', data: '' }, at: 'here' },
-        },
-      ],
-    },
-    'here',
-  );
+  const refusedMedia = (media: Omit<Media, 'at'>) =>
+    refused({ items: [{ kind: 'media', role: 'user', media: { ...media, at: 'here' } }] }, 'here');
+  refusedMedia({ type: 'audio', source: { from: 'inline', mime: 'audio/wav', data: '' } });
+  const latin = Buffer.from([0x61, 0xe9]).toString('base64');
+  refusedMedia({ type: 'file', source: { from: 'inline', mime: 'text/csv', data: latin } });
 });
 
 test('what the assistant made stands behind a label that names it, since its own content holds neither', () => {

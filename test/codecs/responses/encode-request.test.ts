@@ -209,7 +209,7 @@ test('encodeRequest: a conversation of another dialect becomes items; assistant 
       turn: 1,
     },
     { kind: 'text', role: 'assistant', text: '', citations: [], turn: 2 },
-    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: '', turn: 2 },
+    { kind: 'toolCall', flavour: 'function', callId: 'c1', tool: { name: 'f.x' }, input: ' \n', turn: 2 },
     { kind: 'toolCall', flavour: 'function', callId: 'c2', tool: { name: 'f.x' }, input: '{"a": 1}', turn: 2 },
     { kind: 'toolResult', flavour: 'function', callId: 'c1', content: [{ kind: 'text', text: 'r' }], isError: true, turn: 3 },
     {
@@ -338,6 +338,7 @@ test('encodeRequest: the first words of a failed result say that it failed', () 
   const said = (text: string) => ({ type: 'input_text', text });
   assert.deepEqual(outputOf({ kind: 'text', text: 'a' }, { kind: 'text', text: 'b' }), [said('Error: a'), said('b')]);
   assert.deepEqual(outputOf(image, { kind: 'text', text: 'a' }), [said('Error:'), picture, said('a')]);
+  assert.deepEqual(outputOf({ kind: 'text', text: '' }, image, { kind: 'text', text: '' }), [said('Error:'), picture]);
 });
 
 test('encodeRequest: controls have their places, losses have names', () => {

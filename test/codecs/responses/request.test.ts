@@ -117,6 +117,19 @@ test('decodeRequest: media as URL, data URL, file id, bare base64, audio', () =>
   ]);
 });
 
+test('decodeRequest: a file id counts before what stands beside it, since the upstream gets it too; an empty one is none', () => {
+  const sourceOf = (part: JsonObject) => {
+    const [item] = itemsOf({ role: 'user', content: [part] });
+    return item?.kind === 'media' ? item.media.source : undefined;
+  };
+  const reference = { from: 'reference', id: 'file-1' };
+  assert.deepEqual(sourceOf({ type: 'input_image', image_url: 'https://e.x/a.png', file_id: 'file-1' }), reference);
+  assert.deepEqual(sourceOf({ type: 'input_file', file_data: 'JVBERi0=', file_id: 'file-1' }), reference);
+  const link = { from: 'url', url: 'https://e.x/a.png' };
+  assert.deepEqual(sourceOf({ type: 'input_image', image_url: link.url, file_id: '' }), link);
+  assert.throws(() => sourceOf({ type: 'input_image', file_id: '' }), { code: 'invalid_request', param: 'input[0].content[0]' });
+});
+
 test('decodeRequest: tool outputs of every JSON kind keep the text that the client wrote (R11)', () => {
   const text =
     '{"model":"m","input":[' +
