@@ -17,7 +17,15 @@ export function parseConfig(text: string, options: ParseOptions): Config {
   const value = resolveSecrets(readJsonc(text), options, problems);
   const unresolved = new Set(problems);
   const places = new Set(problems.map(({ path }) => path));
-  if (hasShape(value, problems) && unresolved.size === 0) return buildConfig(value, options);
+  if (hasShape(value, problems)) {
+    try {
+      const config = buildConfig(value, options);
+      if (unresolved.size === 0) return config;
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      problems.push(...error.problems);
+    }
+  }
   // The value of a missing secret is unknown, so other problems of the same place are left out.
   throw new ConfigError(problems.filter((problem) => unresolved.has(problem) || !places.has(problem.path)));
 }

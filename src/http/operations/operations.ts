@@ -7,6 +7,7 @@ import type { Gateway } from '../gateway.ts';
 import { isLoopback } from '../request/ip-ranges.ts';
 import { listenOn } from '../server/listen.ts';
 import { pathOfTarget } from '../server/route-table.ts';
+import { SAFE_HEADERS } from '../server/safe-headers.ts';
 
 export interface OperationsServer {
   /** Resolves with the port. */
@@ -156,6 +157,12 @@ export function channelReport(gateway: Gateway): object[] {
 }
 
 function write(response: ServerResponse, status: number, type: string, body: string): void {
-  response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), 'cache-control': 'no-store' });
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    ...Object.fromEntries(SAFE_HEADERS),
+    ...(status === 405 ? { allow: 'GET, HEAD' } : {}),
+  });
   response.end(body);
 }

@@ -33,8 +33,14 @@ export function answerRaw(socket: Duplex, { error, requestId, more = [] }: RawAn
     ...more,
     'connection: close',
   ];
+  socket.write(`${headers.join('\r\n')}\r\n\r\n${body}`);
+  endLingering(socket, clock);
+}
+
+/** Sends what was written, and discards what still arrives until the peer has read it. */
+export function endLingering(socket: Duplex, clock: Clock): void {
   const linger = clock.setTimeout(() => socket.destroy(), LINGER_MS);
   socket.once('close', () => linger.cancel());
   socket.resume();
-  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`);
+  socket.end();
 }

@@ -10,7 +10,7 @@ import { clientGone, shuttingDown } from '../errors.ts';
 import type { Gateway } from '../gateway.ts';
 import { listenOn } from './listen.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
-import { answerRaw } from './raw-answer.ts';
+import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
 import { createResponsesSockets } from '../websocket/responses-sockets.ts';
 
@@ -93,10 +93,15 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
   server.on('clientError', (error, socket: Socket) => {
     // Answered already: what still arrives is discarded.
     if (socket.writableEnded && !socket.destroyed) return;
+    if ('code' in error && error.code === 'ECONNRESET') {
+      socket.destroy();
+      return;
+    }
+    const begun = openOn(socket).filter(({ response }) => response.headersSent);
+    if (begun.length === 0) answerUnread(socket, unreadable(error));
+    else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, gateway.clock);
     // In the middle of a response an error would be read as part of it.
-    const responding = openOn(socket).some(({ response }) => response.headersSent);
-    if (responding || ('code' in error && error.code === 'ECONNRESET')) socket.destroy();
-    else answerUnread(socket, unreadable(error));
+    else socket.destroy();
   });
   server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
 
@@ -136,6 +141,11 @@ export function createGatewayServer(gateway: Gateway, handlers: Handlers): Gatew
     },
     cut,
   };
+}
+
+/** A response that began before its request was read is an error or a page: all of it was written at once. */
+function isWholeAnswer(response: ServerResponse): boolean {
+  return response.writableEnded || !response.req.complete;
 }
 
 /** A request that no handler saw: not HTTP, too slow, or with too large a head. */

@@ -57,6 +57,9 @@ function unserved(config: Config, { name, kind }: Model, textTypes: ReadonlySet<
 /** Endpoint paths that vendors' documentation shows at the end of an address. */
 const ENDPOINT = /\/(?:completions|responses|messages|embeddings|generations|edits|models|tasks|video_generation)$/;
 
+/** How shells, other gateways and a forgotten brace name a variable. */
+const VARIABLE = /^(?:\$\w+|\$\{.*|\{env:.*\}|%\w+%|os\.environ\/.*)$/;
+
 /** Values of a channel that are valid but hardly intended. */
 function misread({ id, basePath, options, apiKey }: Channel): string[] {
   const endpoint = options.path === undefined ? ENDPOINT.exec(basePath)?.[0] : undefined;
@@ -64,7 +67,7 @@ function misread({ id, basePath, options, apiKey }: Channel): string[] {
     ...(endpoint === undefined
       ? []
       : [`channel ${id}: base_url ends in ${endpoint}, but the gateway appends the endpoint itself`]),
-    ...(/^\$\w+$/.test(apiKey ?? '') ? [`channel ${id}: api_key is used as written; write \${NAME} to read a variable`] : []),
+    ...(VARIABLE.test(apiKey ?? '') ? [`channel ${id}: api_key is used as written; write \${NAME} to read a variable`] : []),
   ];
 }
 

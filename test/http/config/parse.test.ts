@@ -288,6 +288,18 @@ test('however many problems there are, each is named, beside secrets that are mi
   ]);
 });
 
+test('rules that span several keys are checked beside secrets that are missing', () => {
+  const twice = channel({ id: 'twice' });
+  const file = { channels: [channel({ id: 'twice', api_key: ref('NOWHERE') }), twice], trusted_proxies: ['nowhere'] };
+  const found = problemsOf(file);
+  assert.equal(found[0], 'channels[0].api_key: the environment variable NOWHERE is not set');
+  assert.deepEqual(
+    found.slice(1).map((problem) => problem.split(':')[0]),
+    problemsOf({ ...file, channels: [twice, twice] }).map((problem) => problem.split(':')[0]),
+  );
+  assert.ok(found.length > 2, found.join('\n'));
+});
+
 test('what may be of several types is told all of them, or what is wrong with the one that it has', () => {
   const levels = '"debug", "info", "warn", "error", "silent"';
   assert.deepEqual(problemsOf({ log: { level: null } }), [`log.level: must be one of ${levels}`]);

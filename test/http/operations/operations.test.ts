@@ -63,6 +63,30 @@ test('a health check of HTTP/1.0, which names no host, is answered', async () =>
   assert.match(await text(socket).finally(() => server.close()), /^HTTP\/1\.1 200 [\s\S]*\{"status":"ok"\}$/);
 });
 
+test('every answer forbids sniffing and framing; a wrong method is told the right ones', async () => {
+  const server = createOperationsServer(reports, createLogger('silent'));
+  const port = await server.listen('127.0.0.1', 0);
+  try {
+    for (const [path, method, status] of [
+      ['/metrics', 'GET', 200],
+      ['/healthz', 'HEAD', 200],
+      ['/channels', 'POST', 405],
+      ['/nope', 'GET', 404],
+    ] as const) {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method });
+      assert.deepEqual(
+        [answer.status, answer.headers.get('x-content-type-options'), answer.headers.get('x-frame-options')],
+        [status, 'nosniff', 'DENY'],
+        path,
+      );
+      assert.equal(answer.headers.get('allow'), status === 405 ? 'GET, HEAD' : null);
+      await answer.text();
+    }
+  } finally {
+    await server.close();
+  }
+});
+
 test('on an address that the operator opened to others every name is answered', async () => {
   assert.deepEqual(await statuses('0.0.0.0', '127.0.0.1', ['mizu:8081', 'localhost', '10.0.0.1']), [200, 200, 200]);
 });

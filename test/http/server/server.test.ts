@@ -104,6 +104,25 @@ test('F19, F20: what never reaches an endpoint is answered in words, with a requ
   assert.match(await raw(gateway.url, 'GET /readyz HTTP/1.0\r\n\r\n'), /^HTTP\/1\.1 200 /);
 });
 
+test('F19, F20: an answer that is out before its request turns out to be unreadable still arrives, once', async () => {
+  await using gateway = await testGateway(file);
+  const head = (line: string, encoding: string): string =>
+    `${line} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: ${encoding}\r\n\r\n`;
+  const shapes: ReadonlyArray<readonly [string, RegExp]> = [
+    [`${head('POST /v1/files', 'xchunked')}0\r\n\r\n`, /^HTTP\/1\.1 404 /],
+    [`${head('POST /v1/files', 'chunked')}zz\r\n`, /^HTTP\/1\.1 404 /],
+    [`${head('POST /v1/models', 'chunked')}2\r\n{}\r\n-1\r\n`, /^HTTP\/1\.1 405 /],
+    [`${head('POST /v1/messages', 'xchunked')}0\r\n\r\n`, /^HTTP\/1\.1 (400|401) /],
+    ['GET /readyz HTTP/1.1\r\nhost: x\r\n\r\nGARBAGE\r\n\r\n', /^HTTP\/1\.1 200 /],
+  ];
+  for (const [bytes, status] of shapes) {
+    const answer = await raw(gateway.url, bytes);
+    assert.match(answer, status, bytes);
+    assert.equal(answer.match(/HTTP\/1\.1 /g)?.length, 1, bytes);
+    assert.doesNotThrow(() => JSON.parse(answer.slice(answer.indexOf('\r\n\r\n') + 4)), bytes);
+  }
+});
+
 test('F19: methods: 405 with allow, HEAD as GET, OPTIONS with CORS, GET /v1/responses 426', async () => {
   await using gateway = await testGateway(file);
   const wrong = await fetch(`${gateway.url}/v1/messages`);

@@ -90,6 +90,12 @@ test('a channel that was hardly meant as it stands is named: an endpoint as its 
     'channel a: base_url ends in /completions, but the gateway appends the endpoint itself',
     `channel a: api_key is used as written; write \${NAME} to read a variable`,
   ]);
+  for (const api_key of [`\${SOME_KEY`, '{env:SOME_KEY}', '%SOME_KEY%', 'os.environ/SOME_KEY'])
+    assert.deepEqual(
+      await notesOf({ channels: [at('a', 'https://h.example/v1', { api_key })], models: { m: { price } } }),
+      [`channel a: api_key is used as written; write \${NAME} to read a variable`],
+      api_key,
+    );
 });
 
 test('a price that is nearly one of the classes would be a tool meter that nothing counts: it is named', async () => {
