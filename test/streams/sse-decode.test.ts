@@ -235,6 +235,8 @@ test('the longest line passes when a read ends just before its line end, and one
   stage.push(encoder.encode(`event: ${name}`), events);
   stage.push(encoder.encode('\ndata: 1\n\n'), events);
   assert.deepEqual(events, [{ event: name, data: '1' }]);
+  stage.push(encoder.encode(`event: ${name}\ndata: 2\n\n`), events);
+  assert.deepEqual(events.at(-1), { event: name, data: '2' });
   assert.throws(() => stage.push(encoder.encode(`event: ${name}x`), events), { reason: 'event_too_large' });
 });
 
