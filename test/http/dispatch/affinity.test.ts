@@ -114,7 +114,8 @@ test('whatever stands before the end of the first turn of the user tells two con
   const longer = picture({ from: 'inline', mime: 'image/png', data: `${data}C` });
   assert.equal(of([longer]), of(beginnings[0] ?? []), 'the first characters of a picture are enough');
   const { turn: _turn, ...alone } = FIRST;
-  assert.equal(of([alone, text('user', 'and?', 2)]), of([alone]), 'an item without a turn is one by itself');
+  for (const next of [text('user', 'and?', 2), alone])
+    assert.equal(of([alone, next]), of([alone]), 'an item without a turn is one by itself');
   const answer = text('assistant', 'of the same turn', 1);
   assert.equal(of([FIRST, answer]), of([FIRST]));
 });
