@@ -2,3 +2,8 @@
 export function storable(words: string): string {
   return words.replaceAll('\u0000', '\ufffd').toWellFormed();
 }
+
+/** False for words that stand in no row: whoever looks one up by them finds nothing. */
+export function isStorable(words: string): boolean {
+  return storable(words) === words;
+}

@@ -348,6 +348,12 @@ eachStore(({ openStore, place }) => {
     assert.equal(ids(await store.requestLog.list({ after: 7 })), 'l8 l9 l10');
     assert.equal(ids(await store.requestLog.list({ keyId: owner.key.id })), 'l10 l8 l6 l4 l2');
     assert.equal(ids(await store.requestLog.list({ keyId: owner.key.id, after: 4 })), 'l6 l8 l10');
+    assert.deepEqual(
+      await store.requestLog.list({ keyId: `${owner.key.id}\u0000` }),
+      [],
+      'another word, though no engine can hold it',
+    );
+    assert.deepEqual(await store.requestLog.list({ accountId: `\u0000${owner.account.id}` }), []);
     assert.equal(ids(await store.requestLog.list({ sinceMs: T0 + 2000, untilMs: T0 + 5000 })), 'l5 l4 l3');
     assert.equal(await store.requestLog.head(), 10);
     assert.equal(await store.requestLog.prune(T0 + 4000), 4);
@@ -486,8 +492,11 @@ eachStore(({ openStore, place }) => {
   test('F32: a lease has one holder; its token rises and fences', async (t) => {
     const store = await openStore(t);
     const first = ok(await store.leases.acquire('job', 'a', 100, 0));
+    assert.deepEqual(first, { name: 'job', holder: 'a', token: first.token, expiresAtMs: 100 });
     assert.equal(ok(await store.leases.acquire('job', 'a', 100, 50)).token, first.token);
-    assert.equal(refusal(await store.leases.acquire('job', 'b', 100, 149)).reason, 'held');
+    const held = { ...first, expiresAtMs: 150 };
+    assert.deepEqual(refusal(await store.leases.acquire('job', 'b', 100, 149)), { reason: 'held', lease: held });
+    assert.deepEqual(ok(await store.leases.renew('job', first.token, 100, 50)), held);
     // Expired, it is another lease, also for who had it: what was begun under the old one is fenced off.
     const renewed = ok(await store.leases.acquire('other', 'a', 100, 0));
     assert.ok(ok(await store.leases.acquire('other', 'a', 100, 100)).token > renewed.token);

@@ -92,6 +92,10 @@ test('an empty body has no events and is no failure of this step', () => {
   assert.deepEqual(decode(''), { events: [], error: undefined });
 });
 
+test('a body of a byte order mark alone, or of a retry that is no number, is as empty', () => {
+  for (const body of ['\uFEFF', '\uFEFF\n', 'retry: soon\n\n']) assert.deepEqual(decode(body), { events: [], error: undefined });
+});
+
 test('an error object written raw into the stream is thrown with its text', () => {
   const raw = '{\n  "error": {\n    "code": 499,\n    "details": [\n      {\n        "a": 1\n      }\n    ]\n  }\n}\n';
   assert.equal(assertRefused(`data: 1\n\n${raw}`, 'not_event_stream', ['1']).text, raw.trim());
@@ -222,6 +226,18 @@ test('the limit holds for data of several lines, whenever they arrive', () => {
     },
     { reason: 'event_too_large' },
   );
+});
+
+test('the longest line passes when a read ends just before its line end, and one byte more does not', () => {
+  const name = 'x'.repeat(100_000);
+  const stage = sseDecode({ maxEventBytes: name.length });
+  const events: SseEvent[] = [];
+  stage.push(encoder.encode(`event: ${name}`), events);
+  stage.push(encoder.encode('\ndata: 1\n\n'), events);
+  assert.deepEqual(events, [{ event: name, data: '1' }]);
+  stage.push(encoder.encode(`event: ${name}\ndata: 2\n\n`), events);
+  assert.deepEqual(events.at(-1), { event: name, data: '2' });
+  assert.throws(() => stage.push(encoder.encode(`event: ${name}x`), events), { reason: 'event_too_large' });
 });
 
 test('X5: a line of megabytes in small pieces passes, an endless one is refused while it arrives', () => {

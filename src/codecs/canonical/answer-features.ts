@@ -23,6 +23,11 @@ export function droppedOf(answer: FoldedAnswer, losses: ResponseLosses): Respons
   return [...featuresOfAnswer(answer)].filter((feature) => losses[feature].does === 'drop');
 }
 
+/** For a list that is spread: the feature where it is there, else nothing. */
+function when(isThere: boolean, feature: ResponseFeature): ResponseFeature[] {
+  return isThere ? [feature] : [];
+}
+
 function featuresOfItem(item: OutputItem): ResponseFeature[] {
   switch (item.kind) {
     case 'text': {
@@ -33,29 +38,27 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
       return [
         'text',
         ...cited,
-        ...(item.phase === undefined ? [] : (['text phase'] as const)),
-        ...(item.logprobs === undefined ? [] : (['logprobs'] as const)),
-        ...(item.opaque === undefined ? [] : (['text signature'] as const)),
+        ...when(item.phase !== undefined, 'text phase'),
+        ...when(item.logprobs !== undefined, 'logprobs'),
+        ...when(item.opaque !== undefined, 'text signature'),
       ];
     }
     case 'refusal':
       return ['refusal'];
     case 'reasoning':
       return [
-        ...(item.raw === undefined ? [] : (['reasoning: raw text'] as const)),
-        ...(item.summary === undefined ? [] : (['reasoning: summary'] as const)),
-        ...(item.opaque === undefined
-          ? []
-          : ([item.opaque.form === 'redacted' ? 'reasoning: redacted' : 'reasoning: opaque'] as const)),
+        ...when(item.raw !== undefined, 'reasoning: raw text'),
+        ...when(item.summary !== undefined, 'reasoning: summary'),
+        ...when(item.opaque !== undefined, item.opaque?.form === 'redacted' ? 'reasoning: redacted' : 'reasoning: opaque'),
       ];
     case 'toolCall':
       return [
         item.flavour === 'custom' ? 'custom tool call' : 'function call',
-        ...(item.tool.namespace === undefined ? [] : (['function call: namespace'] as const)),
-        ...(item.opaque === undefined ? [] : (['function call signature'] as const)),
+        ...when(item.tool.namespace !== undefined, 'function call: namespace'),
+        ...when(item.opaque !== undefined, 'function call signature'),
       ];
     case 'media':
-      return [item.media.type, ...(item.opaque === undefined ? [] : (['image signature'] as const))];
+      return [item.media.type, ...when(item.opaque !== undefined, 'image signature')];
     case 'native':
       return ['native item'];
   }
@@ -63,11 +66,11 @@ function featuresOfItem(item: OutputItem): ResponseFeature[] {
 
 function featuresOfUsage(usage: Usage): ResponseFeature[] {
   return [
-    ...((usage.cacheRead ?? 0) > 0 ? (['usage: cache'] as const) : []),
-    ...((usage.reasoning ?? 0) > 0 ? (['usage: reasoning'] as const) : []),
-    ...(usage.extra === undefined ? [] : (['usage: iterations'] as const)),
-    ...(usage.native === undefined ? [] : (['usage: unknown members'] as const)),
-    ...(usage.serviceTier === undefined ? [] : (['service tier'] as const)),
+    ...when((usage.cacheRead ?? 0) > 0, 'usage: cache'),
+    ...when((usage.reasoning ?? 0) > 0, 'usage: reasoning'),
+    ...when(usage.extra !== undefined, 'usage: iterations'),
+    ...when(usage.native !== undefined, 'usage: unknown members'),
+    ...when(usage.serviceTier !== undefined, 'service tier'),
   ];
 }
 

@@ -4,7 +4,8 @@
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import { countOf } from '../canonical/usage.ts';
-import type { JsonEdit, JsonPath } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { leaveOutPrices } from '../answers/router-prices.ts';
 import { jsonText } from './content-blocks.ts';
 import { nonEmptyString } from './wire.ts';

@@ -5,7 +5,8 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
-import type { JsonEdit, JsonPath } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { nonEmptyString } from './wire.ts';
 
 /** The `form` of such a signature. */

@@ -6,7 +6,7 @@ import type { Target, UpstreamRequest } from '../codec.ts';
 import { effortOfBudget } from '../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../requests/foreign-content.ts';
 import { noteMembers } from '../requests/member-losses.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { schemaEdits } from '../schemas/text.ts';
 import { shortUser } from '../requests/short-id.ts';
 import { nameAllTools, verbatimNames } from '../tools/names.ts';

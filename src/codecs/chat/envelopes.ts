@@ -2,7 +2,8 @@
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
 import type { Opaque } from '../canonical/opaque.ts';
 import type { ResponseContext } from '../codec.ts';
-import type { JsonEdit, JsonPath } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { opaqueOfDetail, readDetail, UNKNOWN_FORMAT } from './details.ts';
 
 /** The `id` of the entry that holds the signature of an image; `image` is its index in the message. */

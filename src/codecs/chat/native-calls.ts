@@ -6,7 +6,8 @@
 import type { CanonicalEvent } from '../canonical/event.ts';
 import type { OutputItem } from '../canonical/item.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit, JsonPath } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { nonEmptyString } from './wire.ts';
 
 /** A call that a chunk begins or continues. */

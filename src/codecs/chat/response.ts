@@ -9,7 +9,7 @@ import type { Opaque } from '../canonical/opaque.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
 import { defined } from '../defined.ts';
 import { CodePointCounter } from '../answers/citations.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
 import { readTokenUsage, writeTokenUsage } from '../answers/token-usage.ts';
 import { Answer } from './answer.ts';

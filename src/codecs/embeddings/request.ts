@@ -1,7 +1,7 @@
 /** What a client asks of the embeddings endpoint, beside its exact text: that text is what an upstream gets. */
 import { invalid } from '../canonical/error.ts';
 import type { JsonObject, JsonValue } from '../canonical/json.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { gatewayMembers } from '../requests/members.ts';
 
 export type EncodingFormat = 'float' | 'base64';

@@ -7,7 +7,7 @@ import { isObject, type JsonObject, type JsonValue, parseJson } from '../canonic
 import { readJsonAnswer } from '../json/answer.ts';
 import { decodeJsonError } from '../errors/json-refusal.ts';
 import { namingField } from '../errors/upstream.ts';
-import { editJson, type JsonEdit } from '../json/text.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
 import { type FormEntry, formContentType, writeForm } from '../bodies/multipart-writer.ts';
 import { checkedData, type ImageAnswer, type MadeImage, withoutRepeats } from './answer.ts';
 import { nativeEvents } from './native-events.ts';

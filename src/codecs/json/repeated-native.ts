@@ -7,7 +7,7 @@ import type { Native } from '../canonical/event.ts';
 import type { JsonValue } from '../canonical/json.ts';
 import type { Frame } from '../codec.ts';
 import { editShape, fill, type JsonShape, jsonOf, type Repeat } from './shape.ts';
-import type { JsonEdit } from './text.ts';
+import type { JsonEdit } from './edit.ts';
 
 /** An event that was recognised and not parsed: its JSON is made on demand. */
 export class RepeatedNative implements Native {

@@ -3,7 +3,8 @@
  * the literals instead of parsing it. Anything that does not match exactly has another shape.
  */
 import { type JsonObject, type JsonValue, parseJson } from '../canonical/json.ts';
-import { changesOf, type JsonEdit, type JsonPath, spanOf } from './text.ts';
+import { changesOf, type JsonEdit } from './edit.ts';
+import { type JsonPath, spanOf } from './text.ts';
 
 /** A text that was parsed, with its holes: the values that may differ in the next text. */
 export interface JsonShape {

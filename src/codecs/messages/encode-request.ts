@@ -7,7 +7,7 @@ import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target, UpstreamRequest } from '../codec.ts';
 import { refuseForeignBinding } from '../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../requests/member-losses.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { schemaTexts } from '../schemas/text.ts';
 import { nameAllTools, type ToolNames, verbatimNames } from '../tools/names.ts';
 import { hasUnreadMembers } from '../requests/unread-members.ts';

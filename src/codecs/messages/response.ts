@@ -5,7 +5,8 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole, WholeItem } from '../canonical/fold.ts';
 import { isObject, isObjectText, type JsonObject, type JsonValue, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { editJson, type JsonEdit, jsonSlicer } from '../json/text.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
+import { jsonSlicer } from '../json/text.ts';
 import { AnswerReader } from './answer-reader.ts';
 import { reportedError } from './errors.ts';
 import {

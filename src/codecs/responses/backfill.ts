@@ -4,7 +4,8 @@
  * event, so that clients of the same dialect get the same answer as all others.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit, JsonPath } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import type { JsonPath } from '../json/text.ts';
 import { writeCitations } from './annotations.ts';
 import { specOf } from './lifecycle.ts';
 import { inputMember } from './read-items.ts';

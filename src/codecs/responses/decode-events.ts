@@ -12,7 +12,7 @@ import type { DecodeContext, Frame } from '../codec.ts';
 import { JsonRepeats } from '../json/repeats.ts';
 import { holeAt, holeValue, type JsonShape, type Repeat } from '../json/shape.ts';
 import { RepeatedNative } from '../json/repeated-native.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { Assembler } from './assemble.ts';
 import { backfillEdits } from './backfill.ts';
 import { type ItemTrack, specOf, ResponsesOrder } from './lifecycle.ts';

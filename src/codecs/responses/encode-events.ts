@@ -14,7 +14,7 @@ import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { holeAt, holeValue } from '../json/shape.ts';
 import { RepeatedEdits } from '../json/repeated-native.ts';
-import { editJson, type JsonEdit } from '../json/text.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
 import { checkRepresentable } from './images.ts';
 import { needsReconciling, reconcileItems } from './reconcile-terminal.ts';
 import { addMissingPart, recordNative, sentTextPart } from './record-native.ts';

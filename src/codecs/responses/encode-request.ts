@@ -12,7 +12,7 @@ import { effortOfBudget } from '../requests/effort-of-budget.ts';
 import { refuseForeignBinding } from '../requests/foreign-content.ts';
 import { type FeatureMember, noteMembers } from '../requests/member-losses.ts';
 import { type NameRule, nameAllTools, type ToolNames, verbatimNames } from '../tools/names.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { schemaEdits } from '../schemas/text.ts';
 import { shortUser } from '../requests/short-id.ts';
 import { objectSchema } from '../schemas/object-schema.ts';

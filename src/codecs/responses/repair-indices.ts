@@ -12,7 +12,7 @@
  * What fits none of these is left as it is, and the order (`lifecycle.ts`) refuses it.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import type { JsonEdit } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
 import { type ItemVerb, specOf, type PartVerb } from './lifecycle.ts';
 import { nonEmptyString } from './wire.ts';
 

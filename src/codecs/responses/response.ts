@@ -4,7 +4,7 @@ import type { CanonicalEvent, Native, Step } from '../canonical/event.ts';
 import type { Whole } from '../canonical/fold.ts';
 import { isObject, type JsonObject, tryJson } from '../canonical/json.ts';
 import type { DecodeContext, ResponseContext } from '../codec.ts';
-import { editJson } from '../json/text.ts';
+import { editJson } from '../json/edit.ts';
 import { Assembler } from './assemble.ts';
 import { wholeHead } from './slot.ts';
 import { cutStatusOf, statusOf } from './read-items.ts';

@@ -21,7 +21,7 @@ import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts'
 import { isEnvelope } from '../canonical/opaque.ts';
 import type { CanonicalRequest } from '../canonical/request.ts';
 import type { Target } from '../codec.ts';
-import { editJson, type JsonEdit } from '../json/text.ts';
+import { editJson, type JsonEdit } from '../json/edit.ts';
 import { gatewayMembers } from '../requests/members.ts';
 import { mayReplay } from '../requests/opaque-replay.ts';
 import { isReference } from './read-input.ts';

@@ -4,7 +4,8 @@
  */
 import type { CanonicalRequest } from '../canonical/request.ts';
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
-import { compactJson, type JsonEdit, type JsonPath, jsonSlicer } from '../json/text.ts';
+import type { JsonEdit } from '../json/edit.ts';
+import { compactJson, type JsonPath, jsonSlicer } from '../json/text.ts';
 
 /** The texts of those schemas that JSON.stringify would change: of tools by their path, and of the format. */
 export interface SchemaTexts {

@@ -75,10 +75,10 @@ function leadingItems(items: readonly Item[]): string {
   for (const item of items) {
     const isUser = 'role' in item && item.role === 'user';
     if (firstUserTurn !== undefined && !(isUser && item.turn === firstUserTurn)) break;
+    // An item without a turn is one by itself.
     if (isUser) firstUserTurn = item.turn ?? -1;
     text += `\n${item.kind}:${'role' in item ? item.role : ''}:${leadOf(item)}`;
     if (text.length > MAX_LEADING_CHARS) break;
-    if (isUser && item.turn === undefined) break;
   }
   return text.slice(0, MAX_LEADING_CHARS);
 }

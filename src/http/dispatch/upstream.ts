@@ -9,7 +9,7 @@ import { type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type BodyPiece, bodyBytes, bodyLength } from '../../codecs/bodies/pieces.ts';
 import type { UpstreamRequest } from '../../codecs/codec.ts';
 import type { Clock } from '../../streams/clock.ts';
-import { editJson, type JsonEdit } from '../../codecs/json/text.ts';
+import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
 import type { Channel } from '../config/config.ts';
 import { isListHeader, joinList } from './header-lists.ts';
 import { readTraceContext, traceHeaders } from '../tracing/trace-context.ts';

@@ -3,7 +3,8 @@
  * item is stored once. Items are the exact JSON text that the client sent and read.
  */
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
-import { editJson, sliceElements, sliceJson } from '../../codecs/json/text.ts';
+import { editJson } from '../../codecs/json/edit.ts';
+import { sliceElements, sliceJson } from '../../codecs/json/text.ts';
 
 /** Items as one text: JSON values with commas between them, in bytes of their own (a slice would keep its whole message alive). */
 export interface ItemTexts {

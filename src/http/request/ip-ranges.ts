@@ -1,30 +1,47 @@
 /** Addresses and CIDR ranges as one block list. IPv4-mapped IPv6 addresses count as IPv4. */
 import { BlockList, isIP, SocketAddress } from 'node:net';
 
+type Family = 'ipv4' | 'ipv6';
+
 /** An entry that is not valid is reported by its index and skipped. */
 export function ipRanges(entries: readonly string[], onProblem?: (index: number, message: string) => void): BlockList {
   const list = new BlockList();
   for (const [index, entry] of entries.entries()) {
-    const [address = '', bits, ...rest] = entry.split('/');
-    const plain = plainAddress(address);
-    const family = isIP(plain);
-    const most = family === 4 ? 32 : 128;
-    // The prefix of a mapped address counts from the beginning of IPv6.
-    const mapped = family === 4 && isIP(address) === 6 ? 96 : 0;
-    const prefix = bits === undefined || !/^\d{1,3}$/.test(bits) ? Number.NaN : Number(bits) - mapped;
-    if (family === 0 || rest.length > 0 || (bits !== undefined && !(prefix >= 0 && prefix <= most))) {
-      onProblem?.(index, `${JSON.stringify(entry)} is neither an address nor a CIDR range`);
-    } else if (bits === undefined) list.addAddress(plain, family === 4 ? 'ipv4' : 'ipv6');
-    else list.addSubnet(plain, prefix, family === 4 ? 'ipv4' : 'ipv6');
+    if (!addRange(list, entry)) onProblem?.(index, `${JSON.stringify(entry)} is neither an address nor a CIDR range`);
   }
   return list;
+}
+
+/** False for an entry that is not valid. */
+function addRange(list: BlockList, entry: string): boolean {
+  const [address = '', bits, ...rest] = entry.split('/');
+  const plain = plainAddress(address);
+  const family = familyOf(plain);
+  if (family === undefined || rest.length > 0) return false;
+  if (bits === undefined) {
+    list.addAddress(plain, family);
+    return true;
+  }
+  // The prefix of a mapped address counts from the beginning of IPv6.
+  const mapped = family === 'ipv4' && isIP(address) === 6 ? 96 : 0;
+  const prefix = /^\d{1,3}$/.test(bits) ? Number(bits) - mapped : Number.NaN;
+  if (!(prefix >= 0 && prefix <= (family === 'ipv4' ? 32 : 128))) return false;
+  list.addSubnet(plain, prefix, family);
+  return true;
 }
 
 /** False for text that is not an address. */
 export function inRanges(list: BlockList, address: string): boolean {
   const plain = plainAddress(address);
-  const family = isIP(plain);
-  return family !== 0 && list.check(plain, family === 4 ? 'ipv4' : 'ipv6');
+  const family = familyOf(plain);
+  return family !== undefined && list.check(plain, family);
+}
+
+/** Undefined for text that is not an address. */
+function familyOf(address: string): Family | undefined {
+  const version = isIP(address);
+  if (version === 0) return undefined;
+  return version === 4 ? 'ipv4' : 'ipv6';
 }
 
 const LOOPBACK = ipRanges(['127.0.0.0/8', '::1']);

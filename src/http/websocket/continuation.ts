@@ -4,7 +4,8 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
-import { editJson, jsonSlicer } from '../../codecs/json/text.ts';
+import { editJson } from '../../codecs/json/edit.ts';
+import { jsonSlicer } from '../../codecs/json/text.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Gateway } from '../gateway.ts';
 import { findPrevious, previousIdOf } from '../history/recall.ts';

@@ -1,7 +1,8 @@
 /** Events of the responses dialect as WebSocket messages: pure JSON, one event each, in the version that the client reads. */
 import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Frame } from '../../codecs/codec.ts';
-import { editJson, type JsonEdit, sliceJson } from '../../codecs/json/text.ts';
+import { editJson, type JsonEdit } from '../../codecs/json/edit.ts';
+import { sliceJson } from '../../codecs/json/text.ts';
 import { openAiErrorType } from '../../codecs/errors/openai.ts';
 import { retryAfterSeconds } from '../errors.ts';
 

@@ -4,7 +4,7 @@
  */
 import type { Step } from '../../codecs/canonical/event.ts';
 import type { ClientCodec, Frame } from '../../codecs/codec.ts';
-import { editJson } from '../../codecs/json/text.ts';
+import { editJson } from '../../codecs/json/edit.ts';
 import { checkModel } from '../exchange/admit.ts';
 import type { CallContext } from '../gateway.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';

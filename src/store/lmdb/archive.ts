@@ -3,6 +3,7 @@ import { COPYING, type Archive, type ArchiveRow } from '../archive.ts';
 import type { StoreOptions } from '../store.ts';
 import { Environment } from './environment.ts';
 import { enterJournalRow, enterLogRow } from './exchange-index.ts';
+import { leaseOf } from './leases.ts';
 import { otherNames } from './settle.ts';
 import { metaOf, SCHEMA, type Tables } from './tables.ts';
 import { verify } from './verify.ts';
@@ -46,11 +47,7 @@ function* rowsOf(tables: Tables): Generator<ArchiveRow> {
     const [accountId, keyId, idempotencyKey] = key;
     yield { table: 'idempotency', row: { accountId, keyId, idempotencyKey, ...value } };
   }
-  for (const { value } of tables.leases.getRange()) {
-    // Which process took it means nothing in another store.
-    const { owner: _owner, ...row } = value;
-    yield { table: 'lease', row };
-  }
+  for (const { value } of tables.leases.getRange()) yield { table: 'lease', row: leaseOf(value) };
   for (const row of metaOf(tables, 'secrets') ?? []) yield { table: 'secret', row };
   const { seq: logSeq, atMs: logAtMs } = metaOf(tables, 'logHead') ?? { seq: 0, atMs: 0 };
   yield { table: 'heads', row: { logSeq, logAtMs, videoNumber: metaOf(tables, 'videoNumber') ?? 0 } };

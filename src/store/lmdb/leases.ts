@@ -15,7 +15,8 @@ export function createLeases(environment: Environment, owner: Owner): Leases {
       environment.transact((work) => {
         const lease = work.tables.leases.get(name);
         const mine = lease?.holder === holder;
-        if (lease !== undefined && !mine && isHeld(work.tables, lease, nowMs)) return refused({ reason: 'held', lease } as const);
+        if (lease !== undefined && !mine && isHeld(work.tables, lease, nowMs))
+          return refused({ reason: 'held', lease: leaseOf(lease) } as const);
         const token = mine && lease.expiresAtMs > nowMs ? lease.token : (lease?.token ?? 0) + 1;
         const taken: Lease = { name, holder, token, expiresAtMs: nowMs + ttlMs };
         work.put(work.tables.leases, name, { ...taken, owner: owner.id });
@@ -28,7 +29,7 @@ export function createLeases(environment: Environment, owner: Owner): Leases {
         if (lease?.token !== token || lease.expiresAtMs <= 0) return refused({ reason: 'lost' } as const);
         const renewed = { ...lease, expiresAtMs: nowMs + ttlMs };
         work.put(work.tables.leases, name, renewed);
-        return done(renewed);
+        return done(leaseOf(renewed));
       }),
 
     release: (name, token) =>
@@ -38,6 +39,11 @@ export function createLeases(environment: Environment, owner: Owner): Leases {
         if (lease?.token === token) work.put(work.tables.leases, name, { ...lease, holder: '', expiresAtMs: 0 });
       }),
   };
+}
+
+/** Which process took it means nothing outside of this store. */
+export function leaseOf({ owner: _owner, ...lease }: LeaseRow): Lease {
+  return lease;
 }
 
 /** True while `token` is the newest one and was not released. An expired lease that nobody took since still counts. */

@@ -5,6 +5,7 @@ import { inRange } from '../money.ts';
 import { walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused } from '../result.ts';
+import { isStorable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { accountOf, accountWithWallet } from './rows.ts';
 import type { Statement } from './session.ts';
@@ -60,7 +61,7 @@ export function createAccounts(database: Database): Accounts {
     },
 
     async find(idOrName) {
-      if (idOrName.length === 0 || idOrName.length > 256 || idOrName.includes('\u0000')) return undefined;
+      if (idOrName.length === 0 || idOrName.length > 256 || !isStorable(idOrName)) return undefined;
       const [row] = await database.run(FIND, [idOrName]);
       return row === undefined ? undefined : accountWithWallet(row);
     },
@@ -119,7 +120,7 @@ async function creditWallet(work: Work, id: string, nanos: bigint, cause: Cause,
 }
 
 export async function findAccount(work: Work, id: string): Promise<AccountRecord | undefined> {
-  if (id.includes('\u0000')) return undefined;
+  if (!isStorable(id)) return undefined;
   const [row] = await work.run(BY_ID, [id]);
   return row === undefined ? undefined : accountOf(row);
 }

@@ -9,7 +9,7 @@ import { inRange } from '../money.ts';
 import { paysFromSubAccount, subAccountOf, walletOf } from '../payer.ts';
 import { randomHex } from '../random-hex.ts';
 import { done, invalid, refused, type Result } from '../result.ts';
-import { storable } from '../storable.ts';
+import { isStorable, storable } from '../storable.ts';
 import { findAccount } from './accounts.ts';
 import { NO_CHANGES } from './cache.ts';
 import type { Database } from './database.ts';
@@ -49,7 +49,7 @@ const UPDATE: Statement = {
 
 export function createKeys(database: Database, watch: Watch): Keys {
   const { clock, randomBytes } = database.options;
-  const one = async (statement: Statement, id: string) => (id.includes('\u0000') ? [] : database.run(statement, [id]));
+  const one = async (statement: Statement, id: string) => (isStorable(id) ? database.run(statement, [id]) : []);
 
   return {
     async create(key, cause) {
@@ -155,7 +155,7 @@ function accepted(
 }
 
 export async function findKey(work: Work, id: string): Promise<KeyRecord | undefined> {
-  if (id.includes('\u0000')) return undefined;
+  if (!isStorable(id)) return undefined;
   const [row] = await work.run(BY_ID, [id]);
   return row === undefined ? undefined : keyOf(row);
 }

@@ -1,6 +1,7 @@
 /** The request log on PostgreSQL. */
 import { logEntryOf } from '../log-text.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
+import { isStorable, storable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement, Value } from './session.ts';
@@ -28,7 +29,7 @@ const PRUNE: Statement = {
 export function createRequestLog(database: Database): RequestLog {
   return {
     async find(id) {
-      if (id.length === 0 || id.length > MAX_ID || id.includes('\u0000')) return [];
+      if (id.length === 0 || id.length > MAX_ID || !isStorable(id)) return [];
       return (await database.run(FIND, [id])).map(logRowOf);
     },
 
@@ -68,8 +69,8 @@ function listOf(query: RequestLogQuery): { readonly statement: Statement; readon
     conditions.push(`${condition} $${values.length}`);
     asked += letter;
   };
-  where('k', 'key_id =', query.keyId?.replaceAll('\u0000', ''));
-  where('a', 'account_id =', query.accountId?.replaceAll('\u0000', ''));
+  where('k', 'key_id =', query.keyId && storable(query.keyId));
+  where('a', 'account_id =', query.accountId && storable(query.accountId));
   where('s', 'status =', query.status);
   where('f', 'logged_at_ms >=', query.sinceMs);
   where('t', 'logged_at_ms <', query.untilMs);

@@ -67,7 +67,7 @@ CREATE TABLE journal (
 );
 CREATE INDEX journal_account ON journal (account_id, seq);
 
--- seq: the newest journal row that changed the balance, so that a cache can tell which of two values is the newer.
+-- seq: the newest journal row that changed the balance, for programs that read this table. The gateway only writes it.
 CREATE TABLE balances (account text PRIMARY KEY, nanos bigint NOT NULL, seq bigint NOT NULL) WITH (fillfactor = 70);
 
 CREATE TABLE holds (

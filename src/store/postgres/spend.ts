@@ -2,6 +2,7 @@
 import type { DayCounts } from '../day-usage.ts';
 import type { SpendWindows } from '../spend-windows.ts';
 import { dayName, dayNumber, NOTHING_SPENT, spendAt } from '../spend-windows.ts';
+import { isStorable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { big, int, type Row, spendOf } from './rows.ts';
 import type { Statement } from './session.ts';
@@ -15,12 +16,12 @@ const DAYS: Statement = {
 export function createSpend(database: Database): SpendWindows {
   return {
     async spend(keyId, nowMs) {
-      const [row] = keyId.includes('\u0000') ? [] : await database.run(SPEND, [keyId]);
+      const [row] = isStorable(keyId) ? await database.run(SPEND, [keyId]) : [];
       return spendAt(row === undefined ? NOTHING_SPENT : spendOf(row), nowMs);
     },
 
     async usageByDay(keyId, range = {}) {
-      if (keyId.includes('\u0000')) return [];
+      if (!isStorable(keyId)) return [];
       const from = dayNumber(range.from ?? '') ?? 0;
       const to = dayNumber(range.to ?? '') ?? Number.MAX_SAFE_INTEGER;
       const rows = await database.run(DAYS, [keyId, from, to]);

@@ -16,8 +16,8 @@ export interface Orphan {
   readonly lines: readonly string[];
   /** Lines in the middle of the file that are not what was written; the last line of a killed process is not one of them. */
   readonly damaged: number;
-  /** Call when everything in it is in the database. */
-  done(): void;
+  /** Call when everything in it is in the database. With lines that nobody could read the file is kept, under another name. */
+  done(unread: number): void;
 }
 
 const NAME = /^(\d+)-(own_[0-9a-f]+)(?:-\d+)?\.spool$/;
@@ -118,7 +118,11 @@ export class Spool {
     const text = textOf(mine);
     if (text instanceof StoreError) return text;
     const { lines, damaged } = linesOf(text);
-    return { lines, damaged, done: () => (damaged === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)) };
+    return {
+      lines,
+      damaged,
+      done: (unread) => (unread === 0 ? rmSync(mine, { force: true }) : renameSync(mine, `${mine}.damaged`)),
+    };
   }
 
   async #remove(): Promise<void> {

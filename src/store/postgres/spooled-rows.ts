@@ -76,14 +76,14 @@ export class SpooledRows {
   }
 
   #rowsOf(orphan: Orphan, nowMs: number): QueueRow[] {
-    if (orphan.damaged > 0)
-      this.#onProblem?.({ what: `spool_damaged: ${orphan.damaged} lines could not be read; the file is kept` });
-    const rows = readRows(orphan.lines, nowMs);
-    if (rows.length === 0) orphan.done();
+    const { rows, unknown } = readRows(orphan.lines, nowMs);
+    const unread = orphan.damaged + unknown;
+    if (unread > 0) this.#onProblem?.({ what: `spool_damaged: ${unread} lines could not be read; the file is kept` });
+    if (rows.length === 0) orphan.done(unread);
     let left = rows.length;
     const onWritten = (): void => {
       left -= 1;
-      if (left === 0) orphan.done();
+      if (left === 0) orphan.done(unread);
     };
     for (const row of rows) row.onWritten = onWritten;
     return rows;
@@ -94,10 +94,12 @@ function lineOf({ what }: QueueRow): string {
   return JSON.stringify(what.kind === 'settle' ? { settle: logText(what.entry) } : { open: JSON.stringify(what.exchange) });
 }
 
-function readRows(lines: readonly string[], nowMs: number): QueueRow[] {
+/** `unknown`: how many lines are of a kind that this version does not write. A newer one may have left them. */
+function readRows(lines: readonly string[], nowMs: number): { readonly rows: QueueRow[]; readonly unknown: number } {
   const settled = new Set<string>();
   const rows: QueueRow[] = [];
   const opened: OpenExchange[] = [];
+  let unknown = 0;
   for (const line of lines) {
     const found = object(line);
     const [settle, open] = [maybeText(found, 'settle'), maybeText(found, 'open')];
@@ -106,9 +108,10 @@ function readRows(lines: readonly string[], nowMs: number): QueueRow[] {
       settled.add(entry.exchangeId);
       rows.push(settleRow({ kind: 'settle', entry }, nowMs));
     } else if (open !== undefined) opened.push(exchangeOf(open));
+    else unknown += 1;
   }
   // Opened and never settled: its process died with it.
   for (const exchange of opened)
     if (!settled.has(exchange.exchangeId)) rows.push(settleRow({ kind: 'interrupt', exchange }, nowMs));
-  return rows;
+  return { rows, unknown };
 }

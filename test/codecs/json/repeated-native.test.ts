@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { Native } from '../../../src/codecs/canonical/event.ts';
 import { parseJson } from '../../../src/codecs/canonical/json.ts';
 import { JsonRepeats } from '../../../src/codecs/json/repeats.ts';
-import { editJson } from '../../../src/codecs/json/text.ts';
+import { editJson } from '../../../src/codecs/json/edit.ts';
 import { RepeatedEdits, RepeatedNative } from '../../../src/codecs/json/repeated-native.ts';
 
 const textOf = (word: string, end = ''): string => `{"id":"theirs",${end}"delta":${JSON.stringify(word)}}`;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { JsonRepeats } from '../../../src/codecs/json/repeats.ts';
 import { editShape, fill, jsonOf } from '../../../src/codecs/json/shape.ts';
-import { editJson } from '../../../src/codecs/json/text.ts';
+import { editJson } from '../../../src/codecs/json/edit.ts';
 
 const PATHS = [['choices', 0, 'delta', 'content'], ['created'], ['delta'], ['sequence_number']] as const;
 

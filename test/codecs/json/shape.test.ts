@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type JsonValue, parseJson, tryJson } from '../../../src/codecs/canonical/json.ts';
 import { editShape, fill, holeAt, holeValue, type JsonShape, jsonOf, rawsOf, shapeOf } from '../../../src/codecs/json/shape.ts';
-import { editJson, type JsonPath } from '../../../src/codecs/json/text.ts';
+import { editJson } from '../../../src/codecs/json/edit.ts';
+import type { JsonPath } from '../../../src/codecs/json/text.ts';
 
 const NUMBER: JsonPath = ['n'];
 const WORD: JsonPath = ['c', 1, 'w'];

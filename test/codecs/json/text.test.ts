@@ -1,16 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  changesOf,
-  compactJson,
-  editJson,
-  type JsonEdit,
-  type JsonPath,
-  jsonSlicer,
-  sliceElements,
-  sliceJson,
-} from '../../../src/codecs/json/text.ts';
+import { changesOf, editJson, type JsonEdit } from '../../../src/codecs/json/edit.ts';
+import { compactJson, type JsonPath, jsonSlicer, sliceElements, sliceJson } from '../../../src/codecs/json/text.ts';
 
 const edit = (path: readonly (string | number)[], value: string | undefined): JsonEdit => ({ path, value });
 

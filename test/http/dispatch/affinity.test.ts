@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
-import type { Item } from '../../../src/codecs/canonical/item.ts';
+import type { Item, MediaSource } from '../../../src/codecs/canonical/item.ts';
 import type { CanonicalRequest } from '../../../src/codecs/canonical/request.ts';
 import { Affinity, conversationOf } from '../../../src/http/dispatch/affinity.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
@@ -93,4 +93,29 @@ test('what a client names its conversation by goes before what it says, the more
     { metadata: { user_id: '' } },
   ])
     assert.equal(of([FIRST], nothing), of([FIRST]), JSON.stringify(nothing));
+});
+
+test('whatever stands before the end of the first turn of the user tells two conversations apart', () => {
+  const picture = (source: MediaSource): Item => ({ kind: 'media', role: 'user', media: { type: 'image', source }, turn: 1 });
+  const call = (callId: string): Item => ({ kind: 'toolCall', flavour: 'function', callId, tool: { name: 'f' }, input: '{}' });
+  const data = 'A'.repeat(256);
+  const beginnings: readonly (readonly Item[])[] = [
+    [picture({ from: 'inline', mime: 'image/png', data })],
+    [picture({ from: 'inline', mime: 'image/png', data: 'B'.repeat(256) })],
+    [picture({ from: 'url', url: 'https://a.test' })],
+    [picture({ from: 'url', url: 'https://b.test' })],
+    [picture({ from: 'reference', id: 'file_1' })],
+    [call('call_1'), FIRST],
+    [call('call_2'), FIRST],
+    [{ kind: 'refusal', text: 'no' }, FIRST],
+    [{ kind: 'refusal', text: 'never' }, FIRST],
+  ];
+  assert.equal(new Set(beginnings.map((items) => of(items))).size, beginnings.length);
+  const longer = picture({ from: 'inline', mime: 'image/png', data: `${data}C` });
+  assert.equal(of([longer]), of(beginnings[0] ?? []), 'the first characters of a picture are enough');
+  const { turn: _turn, ...alone } = FIRST;
+  for (const next of [text('user', 'and?', 2), alone])
+    assert.equal(of([alone, next]), of([alone]), 'an item without a turn is one by itself');
+  const answer = text('assistant', 'of the same turn', 1);
+  assert.equal(of([FIRST, answer]), of([FIRST]));
 });

@@ -182,6 +182,8 @@ test('the error of all: what all refuse alike passes as itself, anything else is
   const none = finalError([]);
   assert.equal(none.code, 'no_healthy_upstream');
   assert.equal(none.details.retryAfterMs, 1000);
+  assert.equal(finalError([fault({ retryAfterMs: 300 })], 700).details.retryAfterMs, 700, 'the wait of all, not of the last');
+  assert.equal(finalError([fault({ retryAfterMs: 300 })]).details.retryAfterMs, undefined);
 });
 
 test('where no circuit is closed the client is told when the first may be again, and never less than a second', () => {

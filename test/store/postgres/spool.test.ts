@@ -115,6 +115,28 @@ test('the spools of the dead are taken over once, and no others', async (t) => {
   await spool.close();
 });
 
+test('a line of a kind that nobody here writes is told, and its file is kept', (t) => {
+  const spoolPath = tempDirectory(t);
+  const problems: string[] = [];
+  const spool = new Spool(postgresOptions('', { spoolPath, process: { ...thisProcess, isAlive: () => false } }), 'own_01');
+  const { what } = opening('left');
+  const left = JSON.stringify({ open: JSON.stringify(what.kind === 'open' ? what.exchange : undefined) });
+  const text = lineOf('{"refund":"of a newer version"}') + lineOf(left);
+  writeFileSync(join(spoolPath, '999999998-own_0a.spool'), text);
+  const rows = new SpooledRows(spool, ({ what: problem }) => problems.push(problem));
+  const recovered = [...rows.recovered(T0)];
+  assert.deepEqual(
+    recovered.map((row) => row.what.kind),
+    ['interrupt'],
+  );
+  assert.deepEqual(problems, ['spool_damaged: 1 lines could not be read; the file is kept']);
+  for (const row of recovered) rows.release(row);
+  const [kept = '', ...more] = readdirSync(spoolPath);
+  assert.match(kept, /\.damaged$/);
+  assert.deepEqual(more, []);
+  assert.equal(readFileSync(join(spoolPath, kept), 'utf8'), text);
+});
+
 test('a spool that was taken over goes when it is done with; one with damaged lines stays under another name', (t) => {
   const spoolPath = tempDirectory(t);
   const spool = new Spool(postgresOptions('', { spoolPath, process: { ...thisProcess, isAlive: () => false } }), 'own_01');
@@ -129,7 +151,7 @@ test('a spool that was taken over goes when it is done with; one with damaged li
       [['first', 'last'], 2],
     ],
   );
-  for (const orphan of orphans) orphan.done();
+  for (const orphan of orphans) orphan.done(orphan.damaged);
   const [kept = '', ...more] = readdirSync(spoolPath);
   assert.match(kept, /\.damaged$/);
   assert.deepEqual(more, []);
