@@ -14,6 +14,7 @@ import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { CodePointCounter } from '../answers/citations.ts';
 import { writeLogprobs } from '../answers/logprobs.ts';
 import { openAiErrorFrame } from '../errors/openai.ts';
+import { TextJoin } from '../answers/text-join.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
 import { type ItemEvent, OWN_KIND, Turns } from '../answers/turns.ts';
 import { writeAnnotation } from './annotations.ts';
@@ -27,7 +28,6 @@ import {
   refuseSeveralLegacyCalls,
   SUMMARY_SEPARATOR,
   summaryEntry,
-  TEXT_SEPARATOR,
   toolCallHead,
   wantsLegacyCalls,
 } from './message.ts';
@@ -46,7 +46,7 @@ interface OpenItem {
   index: number;
   /** Reasoning: the id of its entries. */
   id: string;
-  /** Text: where it begins in the content, in code units. */
+  /** Text: where it begins in the content, in code units; -1 until its first words. */
   start: number;
   /** The same in code points. */
   base: number;
@@ -70,10 +70,7 @@ export class ChatEncoder implements ClientEncoder {
   /** All text so far. */
   #content = '';
   readonly #length = new CodePointCounter();
-  /** The kind of the item that started last. */
-  #lastKind: ItemHead['kind'] | undefined;
-  /** The phase of the text that started last. */
-  #phase: string | undefined;
+  readonly #join = new TextJoin();
   #toolCallCount = 0;
   #detailCount = 0;
   /** Something was written to the display field `reasoning`. */
@@ -204,35 +201,34 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: OpenItem = { head, written: '', summary: [], index: -1, id: '', start: 0, base: 0 };
+    const open: OpenItem = { head, written: '', summary: [], index: -1, id: '', start: -1, base: 0 };
     this.#open.set(index, open);
-    const before = this.#lastKind;
-    this.#lastKind = head.kind;
-    switch (head.kind) {
-      case 'text': {
-        const isSeparated = before !== 'text' || this.#phase !== head.phase;
-        this.#phase = head.phase;
-        if (this.#content !== '' && isSeparated) this.#writeText(TEXT_SEPARATOR, undefined, out);
-        open.base = this.#length.count(this.#content);
-        open.start = this.#content.length;
-        break;
-      }
-      case 'toolCall': {
-        open.index = this.#toolCallCount++;
-        if (this.#legacy && open.index > 0) refuseSeveralLegacyCalls();
-        if (this.#legacy) this.#chunks.delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
-        else this.#chunks.delta({ tool_calls: [{ index: open.index, ...toolCallHead(head, '') }] }, out);
-        break;
-      }
-    }
+    this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
+    if (head.kind !== 'toolCall') return;
+    open.index = this.#toolCallCount++;
+    if (this.#legacy && open.index > 0) refuseSeveralLegacyCalls();
+    if (this.#legacy) this.#chunks.delta({ function_call: { name: head.tool.name, arguments: '' } }, out);
+    else this.#chunks.delta({ tool_calls: [{ index: open.index, ...toolCallHead(head, '') }] }, out);
+  }
+
+  /** Begins a text in the content, when its first words are known or that it has none. */
+  #place(open: OpenItem, words: string, out: Frame[]): void {
+    if (open.start >= 0) return;
+    if (words !== '') this.#writeText(this.#join.beforeWords(), undefined, out);
+    open.base = this.#length.count(this.#content);
+    open.start = this.#content.length;
   }
 
   #piece(open: OpenItem, delta: ItemDelta, out: Frame[]): void {
     switch (delta.kind) {
       case 'text':
         open.written = grown(open.written, delta.text);
-        if (open.head.kind === 'refusal') this.#chunks.delta({ refusal: delta.text }, out);
-        else this.#writeText(delta.text, delta.logprobs, out);
+        if (open.head.kind === 'refusal') {
+          this.#chunks.delta({ refusal: delta.text }, out);
+          return;
+        }
+        if (delta.text !== '') this.#place(open, delta.text, out);
+        this.#writeText(delta.text, delta.logprobs, out);
         return;
       case 'raw':
         open.written = grown(open.written, delta.text);
@@ -282,6 +278,7 @@ export class ChatEncoder implements ClientEncoder {
 
   #closeText(open: OpenItem, item: TextItem, out: Frame[]): void {
     const rest = item.text.slice(open.written.length);
+    this.#place(open, rest, out);
     // Logprobs describe the whole text: they fit only where none of it was written before.
     if (rest !== '') this.#writeText(rest, open.written === '' ? item.logprobs : undefined, out);
     for (const citation of item.citations) {

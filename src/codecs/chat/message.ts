@@ -9,8 +9,6 @@ import { writeImage } from './images.ts';
 import type { CallsReason } from './outcome.ts';
 
 export const SUMMARY_SEPARATOR = '\n\n';
-/** Between texts that another item separates. */
-export const TEXT_SEPARATOR = '\n\n';
 
 export function summaryEntry(summary: string, id: string, index: number): JsonObject {
   return { type: 'reasoning.summary', summary, id, format: UNKNOWN_FORMAT, index };

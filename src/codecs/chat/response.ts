@@ -11,6 +11,7 @@ import { defined } from '../defined.ts';
 import { CodePointCounter } from '../answers/citations.ts';
 import { editJson } from '../json/edit.ts';
 import { logprobsOf, writeLogprobs } from '../answers/logprobs.ts';
+import { TextJoin } from '../answers/text-join.ts';
 import { readTokenUsage, writeTokenUsage } from '../answers/token-usage.ts';
 import { Answer } from './answer.ts';
 import { writeAnnotation } from './annotations.ts';
@@ -24,7 +25,6 @@ import {
   refuseSeveralLegacyCalls,
   SUMMARY_SEPARATOR,
   summaryEntry,
-  TEXT_SEPARATOR,
   toolCallHead,
   wantsLegacyCalls,
 } from './message.ts';
@@ -135,8 +135,7 @@ class Parts {
   #audio: JsonObject | undefined;
   #hasText = false;
   #index = 0;
-  #last: OutputItem | undefined;
-  #phase: string | undefined;
+  readonly #join = new TextJoin();
   /** Code points of the content. */
   readonly #length = new CodePointCounter();
   readonly #context: ResponseContext;
@@ -146,6 +145,7 @@ class Parts {
   }
 
   add(item: OutputItem): void {
+    this.#join.begin(item.kind, item.kind === 'text' ? item.phase : undefined);
     switch (item.kind) {
       case 'text':
         this.#addText(item);
@@ -166,15 +166,13 @@ class Parts {
       case 'native':
         break;
     }
-    this.#last = item;
   }
 
-  #addText({ text, phase, citations, logprobs, opaque }: TextItem): void {
+  #addText({ text, citations, logprobs, opaque }: TextItem): void {
     this.#hasText = true;
-    if (this.content !== '' && (this.#last?.kind !== 'text' || this.#phase !== phase)) this.content += TEXT_SEPARATOR;
+    if (text !== '') this.content += this.#join.beforeWords();
     const base = this.#length.count(this.content);
     const start = this.content.length;
-    this.#phase = phase;
     this.content += text;
     append(this.logprobs, logprobsOf(text, logprobs) ?? []);
     for (const citation of citations) {

@@ -4,7 +4,7 @@
  */
 import type { Item, TextItem } from '../canonical/item.ts';
 import type { Opaque } from '../canonical/opaque.ts';
-import { TEXT_SEPARATOR } from './message.ts';
+import { TEXT_SEPARATOR } from '../answers/text-join.ts';
 
 /** The range of a text in the content, in code units. */
 export interface TextRange {

@@ -6,7 +6,8 @@ import { mergeUsage, type Usage } from '../canonical/usage.ts';
 import type { ClientEncoder, Frame, ResponseContext } from '../codec.ts';
 import { openAiErrorFrame } from '../errors/openai.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
-import { finishReason, TextJoin } from './text.ts';
+import { TextJoin } from '../answers/text-join.ts';
+import { checkText, finishReason } from './text.ts';
 
 export class CompletionsEncoder implements ClientEncoder {
   readonly #context: ResponseContext;
@@ -52,22 +53,24 @@ export class CompletionsEncoder implements ClientEncoder {
   #encode(event: CanonicalEvent, out: Frame[]): void {
     switch (event.type) {
       case 'item.start': {
-        this.#say(this.#join.begin(event.head), out);
-        if (event.head.kind === 'text' || event.head.kind === 'refusal') this.#said.set(event.index, 0);
+        const { head, index } = event;
+        checkText(head.kind);
+        this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
+        if (head.kind === 'text' || head.kind === 'refusal') this.#said.set(index, 0);
         return;
       }
       case 'item.delta': {
         const said = this.#said.get(event.index);
         if (said === undefined || event.delta.kind !== 'text') return;
         this.#said.set(event.index, said + event.delta.text.length);
-        this.#say(event.delta.text, out);
+        this.#say(event.delta.text, said === 0, out);
         return;
       }
       case 'item.end': {
         const said = this.#said.get(event.index);
         if (said === undefined || (event.item.kind !== 'text' && event.item.kind !== 'refusal')) return;
         this.#said.delete(event.index);
-        this.#say(event.item.text.slice(said), out);
+        this.#say(event.item.text.slice(said), said === 0, out);
         return;
       }
       case 'usage.report':
@@ -93,9 +96,9 @@ export class CompletionsEncoder implements ClientEncoder {
     this.#ended = true;
   }
 
-  #say(text: string, out: Frame[]): void {
-    if (text === '') return;
-    this.#join.said();
+  #say(words: string, isFirst: boolean, out: Frame[]): void {
+    if (words === '') return;
+    const text = isFirst ? this.#join.beforeWords() + words : words;
     this.#chunk([{ text, index: 0, logprobs: null, finish_reason: null }], null, out);
   }
 

@@ -3,17 +3,17 @@ import type { Whole } from '../canonical/fold.ts';
 import type { Native } from '../canonical/event.ts';
 import type { ResponseContext } from '../codec.ts';
 import { writeTokenUsage } from '../answers/token-usage.ts';
-import { finishReason, TextJoin } from './text.ts';
+import { TextJoin } from '../answers/text-join.ts';
+import { checkText, finishReason } from './text.ts';
 
 export function encodeResponse(whole: Whole, _native: Native | undefined, context: ResponseContext): string {
   const finish = finishReason(whole.outcome);
   const join = new TextJoin();
   let text = '';
   for (const { item } of whole.items) {
-    const before = join.begin(item.kind === 'text' ? { kind: item.kind, phase: item.phase } : { kind: item.kind });
-    if (item.kind !== 'text' && item.kind !== 'refusal') continue;
-    text += before + item.text;
-    if (text !== '') join.said();
+    checkText(item.kind);
+    join.begin(item.kind, item.kind === 'text' ? item.phase : undefined);
+    if ((item.kind === 'text' || item.kind === 'refusal') && item.text !== '') text += join.beforeWords() + item.text;
   }
   return JSON.stringify({
     id: context.responseId,

@@ -119,11 +119,12 @@ export class Assembler {
   }
 
   /** `output_text.done` and `refusal.done`. */
-  textDone(slot: Slot, contentIndex: number, text: string, events: Events): void {
+  textDone(slot: Slot, contentIndex: number, text: string, logprobs: JsonValue | undefined, events: Events): void {
     const part = slot.parts[contentIndex];
     if (part === undefined) return;
     if (!text.startsWith(part.text)) throw contradiction(slot.type);
-    this.#suffix(part, text, undefined, events);
+    const isWhole = part.text === '' && part.kind === 'text';
+    this.#suffix(part, text, isWhole ? readLogprobs(logprobs) : undefined, events);
   }
 
   rawDelta(slot: Slot, contentIndex: number, text: string, events: Events): void {

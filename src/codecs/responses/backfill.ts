@@ -1,6 +1,6 @@
 /**
- * Fills in final forms that leave out what was streamed: an empty text, a call without its arguments, a message without its parts. An
- * empty form neither erases nor contradicts what was streamed (semantics 3.13.3, 8.2.2). It is filled in before anything reads the
+ * Fills in final forms that leave out what was streamed: an empty text, a call without its arguments, a message or reasoning without its
+ * parts. An empty form neither erases nor contradicts what was streamed (semantics 3.13.3, 8.2.2). It is filled in before anything reads the
  * event, so that clients of the same dialect get the same answer as all others.
  */
 import { isObject, type JsonObject, type JsonValue } from '../canonical/json.ts';
@@ -11,7 +11,7 @@ import { specOf } from './lifecycle.ts';
 import { inputMember } from './read-items.ts';
 import { matchOutput, messageText } from './match-output.ts';
 import type { Slot, TextPart } from './slot.ts';
-import { nonEmptyString } from './wire.ts';
+import { arrayOrEmpty, nonEmptyString } from './wire.ts';
 
 const NONE: readonly JsonEdit[] = [];
 
@@ -43,47 +43,58 @@ function streamedText(slot: Slot, json: JsonObject, isSummary: boolean): string 
 
 function outputEdits(response: JsonValue | undefined, slots: ReadonlyMap<number, Slot>): readonly JsonEdit[] {
   const output = isObject(response) ? response['output'] : undefined;
-  if (!Array.isArray(output) || !output.some(isEmptyItem)) return NONE;
+  if (!Array.isArray(output) || !output.some((item) => isObject(item) && emptyMembers(item).length > 0)) return NONE;
   return matchOutput(output, slots).found.flatMap(({ item, streamed: slot, position }) =>
     slot === undefined ? NONE : itemEdits(['response', 'output', position], item, slot),
   );
 }
 
-/** True for an item whose own content is empty. */
-function isEmptyItem(item: JsonValue): boolean {
-  if (!isObject(item)) return false;
+/** The members for an item's own content that this form of it leaves empty. */
+function emptyMembers(item: JsonObject): readonly string[] {
   switch (item['type']) {
     case 'message':
-      return messageText(item) === '';
+      return messageText(item) === '' ? ['content'] : [];
     case 'reasoning':
-      return Array.isArray(item['summary']) && item['summary'].length === 0;
+      return ['summary', 'content'].filter((member) => arrayOrEmpty(item, member, 'reasoning item').length === 0);
     case 'function_call':
-    case 'custom_tool_call':
-      return nonEmptyString(item, inputMember(item)) === undefined;
+    case 'custom_tool_call': {
+      const member = inputMember(item);
+      return nonEmptyString(item, member) === undefined ? [member] : [];
+    }
     default:
-      return false;
+      return [];
   }
 }
 
 function itemEdits(path: JsonPath, item: JsonValue | undefined, slot: Slot): readonly JsonEdit[] {
-  if (!isObject(item) || item['type'] !== slot.type || !isEmptyItem(item)) return NONE;
-  const member = slot.type === 'message' ? 'content' : slot.type === 'reasoning' ? 'summary' : inputMember(item);
-  const content = slot.closed ? (isEmptyItem(slot.item) ? undefined : slot.item[member]) : streamed(slot);
-  return content === undefined ? NONE : [{ path: [...path, member], value: JSON.stringify(content) }];
+  if (!isObject(item) || item['type'] !== slot.type) return NONE;
+  return emptyMembers(item).flatMap((member) => {
+    const content = slot.closed
+      ? emptyMembers(slot.item).includes(member)
+        ? undefined
+        : slot.item[member]
+      : streamed(slot, member);
+    return content === undefined ? [] : [{ path: [...path, member], value: JSON.stringify(content) }];
+  });
 }
 
 /** What an open item has streamed, in the form of the member that holds it; undefined where that is nothing. */
-function streamed({ type, parts, summary, input }: Slot): JsonValue | undefined {
+function streamed({ type, parts, summary, raw, input }: Slot, member: string): JsonValue | undefined {
   switch (type) {
     case 'message': {
       const started = parts.filter((part) => part !== undefined);
       return started.some(({ text }) => text !== '') ? started.map(partObject) : undefined;
     }
     case 'reasoning':
-      return summary.some((text) => text !== '') ? summary.map((text) => ({ type: 'summary_text', text })) : undefined;
+      return member === 'summary' ? textParts('summary_text', summary) : textParts('reasoning_text', raw);
     default:
       return input === '' ? undefined : input;
   }
+}
+
+/** Parts that are not of this type have left holes. */
+function textParts(type: string, texts: readonly string[]): JsonValue | undefined {
+  return texts.some((text) => text !== '') ? Array.from(texts, (text = '') => ({ type, text })) : undefined;
 }
 
 function partObject({ kind, text, citations, final }: TextPart): JsonObject {

@@ -192,7 +192,7 @@ class ResponsesDecoder implements Stage<Frame, Step> {
     switch (name) {
       case 'response.output_text.done':
       case 'response.refusal.done':
-        items.textDone(slot, content, text, events);
+        items.textDone(slot, content, text, json['logprobs'], events);
         break;
       case 'response.reasoning_text.done':
         items.rawDone(slot, content, text, events);

@@ -75,9 +75,10 @@ export class IndexRepair {
     return displaced === undefined ? { edits } : { edits, displaced: displaced.index };
   }
 
-  /** A progress event of a built-in tool, whose item was renumbered. */
+  /** A progress event of a built-in tool, whose item was renumbered or had no index. */
   #repairProgress(json: JsonObject, given: JsonValue | undefined): Repaired | undefined {
-    if (this.#renumbered.size === 0 || typeof given !== 'number') return undefined;
+    const isMissing = this.#hasIndices === false && (given === undefined || given === null);
+    if (this.#renumbered.size === 0 || !(isMissing || typeof given === 'number')) return undefined;
     const entry = this.#entryOf('child', json);
     if (entry === undefined || entry.index === given) return undefined;
     return { edits: [{ path: ['output_index'], value: String(entry.index) }] };

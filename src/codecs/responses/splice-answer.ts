@@ -13,7 +13,7 @@ import { sanitise } from '../errors/sanitise.ts';
 import { leaveOutPrices } from '../answers/router-prices.ts';
 import { errorObject, incompleteReason } from './response-object.ts';
 import { errorOf } from './read-outcome.ts';
-import { formOf } from './read-items.ts';
+import { finalInput, formOf, inputMember } from './read-items.ts';
 import { OPAQUE_MEMBERS, nonEmptyString } from './wire.ts';
 
 /** Edits for a whole response object at `path`. `outcome`: of a finished one. */
@@ -113,7 +113,7 @@ function itemEdits(
   form: 'announced' | 'finished',
 ): JsonEdit[] {
   if (!isObject(item)) return [];
-  const edits: JsonEdit[] = [];
+  const edits = memberEdits(path, item, form);
   if (item['response_id'] !== undefined)
     edits.push({ path: [...path, 'response_id'], value: JSON.stringify(context.responseId) });
   if (item['type'] === 'message' && Array.isArray(item['content'])) {
@@ -132,6 +132,25 @@ function itemEdits(
     edits.push({ path: [...path, 'error', 'message'], value: JSON.stringify(message) });
   }
   return edits;
+}
+
+/** The members that official clients walk through or append to without asking whether they are there. */
+function memberEdits(path: JsonPath, item: JsonObject, form: 'announced' | 'finished'): JsonEdit[] {
+  switch (item['type']) {
+    case 'message':
+      return Array.isArray(item['content']) ? [] : [{ path: [...path, 'content'], value: '[]' }];
+    case 'reasoning':
+      return Array.isArray(item['summary']) ? [] : [{ path: [...path, 'summary'], value: '[]' }];
+    case 'function_call':
+    case 'custom_tool_call': {
+      const member = inputMember(item);
+      if (typeof item[member] === 'string') return [];
+      const input = form === 'announced' ? '' : finalInput(item, '');
+      return [{ path: [...path, member], value: JSON.stringify(input) }];
+    }
+    default:
+      return [];
+  }
 }
 
 /** A text part always has a list of annotations (known failure R15). */

@@ -21,10 +21,25 @@ export function isKnownItem(type: string): type is KnownItemType {
   return Object.hasOwn(ID_PREFIX, type);
 }
 
-/** A new id for an item of known type that has none. */
+/** The same of native items. */
+const NATIVE_ID_PREFIX: ReadonlyMap<string, string> = new Map([
+  ['web_search_call', 'ws_'],
+  ['file_search_call', 'fs_'],
+  ['code_interpreter_call', 'ci_'],
+  ['mcp_call', 'mcp_'],
+  ['mcp_list_tools', 'mcpl_'],
+  ['mcp_approval_request', 'mcpr_'],
+  ['shell_call', 'sh_'],
+  ['apply_patch_call', 'apc_'],
+  ['tool_search_call', 'tsc_'],
+  ['tool_search_output', 'tso_'],
+]);
+
+/** A new id for an item that has none: official clients refuse one without. Compaction items pass unchanged (design: "Opaque"). */
 export function missingId(item: JsonObject, mint: Mint): string | undefined {
   const type = nonEmptyString(item, 'type');
-  return type === undefined || !isKnownItem(type) || nonEmptyString(item, 'id') !== undefined ? undefined : mint(ID_PREFIX[type]);
+  if (type === undefined || type === 'compaction' || nonEmptyString(item, 'id') !== undefined) return undefined;
+  return mint(isKnownItem(type) ? ID_PREFIX[type] : (NATIVE_ID_PREFIX.get(type) ?? 'item_'));
 }
 
 /** Members of reasoning items that hold opaque values (`signature`: a router's addition). */

@@ -133,6 +133,30 @@ describe('chat streams of other dialects', () => {
     });
   });
 
+  it('part texts by what stands between them, and say nothing for one without words, in whole bodies too', () => {
+    const phased: OutputItem = { kind: 'text', role: 'assistant', text: 'c', citations: [], phase: 'final_answer' };
+    for (const [items, expected] of [
+      [[text('a'), text('b'), call, text('c')], 'ab\n\nc'],
+      [[text('a'), phased], 'a\n\nc'],
+      [[text('a'), call, text('')], 'a'],
+      [[text('a'), call, text(''), text('b')], 'a\n\nb'],
+      [[text(''), call, text('b')], 'b'],
+    ] as const) {
+      const steps = stepsOf(items);
+      assert.equal(
+        deltas(encode(steps))
+          .map(({ content = '' }) => content)
+          .join(''),
+        expected,
+      );
+      const whole = fold(steps.flatMap(({ events }) => events));
+      assert.equal(
+        JSON.parse(chatClient.encodeResponse(whole, undefined, responseContext())).choices[0].message.content,
+        expected,
+      );
+    }
+  });
+
   it('place citations in the whole content, in code points', () => {
     const cited: OutputItem = {
       kind: 'text',

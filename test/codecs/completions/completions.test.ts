@@ -138,7 +138,7 @@ describe('legacy completions answers', () => {
     assert.equal(said.join(''), 'one two\n\nthree');
   });
 
-  it('part texts by what stands between them, and say nothing before the first', () => {
+  it('part texts by what stands between them, and say nothing before the first or for one without words', () => {
     const phased = (value: string, phase: string): OutputItem => ({
       kind: 'text',
       role: 'assistant',
@@ -158,6 +158,8 @@ describe('legacy completions answers', () => {
       [[phased('Found.', 'final'), text('It is so.')], 'Found.\n\nIt is so.'],
       [[text(''), reasoning, text('So.')], 'So.'],
       [[reasoning, refusal(''), text('So.')], 'So.'],
+      [[text('So.'), reasoning, text('')], 'So.'],
+      [[text('So.'), reasoning, text(''), text('Yes.')], 'So.\n\nYes.'],
     ] as const) {
       const events = eventsOf(items);
       const whole = completionsClient.encodeResponse(fold(events), undefined, contextOf({ model: 'm', prompt: 'p' }));

@@ -541,7 +541,8 @@ test('encodeEvents: items that a native upstream gives no id have one, the same 
   const call = '{"type":"function_call","call_id":"call_1","name":"look","arguments":"{}","status":"completed"}';
   const late = call.replace('call_1', 'call_2');
   const vendors = '{"type":"web_search_call","status":"completed"}';
-  const output = `[${said},${call},${vendors},${late}]`;
+  const compaction = '{"type":"compaction","encrypted_content":"C"}';
+  const output = `[${said},${call},${vendors},${late},${compaction}]`;
   const { steps } = decodeAll(
     framesOf(
       NATIVE[0] ?? '',
@@ -550,6 +551,8 @@ test('encodeEvents: items that a native upstream gives no id have one, the same 
       '{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":"Hi"}',
       `{"type":"response.output_item.done","output_index":0,"item":${said}}`,
       `{"type":"response.output_item.done","output_index":1,"item":${call}}`,
+      `{"type":"response.output_item.added","output_index":2,"item":${vendors.replace('completed', 'in_progress')}}`,
+      '{"type":"response.web_search_call.searching","output_index":2}',
       `{"type":"response.output_item.done","output_index":2,"item":${vendors}}`,
       `{"type":"response.completed","response":{"id":"r","model":"m","status":"completed","output":${output}}}`,
     ),
@@ -559,13 +562,13 @@ test('encodeEvents: items that a native upstream gives no id have one, the same 
   const ids = outputOf(frames).map(({ id }) => id);
   assert.deepEqual(
     ids.map((id) => (typeof id === 'string' ? id.replace(/[0-9a-f]{32}$/, '') : id)),
-    ['msg_', 'fc_', undefined, 'fc_'],
+    ['msg_', 'fc_', 'ws_', 'fc_', undefined],
+    'a compaction passes unchanged',
   );
   for (const body of bodiesOf(frames)) {
-    if (body['output_index'] === 0 && body['item'] === undefined) assert.equal(body['item_id'], ids[0], JSON.stringify(body));
+    const index = body['output_index'];
+    if (typeof index === 'number' && body['item'] === undefined) assert.equal(body['item_id'], ids[index], JSON.stringify(body));
   }
   const whole = decodeAll(framesOf(`{"type":"response.completed","response":{"status":"completed","output":${output}}}`));
-  assert.ok(
-    outputOf(encodeAll(whole.steps)).every((item) => item['type'] === 'web_search_call' || typeof item['id'] === 'string'),
-  );
+  assert.ok(outputOf(encodeAll(whole.steps)).every((item) => item['type'] === 'compaction' || typeof item['id'] === 'string'));
 });

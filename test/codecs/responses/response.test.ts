@@ -222,6 +222,14 @@ test('encodeResponse: the same dialect has the members that the interface promis
   const nameless = '{"type":"reasoning","summary":[]},{"type":"message","role":"assistant","status":"completed","content":[]}';
   const { output: named } = said(`{"status":"completed","output":[${nameless}]}`);
   assert.match(JSON.stringify(named), /"id":"rs_[0-9a-f]{32}".*"id":"msg_[0-9a-f]{32}"/);
+  const hollow =
+    '{"type":"message","id":"m","role":"assistant","status":"completed"},{"type":"reasoning","id":"r","summary":null},' +
+    '{"type":"function_call","id":"f","call_id":"c","name":"run","status":"completed"}';
+  assert.deepEqual(said(`{"status":"completed","output":[${hollow}]}`)['output'], [
+    { type: 'message', id: 'm', role: 'assistant', status: 'completed', content: [] },
+    { type: 'reasoning', id: 'r', summary: [] },
+    { type: 'function_call', id: 'f', call_id: 'c', name: 'run', status: 'completed', arguments: '{}' },
+  ]);
   const bare =
     '{"type":"message","id":"m","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi"}]}';
   assert.deepEqual(said(`{"status":"completed","output":[${bare}]}`)['output'], [
