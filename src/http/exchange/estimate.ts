@@ -1,6 +1,6 @@
 /**
- * Token counts that no upstream reported: a rough estimate for reservations, and one by a tokenizer for answers without usage. Media count
- * a fixed number each, whatever their bytes.
+ * Token counts that no upstream reported: a rough estimate for reservations, and one by a tokenizer (loaded on first use) for answers without
+ * usage. Media count a fixed number each, whatever their bytes.
  */
 import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Item, Media, Part } from '../../codecs/canonical/item.ts';
@@ -8,7 +8,6 @@ import { isObject, type JsonValue } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest, SentRequest } from '../../codecs/canonical/request.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
 import type { Model } from '../config/config.ts';
-import { Tokenizer } from './tokenizer.ts';
 
 const BYTES_A_TOKEN = 4;
 /** An image at the usual detail: about what vendors publish for one megapixel. */
@@ -103,20 +102,40 @@ function countNative(body: JsonValue, count: Count): void {
   }
 }
 
-/** Longer texts are counted by their bytes: what is an estimate anyway need not occupy a processor for long. */
+/** Longer texts are counted by their bytes: a tokenizer would hold up the event loop. */
 const MAX_COUNTED_CHARS = 64 * 1024;
 
-const tokenizer = new Tokenizer();
+type CountTokens = (text: string) => number;
+let tokenizer: Promise<CountTokens> | undefined;
+
+function loadTokenizer(): Promise<CountTokens> {
+  tokenizer ??= import('gpt-tokenizer').then(
+    ({ countTokens }) =>
+      (text) =>
+        shortRuns(text).reduce((sum, piece) => sum + countTokens(piece, { disallowedSpecial: new Set() }), 0),
+  );
+  return tokenizer;
+}
+
+/** A run that the tokenizer takes for one word. Its time grows with the square of the length, and no real word is this long. */
+const LONG_RUN = /[\p{L}\p{M}]{64}|[^\s\p{L}\p{N}]{64}|\s{64}/gu;
+
+/** The text in pieces: long runs of letters, signs or spaces are cut. */
+function shortRuns(text: string): string[] {
+  const pieces: string[] = [];
+  let from = 0;
+  for (const { 0: run, index } of text.matchAll(LONG_RUN)) {
+    pieces.push(text.slice(from, index + run.length));
+    from = index + run.length;
+  }
+  pieces.push(text.slice(from));
+  return pieces;
+}
 
 async function countTokens(text: string): Promise<number> {
   if (text === '') return 0;
-  if (text.length > MAX_COUNTED_CHARS) return countBytes(text);
-  // Without its thread: the exchange must be charged all the same, and this is an estimate too, flagged as one.
-  return tokenizer.count(text).catch(() => countBytes(text));
-}
-
-function countBytes(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
+  if (text.length > MAX_COUNTED_CHARS) return Math.ceil(Buffer.byteLength(text) / BYTES_A_TOKEN);
+  return (await loadTokenizer())(text);
 }
 
 /** The reported usage, with missing counts estimated and flagged (known failure U3: fill only the missing parts). */
