@@ -257,6 +257,23 @@ eachStore(({ openStore, place }) => {
     assert.equal((await store.spend.spend(owner.key.id, clock.now())).total, 7n);
   });
 
+  test('an exchange whose settlement was refused is still open, until one is accepted', async (t) => {
+    const store = await openStore(t, { clock: new FakeClock() });
+    const owner = await funded(store, 1000n);
+    const stranger = { account: owner.account, key: { ...owner.key, id: 'key_none' } };
+    const opened = store.settlements.open(entry(owner, 'o1', 0n));
+    await store.settlements.flush();
+    await opened;
+    const refused = store.settlements.settle({ entry: entry(stranger, 'o1', 1n) });
+    const rejected = assert.rejects(async () => refused, { name: 'StoreError', code: 'corrupt' });
+    await store.settlements.flush();
+    await rejected;
+    const accepted = store.settlements.settle({ entry: entry(owner, 'o1', 1n) });
+    await store.settlements.flush();
+    assert.equal((await accepted).settled, true);
+    assert.deepEqual((await store.ledger.verify()).differences, []);
+  });
+
   test('who waits until the queue has caught up reads what was settled before, and no row that came later is waited for', async (t) => {
     const store = await openStore(t, { clock: new FakeClock(), flushMs: 1000 });
     const owner = await funded(store, 1000n);

@@ -186,7 +186,8 @@ export class SettlementQueue implements Settlements {
   #fail({ exchangeId, entry, opened, release, settled }: Row, error: unknown): void {
     const what = entry === undefined ? openingLost(exchangeId) : settlementLost(entry);
     this.#environment.options.onProblem?.({ what, error });
-    this.#opened.delete(exchangeId);
+    // A settlement that was refused leaves the exchange open on disk.
+    if (entry === undefined) this.#opened.delete(exchangeId);
     release?.();
     opened?.reject(error);
     settled?.reject(error);
