@@ -82,7 +82,7 @@ export interface RequestLogQuery {
 }
 
 export interface RequestLog {
-  /** By exchange id, request id or the client's own request id; newest first. */
+  /** By exchange id, request id or the client's own request id (of at most 256 characters); newest first. */
   find(id: string): Promise<RequestLogRow[]>;
   list(query?: RequestLogQuery): Promise<RequestLogRow[]>;
   /** The cursor from which a follower starts: the newest seq. */

@@ -8,6 +8,7 @@ import type { HoldEvent, LedgerAccount } from './ledger.ts';
 import type { Reservations } from './reservations.ts';
 import { done, type Invalid, invalid, refused, type Result } from './result.ts';
 import { reachedWindow, spendAt, type SpendRow } from './spend-windows.ts';
+import { storable } from './storable.ts';
 import { nextTask } from './video-task.ts';
 import {
   type NewVideo,
@@ -32,6 +33,11 @@ const ID = /^[\x21-\x7e]{1,200}$/;
 /** What the endpoint takes. */
 const IDEMPOTENCY_KEY = /^[\x20-\x7e]{1,255}$/;
 
+/** 1 to 255 printable ASCII characters. No task was ever made under any other words. */
+export function isIdempotencyKey(words: string): boolean {
+  return IDEMPOTENCY_KEY.test(words);
+}
+
 /** Whose tasks they are: an account's, by one key of it. */
 export interface TaskOwner {
   readonly accountId: string;
@@ -50,8 +56,7 @@ export function isOwned(task: VideoTask | undefined, { accountId, keyId }: TaskO
 /** Refuses what no engine can keep: an id or a key that is none, a negative price. */
 export function checkNewVideo(video: NewVideo): Result<true, Invalid> {
   if (!isTaskId(video.id)) return invalid('id', 'is not an id');
-  if (!IDEMPOTENCY_KEY.test(video.idempotencyKey))
-    return invalid('idempotencyKey', 'must be 1 to 255 printable ASCII characters');
+  if (!isIdempotencyKey(video.idempotencyKey)) return invalid('idempotencyKey', 'must be 1 to 255 printable ASCII characters');
   return video.priceNanos < 0n ? invalid('priceNanos', 'must not be negative') : done(true);
 }
 
@@ -105,7 +110,7 @@ export function queuedTask(video: NewVideo, number: number): VideoTask {
     accountId: principal.account.id,
     keyId: principal.key.id,
     model,
-    requestJson,
+    requestJson: storable(requestJson),
     createdAtMs: nowMs,
     updatedAtMs: nowMs,
     frozenNanos: priceNanos,
@@ -148,9 +153,10 @@ export function isRepeatedResolution(
   cause: { readonly id: string },
   row: { readonly note?: string } | undefined,
 ): boolean {
-  if (row?.note !== cause.id && row?.note?.startsWith(`${cause.id}: `) !== true) return false;
-  if (verdict.event === 'succeed') return task.state === 'succeeded' && task.outputUrl === verdict.outputUrl;
-  return task.state === 'failed' && task.error.message === verdict.error.message;
+  const causeId = storable(cause.id);
+  if (row?.note !== causeId && row?.note?.startsWith(`${causeId}: `) !== true) return false;
+  if (verdict.event === 'succeed') return task.state === 'succeeded' && task.outputUrl === storable(verdict.outputUrl);
+  return task.state === 'failed' && task.error.message === storable(verdict.error.message);
 }
 
 /** Who resolved it, and under which cause, as the journal says it. */

@@ -1,4 +1,5 @@
-/** The task after an event: which facts each state carries. Pure; whether the event is legal the table in `videos.ts` says. */
+/** The task after an event: which facts each state carries, in words that every engine keeps as they are. Pure; whether the event is legal the table in `videos.ts` says. */
+import { storable } from './storable.ts';
 import type { VideoChange, VideoSubmission, VideoTask } from './videos.ts';
 
 type Core = Pick<
@@ -25,7 +26,8 @@ export function nextTask(
     }
     case 'accept': {
       if (task.state !== 'submitting') return undefined;
-      const { upstreamId, dueAtMs, deadlineAtMs } = change;
+      const { dueAtMs, deadlineAtMs } = change;
+      const upstreamId = storable(change.upstreamId);
       const deadline = deadlineAtMs === undefined ? {} : { deadlineAtMs };
       return { ...core, state: 'running', submission: task.submission, upstreamId, dueAtMs, polls: 0, ...deadline };
     }
@@ -35,13 +37,13 @@ export function nextTask(
     case 'succeed': {
       const submission = submissionOf(task);
       if (submission === undefined) return undefined;
-      const details = change.detailsJson === undefined ? {} : { detailsJson: change.detailsJson };
+      const details = change.detailsJson === undefined ? {} : { detailsJson: storable(change.detailsJson) };
       return {
         ...core,
         state: 'succeeded',
         submission,
         ...upstreamIdOf(task),
-        outputUrl: change.outputUrl,
+        outputUrl: storable(change.outputUrl),
         ...details,
         endedAtMs: nowMs,
       };
@@ -49,13 +51,14 @@ export function nextTask(
     case 'fail': {
       const submission = submissionOf(task);
       const known = submission === undefined ? {} : { submission };
-      return { ...core, state: 'failed', ...known, ...upstreamIdOf(task), error: change.error, endedAtMs: nowMs };
+      const error = { code: storable(change.error.code), message: storable(change.error.message) };
+      return { ...core, state: 'failed', ...known, ...upstreamIdOf(task), error, endedAtMs: nowMs };
     }
     case 'lose': {
       const submission = submissionOf(task);
       if (submission === undefined) return undefined;
       const due = change.dueAtMs === undefined ? {} : { dueAtMs: change.dueAtMs };
-      return { ...core, state: 'unknown', submission, ...upstreamIdOf(task), reason: change.why, ...due, polls: 0 };
+      return { ...core, state: 'unknown', submission, ...upstreamIdOf(task), reason: storable(change.why), ...due, polls: 0 };
     }
   }
 }

@@ -391,6 +391,18 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
+  test('a request is found by the very id that its client gave it, also where no engine keeps it as it is', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 10n);
+    const clientRequestId = 'a\u0000b\ud800';
+    void store.settlements.settle({ entry: entry(owner, 'ex_odd', 1n, { clientRequestId }) });
+    await store.settlements.flush();
+    const found = async (id: string) => (await store.requestLog.find(id)).map(({ exchangeId }) => exchangeId);
+    assert.deepEqual([await found(clientRequestId), await found('a\u0000b')], [['ex_odd'], []]);
+    assert.equal(await store.requestLog.prune(Number.MAX_SAFE_INTEGER), 1);
+    assert.deepEqual(await found(clientRequestId), []);
+  });
+
   test('times never go back along the log, whatever the clock does', async (t) => {
     const clock = new FakeClock();
     const store = await openStore(t, { clock });

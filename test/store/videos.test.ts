@@ -186,6 +186,22 @@ eachStore(({ openStore, place }) => {
     assert.deepEqual((await store.ledger.verify()).differences, []);
   });
 
+  test('words that no engine keeps as they are come back the same from each, and a verdict in them may be repeated', async (t) => {
+    const store = await openStore(t);
+    const owner = await funded(store, 1000n);
+    const token = await lease(store);
+    ok(await store.videos.create(newVideo(owner, 'odd')));
+    ok(await store.videos.change('odd', CHANGES.submit, token, T0));
+    ok(await store.videos.change('odd', { event: 'lose', why: '\ud800' }, token, T0));
+    const verdict = { event: 'fail', error: { code: 'operator', message: 'a\u0000b\udc00' } } as const;
+    const ticket = { id: 't\u0000\ud800', by: 'test', note: 'because' };
+    for (const at of [T0, T0 + 1]) {
+      const task = ok(await store.videos.resolve('odd', verdict, ticket, at));
+      assert.deepEqual([task.state === 'failed' && task.error.message, task.updatedAtMs], ['a\ufffdb\ufffd', T0]);
+      assert.deepEqual(await store.videos.inspect('odd'), task);
+    }
+  });
+
   test('a task of another key is as if it did not exist', async (t) => {
     const store = await openStore(t);
     const owner = await funded(store, 1000n);
@@ -198,8 +214,12 @@ eachStore(({ openStore, place }) => {
       assert.deepEqual(ok(await store.videos.list(who, { limit: 10 })).tasks, []);
       assert.equal(refusal(await store.videos.list(who, { limit: 10, after: 'mine' })).reason, 'unknown_cursor');
     }
-    for (const odd of ['', 'x'.repeat(5000), 'a\u0000b', '../x'])
+    for (const odd of ['', 'x'.repeat(5000), 'a\u0000b', '../x']) {
       assert.equal(await store.videos.find(odd, owned(owner)), undefined);
+      const request = { ...newVideo(owner, 'none'), idempotencyKey: odd };
+      assert.equal(ok(await store.videos.earlier(request)), undefined);
+      assert.deepEqual(await store.videos.due(T0 - 1, 1, { inHand: [odd] }), []);
+    }
   });
 
   test('the list is newest first and its pages meet without gap or overlap, also while tasks are created', async (t) => {

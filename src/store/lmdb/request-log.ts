@@ -1,5 +1,6 @@
 /** The request log on LMDB. */
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
+import { storable } from '../storable.ts';
 import type { Environment } from './environment.ts';
 import { forgetLogRow } from './exchange-index.ts';
 import { exchangeNamedAfter, loggedExchange, otherNames } from './settle.ts';
@@ -15,9 +16,10 @@ const MAX_ID = 256;
 
 export function createRequestLog(environment: Environment): RequestLog {
   return {
-    find: (id) =>
+    find: (words) =>
       environment.read((tables) => {
-        if (id.length === 0 || id.length > MAX_ID) return [];
+        if (words.length === 0 || words.length > MAX_ID) return [];
+        const id = storable(words);
         const range = {
           start: [id, Number.MAX_SAFE_INTEGER] as [string, number],
           end: [id, 0] as [string, number],

@@ -2,6 +2,7 @@
 import { countsOf } from '../day-usage.ts';
 import type { RequestLogEntry, RequestLogRow } from '../request-log.ts';
 import { EXCHANGE_PREFIX, type OpenExchange, openFields, type Settled } from '../settlement.ts';
+import { storable } from '../storable.ts';
 import { StoreError } from '../store-error.ts';
 import { enterExchange, exchangeEntry, isCharged, reenterExchange } from './exchange-index.ts';
 import type { Tables } from './tables.ts';
@@ -70,7 +71,7 @@ export function otherNames({ exchangeId, requestId, clientRequestId }: RequestLo
     if (name !== '' && name !== exchangeId && !names.includes(name)) names.push(name);
   };
   if (exchangeNamedAfter(requestId) !== exchangeId) add(requestId);
-  if (clientRequestId !== undefined) add(clientRequestId.slice(0, MAX_NAME));
+  if (clientRequestId !== undefined) add(storable(clientRequestId.slice(0, MAX_NAME)));
   return names;
 }
 

@@ -24,6 +24,7 @@ import {
   decide,
   dueAt,
   type Earlier,
+  isIdempotencyKey,
   isOwned,
   isRepeatedResolution,
   isTaskId,
@@ -157,6 +158,7 @@ function earlierOf(
   tables: Tables,
   { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
 ): Earlier | undefined {
+  if (!isIdempotencyKey(idempotencyKey)) return undefined;
   const row = tables.idempotency.get([principal.account.id, principal.key.id, idempotencyKey]);
   return row === undefined ? undefined : { ...row, task: tables.videos.get(row.taskId) };
 }

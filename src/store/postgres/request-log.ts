@@ -1,7 +1,7 @@
 /** The request log on PostgreSQL. */
 import { logEntryOf } from '../log-text.ts';
 import type { RequestLog, RequestLogQuery, RequestLogRow } from '../request-log.ts';
-import { isStorable, storable } from '../storable.ts';
+import { storable } from '../storable.ts';
 import type { Database } from './database.ts';
 import { int, type Row, text } from './rows.ts';
 import type { Statement, Value } from './session.ts';
@@ -29,8 +29,8 @@ const PRUNE: Statement = {
 export function createRequestLog(database: Database): RequestLog {
   return {
     async find(id) {
-      if (id.length === 0 || id.length > MAX_ID || !isStorable(id)) return [];
-      return (await database.run(FIND, [id])).map(logRowOf);
+      if (id.length === 0 || id.length > MAX_ID) return [];
+      return (await database.run(FIND, [storable(id)])).map(logRowOf);
     },
 
     async list(query = {}) {

@@ -26,6 +26,7 @@ import {
   decide,
   dueAt,
   type Earlier,
+  isIdempotencyKey,
   isOwned,
   isRepeatedResolution,
   isTaskId,
@@ -162,7 +163,7 @@ export function createVideos(database: Database, reservations: Reservations): Vi
       }),
 
     due: async (nowMs, limit, { states = DUE_STATES, inHand = [] } = {}) =>
-      (await database.run(DUE, [nowMs, limit, [...inHand], states])).map(taskOf),
+      (await database.run(DUE, [nowMs, limit, [...inHand].filter(isTaskId), states])).map(taskOf),
 
     loseAbandoned: (leaseToken, nowMs) =>
       database.transact(async (work) => {
@@ -186,7 +187,9 @@ async function earlierOf(
   run: Pick<Work, 'run'>,
   { principal, idempotencyKey }: Pick<NewVideo, 'principal' | 'idempotencyKey'>,
 ): Promise<Earlier | undefined> {
-  const [row] = await run.run(EARLIER, [principal.account.id, principal.key.id, idempotencyKey]);
+  const [row] = isIdempotencyKey(idempotencyKey)
+    ? await run.run(EARLIER, [principal.account.id, principal.key.id, idempotencyKey])
+    : [];
   if (row === undefined) return undefined;
   const task = row['task'] === null ? undefined : taskOf(row);
   return { taskId: text(row, 'task_id'), bodyHash: text(row, 'body_hash'), task };
@@ -241,9 +244,7 @@ function columnsOf(task: VideoTask): object {
 }
 
 export function taskText(task: VideoTask): string {
-  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() }, (_, value: unknown) =>
-    typeof value === 'string' ? value.toWellFormed() : value,
-  );
+  return JSON.stringify({ ...task, frozenNanos: task.frozenNanos.toString() });
 }
 
 type StoredTask = VideoTask extends infer Task ? (Task extends VideoTask ? Omit<Task, 'frozenNanos'> & Amount : never) : never;
