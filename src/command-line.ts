@@ -8,6 +8,7 @@ import { hostname } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import manifest from '../package.json' with { type: 'json' };
 import { codecs } from './codecs/registry.ts';
 import type { Config } from './http/config/config.ts';
 import { ConfigError } from './http/config/config-error.ts';
@@ -74,12 +75,14 @@ const USAGE = `usage: mizu VERB [--config FILE] [--json]     changes of money: [
   logs [--limit N | --follow | --request ID]
   videos [list] [--state S] [--limit N] | show ID | resolve ID --succeeded URL | --failed MESSAGE
   channels test [ID]
-  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…`;
+  store migrate | copy --from PLACE --to PLACE   a place is a folder or postgres://…
+  --version`;
 
 const OPTIONS = {
   config: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean', short: 'h' },
+  version: { type: 'boolean' },
   demo: { type: 'boolean' },
   workers: { type: 'string' },
   class: { type: 'string' },
@@ -166,6 +169,10 @@ async function runCommand(argv: readonly string[], env: NodeJS.ProcessEnv, termi
   const { positionals, values } = readArguments(argv);
   const [name, ...args] = positionals;
   const wantsHelp = values.help === true || name === 'help';
+  if (name === undefined && values.version === true && !wantsHelp) {
+    terminal.out(manifest.version);
+    return 0;
+  }
   if (name === undefined || wantsHelp) {
     terminal.out(USAGE);
     return wantsHelp ? 0 : 2;

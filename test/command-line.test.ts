@@ -61,6 +61,10 @@ test('an operator’s day: check, account, key, list, disable, balance, verify',
     const { code, out } = await mizu(...asked);
     assert.deepEqual([code, out.split(' ', 2)], [0, ['usage:', 'mizu']], asked.join(' '));
   }
+  assert.match((await mizu('--version')).out, /^\d+\.\d+\.\d+\n$/);
+  assert.equal((await mizu('keys', 'list', '--version')).err, 'mizu: keys list has no option --version\n');
+  const expired = await mizu('keys', 'create', '--account', 'ada', '--expires', '2020-01-01T00:00:00Z');
+  assert.deepEqual([expired.code, expired.err], [2, 'mizu: --expires: 2020-01-01T00:00:00Z is over\n']);
   assert.equal((await mizu('channels', 'test')).code, 1);
   assert.match((await mizu('logs')).out, /^$/);
   const unknown = await mizu('logs', '--request', 'req_nobody');

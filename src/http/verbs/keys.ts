@@ -64,9 +64,13 @@ function newKey(context: VerbContext, accountId: string): NewKey {
   };
 }
 
+/** When a new key expires. Throws UsageError for a time that is over: a key that never works is a mistake of the one who typed it. */
 function expiryAt(text: string, { clock }: VerbContext): number {
   const given = expiry(text, '--expires');
-  return 'expiresAtMs' in given ? given.expiresAtMs : clock.now() + given.expiresInMs;
+  const nowMs = clock.now();
+  const atMs = 'expiresAtMs' in given ? given.expiresAtMs : nowMs + given.expiresInMs;
+  if (atMs <= nowMs) throw new UsageError(`--expires: ${text} is over`);
+  return atMs;
 }
 
 const WINDOWS = ['total', 'hourly', 'daily'] as const;
