@@ -24,7 +24,7 @@ import { startRetention } from './operations/retention.ts';
 import { createPages, type Pages } from './pages/create-pages.ts';
 import { createPriceLists } from './pages/price-list.ts';
 import { HANDLERS } from './routes/table.ts';
-import { createGatewayServer } from './server/server.ts';
+import { GatewayServer } from './server/server.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
@@ -73,7 +73,7 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     before = config;
   });
   if (options.preparePages === true) gateway.pages();
-  const server = createGatewayServer(gateway, HANDLERS);
+  const server = new GatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
   const operationsServer = operations === undefined ? undefined : createOperationsServer(reportsOf(gateway), options.log);

@@ -12,17 +12,7 @@ import { listenOn } from './listen.ts';
 import { type OpenResponse, OpenResponses } from './open-responses.ts';
 import { answerRaw, endLingering } from './raw-answer.ts';
 import { type Handlers, serveRequest } from './serve-request.ts';
-import { createResponsesSockets } from '../websocket/responses-sockets.ts';
-
-export interface GatewayServer {
-  readonly server: Server;
-  /** Resolves with the port. */
-  listen(host: string, port: number): Promise<number>;
-  /** Takes no new connections; open exchanges finish. After `drainMs` the rest is aborted with `shutting_down`, then cut. Resolves when all are closed. */
-  drain(drainMs: number): Promise<void>;
-  /** Cuts everything at once. */
-  cut(): void;
-}
+import { createResponsesSockets, type ResponsesSockets } from '../websocket/responses-sockets.ts';
 
 const HEADER_BYTES = 32 * 1024;
 const HEADERS_TIMEOUT_MS = 20_000;
@@ -34,113 +24,145 @@ const ABORT_GRACE_MS = 2_000;
 /** How long a drain leaves an idle connection open: a request may be on its way, and its answer announces `connection: close`. */
 const IDLE_GRACE_MS = 1_000;
 
-export function createGatewayServer(gateway: Gateway, handlers: Handlers): GatewayServer {
-  const { limits } = gateway.config.current();
-  const responses = new OpenResponses();
-  let draining = false;
+export class GatewayServer {
+  readonly server: Server;
+  readonly #gateway: Gateway;
+  readonly #handlers: Handlers;
+  readonly #sockets: ResponsesSockets;
+  readonly #responses = new OpenResponses();
+  #draining = false;
 
-  const sockets = createResponsesSockets(gateway);
-  const server = createServer({
-    maxHeaderSize: HEADER_BYTES,
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    // Handlers bound bodies by `limits.bodyMs`; this only catches requests that never reach a handler.
-    requestTimeout: limits.bodyMs + HEADERS_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
-    noDelay: true,
-    // TCP keep-alive notices clients that vanished.
-    keepAlive: true,
-    keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
-    shouldUpgradeCallback: (request) => sockets.wants(request),
-    // `serve-request.ts` checks it: Node's own refusal has no body and no request id.
-    requireHostHeader: false,
-  });
-  server.maxConnections = limits.connections;
+  constructor(gateway: Gateway, handlers: Handlers) {
+    this.#gateway = gateway;
+    this.#handlers = handlers;
+    this.#sockets = createResponsesSockets(gateway);
+    this.server = this.#createServer();
+    this.#attach();
+  }
 
-  const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
+  /** Resolves with the port. */
+  async listen(host: string, port: number): Promise<number> {
+    return (await listenOn(this.server, host, port)).port;
+  }
+
+  /**
+   * Takes no new connections; open exchanges finish. After `drainMs` the rest is aborted with `shutting_down`, then cut. Resolves when all
+   * are closed.
+   */
+  async drain(drainMs: number): Promise<void> {
+    const { clock } = this.#gateway;
+    this.#draining = true;
+    this.#sockets.drain();
+    for (const { response } of this.#responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
+    // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still arriving.
+    const closed = new Promise<void>((resolve) => Listener.prototype.close.call(this.server, () => resolve()));
+    const idle = clock.setTimeout(() => this.server.closeIdleConnections(), IDLE_GRACE_MS);
+    let timer = clock.setTimeout(() => {
+      timer = clock.setTimeout(() => this.cut(), ABORT_GRACE_MS);
+      this.#abortAll(shuttingDown());
+    }, drainMs);
+    await closed;
+    idle.cancel();
+    timer.cancel();
+  }
+
+  /** Cuts everything at once. */
+  cut(): void {
+    // Aborted first, so that the log does not say that the client left: that takes one turn of the event loop.
+    this.#abortAll(shuttingDown());
+    setImmediate(() => {
+      this.server.closeAllConnections();
+      // Node does not track upgraded connections.
+      this.#sockets.cut();
+    });
+  }
+
+  #createServer(): Server {
+    const { limits } = this.#gateway.config.current();
+    const server = createServer({
+      maxHeaderSize: HEADER_BYTES,
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      // Handlers bound bodies by `limits.bodyMs`; this only catches requests that never reach a handler.
+      requestTimeout: limits.bodyMs + HEADERS_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      noDelay: true,
+      // TCP keep-alive notices clients that vanished.
+      keepAlive: true,
+      keepAliveInitialDelay: KEEP_ALIVE_PROBE_MS,
+      shouldUpgradeCallback: (request) => this.#sockets.wants(request),
+      // `serve-request.ts` checks it: Node's own refusal has no body and no request id.
+      requireHostHeader: false,
+    });
+    server.maxConnections = limits.connections;
+    return server;
+  }
+
+  #attach(): void {
+    const onRequest = (request: IncomingMessage, response: ServerResponse): void => this.#serve(request, response);
+    this.server.on('request', onRequest);
+    // The body reader sends `100 Continue` once it has decided to read.
+    this.server.on('checkContinue', onRequest);
+    // Other expectations may be ignored (RFC 9110, 10.1.1).
+    this.server.on('checkExpectation', onRequest);
+    this.server.on('connect', (_request, socket: Duplex) => {
+      this.#answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
+    });
+    this.server.on('clientError', (error, socket: Socket) => this.#refuse(error, socket));
+    this.server.on('upgrade', (request, socket, head) => void this.#sockets.upgrade(request, socket, head));
+  }
+
+  #serve(request: IncomingMessage, response: ServerResponse): void {
     const open = { response, gone: new AbortController() };
-    const place = responses.add(open);
+    const place = this.#responses.add(open);
     response.on('close', () => {
-      responses.remove(place);
+      this.#responses.remove(place);
       if (!response.writableFinished) open.gone.abort(clientGone());
       // Its headers may have promised to keep the connection before the drain began.
-      if (draining) closeIfSilent(request.socket);
+      if (this.#draining) this.#closeIfSilent(request.socket);
     });
-    if (draining) response.setHeader('connection', 'close');
-    void serveRequest(gateway, handlers, request, open);
-  };
-  const openOn = (socket: Socket): OpenResponse[] => responses.all().filter(({ response }) => response.req.socket === socket);
-  /** Closes a connection that receives nothing and has no open response. */
-  const closeIfSilent = (socket: Socket): void => {
-    if (socket.destroyed) return;
-    const { bytesRead } = socket;
-    const timer = gateway.clock.setTimeout(() => {
-      if (socket.bytesRead === bytesRead && openOn(socket).length === 0) socket.destroy();
-    }, IDLE_GRACE_MS);
-    socket.once('close', () => timer.cancel());
-  };
-  const answerUnread = (socket: Duplex, error: GatewayError): void => {
-    answerRaw(socket, { error, requestId: gateway.mint('req_') }, gateway.clock);
-  };
-  server.on('request', onRequest);
-  // The body reader sends `100 Continue` once it has decided to read.
-  server.on('checkContinue', onRequest);
-  // Other expectations may be ignored (RFC 9110, 10.1.1).
-  server.on('checkExpectation', onRequest);
-  server.on('connect', (_request, socket: Duplex) => {
-    answerUnread(socket, new GatewayError('method_not_allowed', 'This server is not a proxy.'));
-  });
-  server.on('clientError', (error, socket: Socket) => {
+    if (this.#draining) response.setHeader('connection', 'close');
+    void serveRequest(this.#gateway, this.#handlers, request, open);
+  }
+
+  /** What Node could not read as a request, or not in time. */
+  #refuse(error: Error, socket: Socket): void {
     // Answered already: what still arrives is discarded.
     if (socket.writableEnded && !socket.destroyed) return;
     if ('code' in error && error.code === 'ECONNRESET') {
       socket.destroy();
       return;
     }
-    const begun = openOn(socket).filter(({ response }) => response.headersSent);
-    if (begun.length === 0) answerUnread(socket, unreadable(error));
-    else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, gateway.clock);
+    const begun = this.#openOn(socket).filter(({ response }) => response.headersSent);
+    if (begun.length === 0) this.#answerUnread(socket, unreadable(error));
+    else if (begun.every(({ response }) => isWholeAnswer(response))) endLingering(socket, this.#gateway.clock);
     // In the middle of a response an error would be read as part of it.
     else socket.destroy();
-  });
-  server.on('upgrade', (request, socket, head) => void sockets.upgrade(request, socket, head));
+  }
+
+  #answerUnread(socket: Duplex, error: GatewayError): void {
+    answerRaw(socket, { error, requestId: this.#gateway.mint('req_') }, this.#gateway.clock);
+  }
+
+  #openOn(socket: Socket): OpenResponse[] {
+    return this.#responses.all().filter(({ response }) => response.req.socket === socket);
+  }
+
+  /** Closes a connection that receives nothing and has no open response. */
+  #closeIfSilent(socket: Socket): void {
+    if (socket.destroyed) return;
+    const { bytesRead } = socket;
+    const timer = this.#gateway.clock.setTimeout(() => {
+      if (socket.bytesRead === bytesRead && this.#openOn(socket).length === 0) socket.destroy();
+    }, IDLE_GRACE_MS);
+    socket.once('close', () => timer.cancel());
+  }
 
   /** Ends every open exchange with an error in its client's dialect. */
-  const abortAll = (error: GatewayError): void => {
-    for (const { gone } of responses.all()) gone.abort(error);
-    sockets.abortAll(error);
-  };
-
-  const cut = (): void => {
-    // Aborted first, so that the log does not say that the client left: that takes one turn of the event loop.
-    abortAll(shuttingDown());
-    setImmediate(() => {
-      server.closeAllConnections();
-      // Node does not track upgraded connections.
-      sockets.cut();
-    });
-  };
-
-  return {
-    server,
-    listen: async (host, port) => (await listenOn(server, host, port)).port,
-    async drain(drainMs) {
-      draining = true;
-      sockets.drain();
-      for (const { response } of responses.all()) if (!response.headersSent) response.setHeader('connection', 'close');
-      // Closes the listener only: the `close` of Node's HTTP server also destroys connections whose first request is still arriving.
-      const closed = new Promise<void>((resolve) => Listener.prototype.close.call(server, () => resolve()));
-      const idle = gateway.clock.setTimeout(() => server.closeIdleConnections(), IDLE_GRACE_MS);
-      let timer = gateway.clock.setTimeout(() => {
-        timer = gateway.clock.setTimeout(cut, ABORT_GRACE_MS);
-        abortAll(shuttingDown());
-      }, drainMs);
-      await closed;
-      idle.cancel();
-      timer.cancel();
-    },
-    cut,
-  };
+  #abortAll(error: GatewayError): void {
+    for (const { gone } of this.#responses.all()) gone.abort(error);
+    this.#sockets.abortAll(error);
+  }
 }
 
 /** A response that began before its request was read is an error or a page: all of it was written at once. */
