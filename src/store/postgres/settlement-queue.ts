@@ -18,7 +18,7 @@ import { unitOf, type Written } from './write-rows.ts';
 /** Rows in one transaction: enough to share its cost, few enough to hold the ledger's lock shortly. */
 const BATCH = 256;
 /** A row that has waited this long is kept on the local disk, whatever the reason. */
-const SPOOL_AFTER_MS = 1_000;
+const SPOOL_AFTER_MS = 100;
 
 /** For rows that settle nothing: who waits for an opening is not told more. */
 const NOTHING: Settled = { settled: false, reason: 'already_settled' };

@@ -1,13 +1,15 @@
 /** A database that is there and not well: read-only, full, slow, locked, or held up by another process that was cut off. */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { openPostgresStore } from '../../../src/store/postgres/open.ts';
 import { server, startServer } from '../../support/postgres.ts';
 import { cuttableSocket } from '../support/cuttable-socket.ts';
 import { clean, fails, open, stayAlive, until } from '../support/postgres-store.ts';
-import { cause, entry, funded, ok, T0 } from '../support/store.ts';
+import { cause, entry, FakeClock, funded, ok, T0 } from '../support/store.ts';
 import { nameOf, onPostgres, postgresOptions, spoolOf } from '../support/stores.ts';
+
+const spooled = (url: string): string[] => (existsSync(spoolOf(url)) ? readdirSync(spoolOf(url)) : []);
 
 onPostgres(({ place, makePlace, dropPlace }) => {
   test('a database that takes no writes is refused at start, and nothing is written', async (t) => {
@@ -235,6 +237,31 @@ onPostgres(({ place, makePlace, dropPlace }) => {
     await assert.rejects(store.admission.admit(owner, 10n, T0), { name: 'StoreError' });
     await admin(`DROP TRIGGER slowly ON ${schema}.journal`);
     await until(() => store.health().healthy && store.settlements.pending === 0 && readdirSync(spoolOf(url)).length === 0);
+    assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
+    await clean(store);
+  });
+
+  test('a settlement that the database has not taken after 100 ms is on the local disk, and there no longer once it has', async (t) => {
+    const url = await place(t);
+    const clock = new FakeClock();
+    const store = await open(t, url, { clock });
+    const owner = await funded(store, 1_000n);
+    const { admin } = await server();
+    const schema = nameOf(url);
+    await admin(`CREATE TABLE ${schema}.open_gate (); CREATE FUNCTION ${schema}.wait() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN WHILE NOT EXISTS (SELECT FROM ${schema}.open_gate) LOOP PERFORM pg_sleep(0.01); END LOOP; RETURN NULL; END $$`);
+    await admin(`CREATE TRIGGER wait BEFORE INSERT ON ${schema}.journal FOR EACH STATEMENT EXECUTE FUNCTION ${schema}.wait()`);
+    const settled = store.settlements.settle({ entry: entry(owner, 'waits', 7n) });
+    clock.advance(99);
+    // The line in the spool is written in a later turn: a flush of the file system in between would show one that is there too early.
+    for (let n = 0; n < 20; n += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    assert.deepEqual(spooled(url), []);
+    clock.advance(1);
+    await until(() => spooled(url).length === 1);
+    assert.deepEqual([store.settlements.pending, store.health().healthy], [1, true]);
+    await admin(`INSERT INTO ${schema}.open_gate DEFAULT VALUES`);
+    assert.deepEqual(await settled, { settled: true, chargedNanos: 7n });
+    await until(() => spooled(url).length === 0);
     assert.equal((await store.accounts.find(owner.account.id))?.walletNanos, 993n);
     await clean(store);
   });
