@@ -11,5 +11,5 @@ enableCompileCache(fileURLToPath(new URL('../node_modules/.cache/mizu', import.m
 if (process.argv.includes('serve')) process.on('SIGHUP', () => undefined);
 
 // Imported dynamically, because static imports are compiled before the cache is enabled.
-const { run } = await import('./command-line.ts');
+const { run } = await import('./cli/command-line.ts');
 process.exitCode = await run(process.argv.slice(2), process.env);

@@ -1,5 +1,5 @@
 /**
- * Rows of the price table, and slides of the carousel, from a price list. The server makes the same for the first paint (src/http/pages/price-table.ts), and a
+ * Rows of the price table, and slides of the carousel, from a price list. The server makes the same for the first paint (src/pages/price-table.ts), and a
  * browser test holds the two against each other. Text enters the page as text only.
  */
 export const MAIN_COLUMNS = ['input', 'cached_input', 'output'];

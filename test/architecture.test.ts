@@ -21,19 +21,24 @@ function importsOf(file: string): Import[] {
 const imports = files.flatMap(importsOf);
 const room = (file: string) => file.split('/')[1] ?? file;
 
-/** The rooms that each room may import. `main.ts` is the entry, `command-line.ts` what it runs. */
+/**
+ * What each room may import, as prefixes of paths. The three annexes: the simulator sees nothing of ours, pages see codecs' names and http's
+ * route rows as data, `cli` sees everything. `main.ts` is the entry.
+ */
 const ALLOWED: Record<string, readonly string[]> = {
-  streams: ['streams'],
-  store: ['store'],
-  codecs: ['codecs', 'streams'],
-  http: ['http', 'codecs', 'store', 'streams'],
-  'main.ts': ['command-line.ts'],
+  streams: ['src/streams/'],
+  store: ['src/store/'],
+  codecs: ['src/codecs/', 'src/streams/'],
+  http: ['src/http/', 'src/codecs/', 'src/store/', 'src/streams/'],
+  simulator: ['src/simulator/'],
+  pages: ['src/pages/', 'src/codecs/canonical/dialect.ts', 'src/codecs/canonical/error.ts', 'src/http/server/route-table.ts'],
   // The manifest knows the version.
-  'command-line.ts': ['http', 'store', 'streams', 'codecs', 'package.json'],
+  cli: ['src/', 'package.json'],
+  'main.ts': ['src/cli/command-line.ts'],
 };
 
-test('imports run in one direction: streams <- codecs <- http -> store', () => {
-  const wrong = imports.filter(({ from, to }) => !(ALLOWED[room(from)] ?? []).includes(room(to)));
+test('imports run in one direction: streams <- codecs <- http -> store, and no room imports an annex', () => {
+  const wrong = imports.filter(({ from, to }) => !(ALLOWED[room(from)] ?? []).some((prefix) => to.startsWith(prefix)));
   assert.deepEqual(wrong, []);
 });
 
@@ -83,11 +88,6 @@ test('only codecs/registry.ts names every protocol', () => {
       from.startsWith('src/codecs/') &&
       from !== 'src/codecs/registry.ts',
   );
-  assert.deepEqual(wrong, []);
-});
-
-test('the simulator writes literal wire bytes: it may not import codecs', () => {
-  const wrong = imports.filter(({ from, to }) => from.startsWith('src/http/simulator/') && room(to) === 'codecs');
   assert.deepEqual(wrong, []);
 });
 

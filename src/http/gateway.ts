@@ -15,8 +15,8 @@ import type { Upstreams } from './dispatch/upstream.ts';
 import type { KeySlots } from './request/key-slots.ts';
 import type { Memory } from './history/memory.ts';
 import type { Metrics } from './operations/metrics.ts';
-import type { Pages } from './pages/create-pages.ts';
 import type { Method, RouteName } from './server/route-table.ts';
+import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
 
@@ -38,7 +38,7 @@ export interface Gateway {
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
   /** The web pages of the current configuration. */
-  readonly pages: () => Pages;
+  readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */
   readonly videoCreated: () => void;
   /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */

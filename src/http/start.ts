@@ -21,10 +21,9 @@ import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
 import { startRetention } from './operations/retention.ts';
-import { createPages, type Pages } from './pages/create-pages.ts';
-import { createPriceLists } from './pages/price-list.ts';
 import { HANDLERS } from './routes/table.ts';
 import { GatewayServer } from './server/server.ts';
+import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';
 import { createTracer, noTracer, type Tracer } from './tracing/tracer.ts';
 import { InFlight } from './exchange/in-flight.ts';
@@ -41,8 +40,8 @@ export interface StartOptions {
   readonly chargeFor: Gateway['chargeFor'];
   readonly log: Logger;
   readonly processFigures: boolean;
-  /** Prepares the web pages before listening, so that no request waits for it. */
-  readonly preparePages?: boolean;
+  /** The web pages. Absent: none, and their paths answer 404. */
+  readonly site?: Site;
   /** How the response history of other workers is reached; absent in a process without workers. */
   readonly worker?: { readonly worker: number; readonly link: WorkerLink };
   /** False in a worker: its primary listens for operators. Default true. */
@@ -72,7 +71,6 @@ export async function startGateway(options: StartOptions): Promise<RunningGatewa
     applyConfig(gateway, before, config);
     before = config;
   });
-  if (options.preparePages === true) gateway.pages();
   const server = new GatewayServer(gateway, HANDLERS);
   const { listen, ...rest } = options.config.current();
   const operations = options.operations === false ? undefined : rest.operations;
@@ -126,22 +124,6 @@ interface Signals {
   readonly videoCreated: () => void;
 }
 
-/**
- * The pages are made on first use, since compressing them takes half a second (`serve` does it before it listens), and again only when the
- * public address changes. Changed prices are the pages' own business.
- */
-function createPagesOf(config: ConfigSource): () => Pages {
-  const prices = createPriceLists(config);
-  let made: { readonly publicBaseUrl: string | undefined; readonly pages: Pages } | undefined;
-  return () => {
-    const { publicBaseUrl } = config.current();
-    if (made === undefined || made.publicBaseUrl !== publicBaseUrl) {
-      made = { publicBaseUrl, pages: createPages({ prices, ...(publicBaseUrl === undefined ? {} : { publicBaseUrl }) }) };
-    }
-    return made.pages;
-  };
-}
-
 function createMemory({ clock, config, mint, worker }: StartOptions): Memory {
   const history = new ResponseHistory(clock, () => config.current().history);
   return worker === undefined ? localMemory(history, mint) : workersMemory({ history, mint, clock, ...worker });
@@ -186,7 +168,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     metrics,
     tracer: tracerOf(options),
     inFlight: new InFlight(),
-    pages: createPagesOf(config),
+    site: options.site ?? NO_SITE,
     videoCreated,
     unready: () => [...(isDraining() ? ['draining'] : []), ...(store.health().healthy ? [] : ['store'])],
   };

@@ -6,7 +6,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, type LanguageModel, stepCountIs, streamText, tool } from 'ai';
 import { z } from 'zod';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
 
 const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;

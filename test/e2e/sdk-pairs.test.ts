@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema';
 import OpenAI from 'openai';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
 
 const UPSTREAMS = ['chat_completion', 'responses', 'messages', 'gemini'] as const;

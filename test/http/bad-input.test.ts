@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import type { Script } from '../../src/http/simulator/script.ts';
-import { startSimulator } from '../../src/http/simulator/simulator.ts';
+import type { Script } from '../../src/simulator/script.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually, KEY, type TestGateway, testGateway } from '../support/test-gateway.ts';
 
 interface Dialect {

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { type TestGateway, testGateway } from '../support/test-gateway.ts';
 
 // Vendor and gateway JSON, read as it comes.

@@ -1,7 +1,7 @@
 /** Every client dialect over every upstream dialect, through real sockets and the simulator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../src/simulator/simulator.ts';
 import { eventually, testGateway } from '../support/test-gateway.ts';
 
 const simulator = await startSimulator();

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../src/codecs/canonical/json.ts';
 import { IMAGE_UPSTREAMS, readImageJson } from '../../src/codecs/images/index.ts';
 import { codecs } from '../../src/codecs/registry.ts';
 import { readPngHeader } from '../../src/codecs/images/png.ts';
-import { makePng } from '../../src/http/simulator/png.ts';
+import { makePng } from '../../src/simulator/png.ts';
 import { needOf } from '../../src/http/text/need.ts';
 import { convert, sent } from '../failures/through.ts';
 import { decodeWith, need } from './requests.ts';

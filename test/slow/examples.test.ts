@@ -7,9 +7,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
-import { API_REFERENCE } from '../../src/http/api-reference/api-reference.ts';
-import { LANGUAGES, PROTOCOL_EXAMPLES } from '../../src/http/api-reference/examples.ts';
-import { exampleText } from '../../src/http/pages/examples.ts';
+import { API_REFERENCE } from '../../src/pages/api-reference/api-reference.ts';
+import { LANGUAGES, PROTOCOL_EXAMPLES } from '../../src/pages/api-reference/examples.ts';
+import { exampleText } from '../../src/pages/examples.ts';
 
 interface Arrived {
   readonly method: string;

@@ -1,5 +1,5 @@
 /** The command line in this process: a verb takes a tenth of the time that a process needs to begin. */
-import { run } from '../../src/command-line.ts';
+import { run } from '../../src/cli/command-line.ts';
 
 export interface Finished {
   readonly code: number;

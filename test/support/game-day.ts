@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import type { Fault, Script } from '../../src/http/simulator/script.ts';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import type { Fault, Script } from '../../src/simulator/script.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import type { RequestLogRow } from '../../src/store/request-log.ts';
 import { type Installation, waitFor } from './processes.ts';
 

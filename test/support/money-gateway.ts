@@ -8,7 +8,7 @@ import { codecs } from '../../src/codecs/registry.ts';
 import { parseConfig } from '../../src/http/config/parse.ts';
 import { fixedConfig } from '../../src/http/config/source.ts';
 import { createLogger } from '../../src/http/operations/logger.ts';
-import { type Simulator, startSimulator } from '../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../src/simulator/simulator.ts';
 import { type RunningGateway, startGateway } from '../../src/http/start.ts';
 import type { Account } from '../../src/store/accounts.ts';
 import { chargeFor } from '../../src/store/charge.ts';

@@ -1,12 +1,12 @@
 /** Whether an upstream would take a request body: the simulator's own checks, which share no code with the codecs. */
 import type { ChannelType } from '../../src/codecs/canonical/dialect.ts';
-import { chat } from '../../src/http/simulator/chat.ts';
-import type { Dialect, Turn } from '../../src/http/simulator/dialect.ts';
-import { gemini } from '../../src/http/simulator/gemini.ts';
-import { messages } from '../../src/http/simulator/messages.ts';
-import { ResponseMemory } from '../../src/http/simulator/response-memory.ts';
-import { responses } from '../../src/http/simulator/responses.ts';
-import { VendorError } from '../../src/http/simulator/vendor-error.ts';
+import { chat } from '../../src/simulator/chat.ts';
+import type { Dialect, Turn } from '../../src/simulator/dialect.ts';
+import { gemini } from '../../src/simulator/gemini.ts';
+import { messages } from '../../src/simulator/messages.ts';
+import { ResponseMemory } from '../../src/simulator/response-memory.ts';
+import { responses } from '../../src/simulator/responses.ts';
+import { VendorError } from '../../src/simulator/vendor-error.ts';
 import { countingMint } from './wire.ts';
 
 const VENDORS: Partial<Record<ChannelType, Dialect>> = { chat_completion: chat, responses, messages, gemini };

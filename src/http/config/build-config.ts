@@ -2,7 +2,7 @@
 import { dirname, resolve } from 'node:path';
 import { defined } from '../../codecs/defined.ts';
 import { ipRanges } from '../request/ip-ranges.ts';
-import { isPlainBaseUrl } from '../pages/base-url.ts';
+import { isPlainBaseUrl } from './base-url.ts';
 import { addressFault, buildChannel, HEADER_VALUE } from './build-channel.ts';
 import { buildModel, type ParsePrice } from './build-model.ts';
 import {

@@ -10,7 +10,6 @@ import { toGatewayError } from '../errors.ts';
 import type { Call, Gateway, Handler } from '../gateway.ts';
 import { headerValues } from '../request/header-values.ts';
 import type { OpenResponse } from './open-responses.ts';
-import { isPagePath } from '../pages/create-pages.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
 import { clientRequestId } from '../request/request-id.ts';
 import { matchRoute, pathOfTarget, type RouteMatch, type RouteName } from './route-table.ts';
@@ -96,8 +95,8 @@ function checkHost(request: IncomingMessage, response: ServerResponse): void {
 
 /** The web pages: public, made in advance, and independent of every header but those of caching and compression. */
 function answerPage(gateway: Gateway, request: IncomingMessage, response: ServerResponse, path: string): boolean {
-  if (!isPagePath(path)) return false;
-  const page = gateway.pages().respond(request.method ?? 'GET', path, request.headers);
+  if (!gateway.site.isPath(path)) return false;
+  const page = gateway.site.respond(request.method ?? 'GET', path, request.headers);
   if (page === undefined) return false;
   response.writeHead(page.status, page.headers);
   response.end(page.body);

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Script } from '../../../src/http/simulator/script.ts';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import type { Script } from '../../../src/simulator/script.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { eventually, MODELS, testGateway } from '../../support/test-gateway.ts';
 
 const STREAMS = 200;

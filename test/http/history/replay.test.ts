@@ -1,7 +1,7 @@
 /** Continuing by `previous_response_id` over every upstream dialect, through real sockets and the simulator. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { HISTORY_TTL_MS } from '../../../src/http/history/response-history.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { type TestGateway, testGateway } from '../../support/test-gateway.ts';

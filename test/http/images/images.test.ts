@@ -1,7 +1,7 @@
 /** The image endpoints over sockets, through each kind of route: the official SDK in front, the simulated upstream behind. */
 import assert from 'node:assert/strict';
 import { after, afterEach, before, test } from 'node:test';
-import { readPng } from '../../../src/http/simulator/png.ts';
+import { readPng } from '../../../src/simulator/png.ts';
 import { eventually } from '../../support/test-gateway.ts';
 import { blob, dataUrl, file, png, readSse, sentBody, type Studio, studio } from './studio.ts';
 

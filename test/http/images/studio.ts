@@ -1,7 +1,7 @@
 /** A gateway in front of the simulated upstream, with one model for each kind of image route. */
 import OpenAI, { toFile } from 'openai';
-import { makePng } from '../../../src/http/simulator/png.ts';
-import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { makePng } from '../../../src/simulator/png.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import { KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 
 export interface Studio extends AsyncDisposable {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Frame } from '../../../src/codecs/codec.ts';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { StoreError } from '../../../src/store/store-error.ts';
 import { sseDecode } from '../../../src/streams/sse-decode.ts';
 import { chat, messages as messagesDialect, responses, UPSTREAMS } from '../../support/dialects.ts';

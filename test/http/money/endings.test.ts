@@ -1,7 +1,7 @@
 /** Every way in which an exchange can end settles it once: through real sockets to the real ledger. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { Script } from '../../../src/http/simulator/script.ts';
+import type { Script } from '../../../src/simulator/script.ts';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
 import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse, UPSTREAM_TYPES } from '../../support/money-gateway.ts';
 import { testGateway } from '../../support/test-gateway.ts';
@@ -230,7 +230,7 @@ test('the balance endpoints and the usage by day follow a charge at once, in bot
 });
 
 test('settlement delays no byte: an answer ends though the store never writes', async () => {
-  const { startSimulator } = await import('../../../src/http/simulator/simulator.ts');
+  const { startSimulator } = await import('../../../src/simulator/simulator.ts');
   const simulator = await startSimulator();
   try {
     await using gateway = await testGateway({

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { RequestLogRow } from '../../../src/store/request-log.ts';
-import type { Script } from '../../../src/http/simulator/script.ts';
+import type { Script } from '../../../src/simulator/script.ts';
 import { CLIENTS, type MoneyGateway, moneyGateway, type Owner, PRICE, sse } from '../../support/money-gateway.ts';
 import { VideoGateway } from '../videos/video-gateway.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { ledger } from '../../../src/http/verbs/ledger.ts';
+import { ledger } from '../../../src/cli/ledger.ts';
 import { systemClock } from '../../../src/streams/clock.ts';
 import { CLIENTS, moneyGateway, PRICE } from '../../support/money-gateway.ts';
 

@@ -5,7 +5,7 @@ import { connect as connectSocket } from 'node:net';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { WebSocket } from 'ws';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { ask, channel, eventually, KEY, MODELS, type TestGateway, testGateway } from '../../support/test-gateway.ts';
 import { connect } from '../websocket/socket-client.ts';
 

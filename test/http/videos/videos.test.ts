@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { videos as videosVerb } from '../../../src/http/verbs/videos.ts';
+import { videos as videosVerb } from '../../../src/cli/videos.ts';
 import { USD } from '../../../src/store/money.ts';
 import { VideoGateway } from './video-gateway.ts';
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { testGateway } from '../../support/test-gateway.ts';
 import { connect, type ServerEvent } from './socket-client.ts';
 

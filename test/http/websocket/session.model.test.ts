@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { SESSION } from '../../../src/http/websocket/lifecycle.ts';
 import { advance, LifecycleError } from '../../../src/streams/lifecycle.ts';
 import { testGateway } from '../../support/test-gateway.ts';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { WebSocket } from 'ws';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { createFakeClock } from '../../support/fake-clock.ts';
 import { fakeUpstream, sayMessages } from '../../support/fake-upstream.ts';
 import { eventually, KEY, type TestGateway, testGateway } from '../../support/test-gateway.ts';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { priceListJson } from '../../../src/http/pages/price-display.ts';
+import { priceListJson } from '../../../src/pages/price-display.ts';
 import { findings } from '../../support/pages/axe.ts';
 import { launch, layoutShift, setVisible, skip, visit } from '../../support/pages/browser.ts';
 import { EMPTY, HOSTILE, HOSTILE_NAME, LONG, many, SAMPLE } from '../../support/pages/sample-prices.ts';

@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import { openLmdbStore } from '../../../src/store/lmdb/open.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { alive } from '../../store/support/alive.ts';

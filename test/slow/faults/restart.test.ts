@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { connect, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { Agent, request } from 'undici';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { figure } from '../../support/figures.ts';
 import { type Installation, install, type Serving, waitFor } from '../../support/processes.ts';
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startSimulator, type Simulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator, type Simulator } from '../../../src/simulator/simulator.ts';
 import { formatUsd } from '../../../src/store/money.ts';
 import OpenAI from 'openai';
 import {

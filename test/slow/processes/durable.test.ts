@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { GatewayProcess } from '../crash/gateway-process.ts';
 import { funded, openStore } from '../../store/support/store.ts';
 import { noStrace, traced, unsynced } from '../../support/strace.ts';

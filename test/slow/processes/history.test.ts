@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
 import { WebSocket } from 'ws';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { freePort, type Installation, install, type Serving, waitFor } from '../../support/processes.ts';
 import { socketClient } from '../../http/websocket/socket-client.ts';
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { startSimulator } from '../../../src/simulator/simulator.ts';
 import { type Installation, install, type Serving } from '../../support/processes.ts';
 
 /** Loaded before the gateway; signals that it does not use itself make the two faults. */

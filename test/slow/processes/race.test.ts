@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { GatewayProcess } from '../crash/gateway-process.ts';
 import { funded, openStore } from '../../store/support/store.ts';

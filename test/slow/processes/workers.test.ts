@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { Agent, request } from 'undici';
-import { type Simulator, startSimulator } from '../../../src/http/simulator/simulator.ts';
+import { type Simulator, startSimulator } from '../../../src/simulator/simulator.ts';
 import { freePort, install, type Installation, type Serving, waitFor } from '../../support/processes.ts';
 
 const simulator = await startSimulator();

@@ -1,5 +1,5 @@
 /** Price lists for the tests and pictures of the pages. */
-import type { PricedModel, PriceList } from '../../../src/http/pages/price-list.ts';
+import type { PricedModel, PriceList } from '../../../src/pages/price-list.ts';
 
 export const SAMPLE: PriceList = {
   updatedAt: '2026-11-20T11:58:03.000Z',

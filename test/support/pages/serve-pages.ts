@@ -1,7 +1,7 @@
 /** The pages on a real socket, as the gateway's server will call them. Each request that arrived is written down. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createPages, type PagesOptions } from '../../../src/http/pages/create-pages.ts';
+import { createPages, type PagesOptions } from '../../../src/pages/create-pages.ts';
 
 /** Answers a request itself and returns true, or leaves it to the pages. */
 export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean;

@@ -1,0 +1,91 @@
+/** `mizu channels test [ID]`: requests the model list of every Channel with its own credential, and reports the answers. */
+import { decodeModelList } from '../codecs/images/index.ts';
+import type { Clock } from '../streams/clock.ts';
+import { askModelList, judgeModelList } from '../http/dispatch/model-list.ts';
+import { readErrorText, readWhole } from '../http/dispatch/upstream-body.ts';
+import { Upstreams } from '../http/dispatch/upstream.ts';
+import type { Channel, Config } from '../http/config/config.ts';
+import { errorCode } from '../http/errors.ts';
+import { RefusedError, report, table, allowOnly, UsageError, type Verb } from './verb.ts';
+
+interface Probe {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly status?: number;
+  readonly ms: number;
+  readonly note: string;
+}
+
+export const channels: Verb = async (context) => {
+  const [action, only] = context.args;
+  if (action !== 'test') throw new UsageError('channels test [ID]');
+  allowOnly(context, 'channels test', 1);
+  const config = context.config();
+  const wanted = config.channels.filter(({ id }) => only === undefined || id === only);
+  if (wanted.length === 0) throw new RefusedError(whyNone(config, only));
+  const upstreams = new Upstreams(context.clock);
+  try {
+    const probes = await Promise.all(wanted.map((channel) => probe(upstreams, channel, context.clock)));
+    const rows = probes.map(({ id, ok, status, ms, note }) => [id, ok ? 'ok' : 'FAILED', String(status ?? ''), `${ms} ms`, note]);
+    report(context, probes, table([['CHANNEL', 'RESULT', 'STATUS', 'TIME', 'NOTE'], ...rows]));
+    return probes.every(({ ok }) => ok) ? 0 : 1;
+  } finally {
+    await upstreams.close();
+  }
+};
+
+function whyNone({ disabledChannels }: Config, only: string | undefined): string {
+  if (only === undefined) return disabledChannels.length === 0 ? 'there are no channels' : 'every channel is disabled';
+  return disabledChannels.some(({ id }) => id === only) ? `the channel ${only} is disabled` : `there is no channel ${only}`;
+}
+
+const PROBE_MS = 15_000;
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
+
+/** A router lists every model that it serves, so a wrong mapping can be found here. */
+function missingModels(channel: Channel, listed: readonly string[]): string[] {
+  const known = new Set(listed);
+  return [...new Set(channel.models.values())].filter((model) => !known.has(model));
+}
+
+async function probe(upstreams: Upstreams, channel: Channel, clock: Clock): Promise<Probe> {
+  const started = clock.monotonic();
+  try {
+    const head = await askModelList(upstreams, channel, AbortSignal.timeout(PROBE_MS));
+    const { status } = head;
+    const { result, note } = judgeModelList(head);
+    const answered = { id: channel.id, ok: result !== 'bad', status, note };
+    if (channel.type === 'openrouter_image' && result === 'good' && status < 300) {
+      const missing = missingModels(channel, decodeModelList(await readWhole(head.body, MAX_LIST_BYTES)));
+      const ms = Math.round(clock.monotonic() - started);
+      return missing.length === 0
+        ? { ...answered, ms }
+        : { ...answered, ok: false, ms, note: `not in its list: ${missing.join(', ')}` };
+    }
+    await readErrorText(head, clock);
+    return { ...answered, ms: Math.round(clock.monotonic() - started) };
+  } catch (error) {
+    return { id: channel.id, ok: false, ms: Math.round(clock.monotonic() - started), note: whyOf(error) };
+  }
+}
+
+/** The code of the connection error, with an explanation where there is one. */
+function whyOf(error: unknown): string {
+  if (error instanceof Error && error.name === 'TimeoutError') return `no answer within ${PROBE_MS / 1000} s`;
+  const code = errorCode(error);
+  if (code === undefined) return error instanceof Error ? error.message : String(error);
+  return `${code}${WORDS[code] === undefined ? '' : `: ${WORDS[code]}`}`;
+}
+
+const WORDS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'nothing listens at that address',
+  ENOTFOUND: 'the host name does not exist',
+  EAI_AGAIN: 'the DNS server does not answer',
+  UND_ERR_CONNECT_TIMEOUT: 'no connection within connect_ms',
+  CERT_HAS_EXPIRED: 'the certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'the certificate is for another host',
+  SELF_SIGNED_CERT_IN_CHAIN: 'the certificate authority is not trusted: see options.ca',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'the certificate is self-signed: see options.ca',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'the certificate authority is not trusted: see options.ca',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'the certificate authority is not trusted: see options.ca',
+};

@@ -1,0 +1,209 @@
+/**
+ * `mizu serve [--config FILE] [--demo] [--workers N]`: runs until SIGTERM or SIGINT, then drains; a second signal cuts. SIGHUP and a changed file
+ * reload the configuration.
+ */
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import type { CodecSet } from '../codecs/codec-set.ts';
+import type { Store } from '../store/store.ts';
+import type { Clock } from '../streams/clock.ts';
+import type { Config } from '../http/config/config.ts';
+import type { ConfigError } from '../http/config/config-error.ts';
+import { parseConfig } from '../http/config/parse.ts';
+import { changedAtStartOnly } from '../http/config/start-only.ts';
+import { FileConfig, fixedConfig, type ConfigSource, type LoadOptions } from '../http/config/source.ts';
+import { addressOf, DEMO_STORE, demoConfig, demoGreeting, fundDemo } from './demonstration.ts';
+import type { Gateway } from '../http/gateway.ts';
+import { isLoopback } from '../http/request/ip-ranges.ts';
+import type { Metrics } from '../http/operations/metrics.ts';
+import { createLogger } from '../http/operations/logger.ts';
+import { channelReport, healthReport } from '../http/operations/operations.ts';
+import { type RunningGateway, startGateway } from '../http/start.ts';
+import { answerPrimary } from '../http/workers/worker-reports.ts';
+import { isWorker, leavePrimary, primaryGone, runWorkers, type Signal, workerLink } from '../http/workers/workers.ts';
+import { createSite } from './site.ts';
+import { UsageError } from './verb.ts';
+
+export interface ServeOptions {
+  readonly load: LoadOptions;
+  /** Given by `--config` or `MIZU_CONFIG`; absent: `mizu.config.json` where it exists. */
+  readonly configPath: string | undefined;
+  readonly demo: boolean;
+  /** 1: this process serves by itself. */
+  readonly workers: number;
+  readonly cwd: string;
+  readonly root: string;
+  readonly codecs: CodecSet;
+  readonly clock: Clock;
+  readonly mint: (prefix: string) => string;
+  readonly random: () => number;
+  readonly chargeFor: Gateway['chargeFor'];
+  readonly openStore: (config: Config, onProblem: StoreProblem) => Promise<Store>;
+  readonly print: (text: string) => void;
+  /** Calls the listener for every signal. */
+  readonly onSignal: (listener: (signal: Signal) => void) => void;
+  /** Calls the listener for every unhandled rejection and uncaught exception. */
+  readonly onFault: (listener: (kind: 'rejection' | 'exception', error: unknown) => void) => void;
+}
+
+/** Called for a settlement that could not be written, and for every change of the store's health. */
+export type StoreProblem = (problem: { readonly what: string; readonly error?: unknown }) => void;
+
+export const DEFAULT_CONFIG = 'mizu.config.json';
+
+/** Resolves with the exit code once everything is closed. */
+export async function serve(options: ServeOptions): Promise<number> {
+  const path = options.configPath ?? (existsSync(resolve(options.cwd, DEFAULT_CONFIG)) ? DEFAULT_CONFIG : undefined);
+  const demo = options.demo || path === undefined;
+  if (options.workers > 1 && demo) throw new UsageError('the demonstration runs in one process: --workers needs a configuration');
+  if (demo && !options.demo) checkLoopback(options.load.host);
+  return demo ? await serveDemo(options) : await serveFile(options, resolve(options.cwd, path ?? DEFAULT_CONFIG));
+}
+
+/** A missing configuration file must not open a gateway to a network. */
+function checkLoopback(host: string | undefined): void {
+  if (host === undefined || host === 'localhost' || isLoopback(host)) return;
+  throw new UsageError(
+    `there is no configuration, and the host ${host} is not this machine: give --config, or --demo if you mean it`,
+  );
+}
+
+async function serveFile(options: ServeOptions, path: string): Promise<number> {
+  const log = createLogger('info');
+  const refused = (error: ConfigError): void =>
+    log.error({ path, problems: error.problems }, 'the new configuration is refused; the old one stays');
+  let metrics: Metrics | undefined;
+  let atStart: Config | undefined;
+  const source = new FileConfig(path, options.load, {
+    onAccepted(config) {
+      metrics?.configReload(true);
+      log.info({ path, revision: config.revision }, 'configuration reloaded');
+      const keys = atStart === undefined ? [] : changedAtStartOnly(atStart, config);
+      if (keys.length > 0) log.warn({ keys }, 'these keys are read at start only: restart to apply them');
+    },
+    onRefused(error) {
+      metrics?.configReload(false);
+      refused(error);
+    },
+    onUnwatched: (error) =>
+      log.warn({ path, err: error }, 'the configuration file cannot be watched: send SIGHUP after a change'),
+  });
+  atStart = source.current();
+  log.level = atStart.log.level;
+  if (options.workers > 1 && !isWorker) {
+    // Each worker watches the file itself.
+    const { workers: count, clock, onSignal } = options;
+    return await runWorkers({ count, operations: atStart.operations, clock, log, onSignal });
+  }
+  source.startWatching();
+  const orphaned = primaryGone();
+  const store = await options.openStore(atStart, problemsTo(log));
+  try {
+    const running = await start(options, source, store, log);
+    metrics = running.gateway.metrics;
+    const { gateway } = running;
+    if (isWorker)
+      answerPrimary({ registry: metrics.registry, channels: () => channelReport(gateway), health: () => healthReport(gateway) });
+    const { host } = source.current().listen;
+    const greeting = `Mizu listens on ${addressOf(host, running.port)}`;
+    return await untilStopped(options, { running, log, greeting, reload: () => source.reload(), orphaned });
+  } finally {
+    source.close();
+    await store.close();
+    leavePrimary();
+  }
+}
+
+async function serveDemo(options: ServeOptions): Promise<number> {
+  // Imported only here: a gateway with a configuration does not need it.
+  const { startSimulator } = await import('../simulator/simulator.ts');
+  // No journal: it would keep a thousand requests with their uploads, and nothing reads it.
+  const simulator = await startSimulator({ docs: options.root, journal: 0 });
+  try {
+    const config = parseConfig(demoConfig(simulator.url, resolve(options.cwd, DEMO_STORE)), {
+      ...options.load,
+      path: resolve(options.cwd, DEFAULT_CONFIG),
+      revision: 1,
+      nowMs: options.clock.now(),
+    });
+    const log = createLogger('warn');
+    const store = await options.openStore(config, problemsTo(log));
+    try {
+      await fundDemo(store);
+      const running = await start(options, fixedConfig(config), store, log);
+      const greeting = demoGreeting(config.listen.host, running.port);
+      return await untilStopped(options, { running, log, greeting, reload: () => undefined });
+    } finally {
+      await store.close();
+    }
+  } finally {
+    await simulator.close();
+  }
+}
+
+function problemsTo(log: Logger): StoreProblem {
+  return ({ what, error }) => log.error({ what, err: error }, 'store');
+}
+
+async function start(options: ServeOptions, config: ConfigSource, store: Store, log: Logger): Promise<RunningGateway> {
+  const { codecs, clock, mint, random, chargeFor } = options;
+  const worker = workerLink();
+  // Before the gateway listens, so that no request waits for it.
+  const site = createSite(config);
+  site.prepare();
+  return await startGateway({
+    config,
+    store,
+    codecs,
+    clock,
+    mint,
+    random,
+    chargeFor,
+    log,
+    processFigures: true,
+    site,
+    operations: !isWorker,
+    ...(worker === undefined ? {} : { worker }),
+  });
+}
+
+interface Serving {
+  readonly running: RunningGateway;
+  readonly log: Logger;
+  readonly greeting: string;
+  readonly reload: () => void;
+  /** In a worker: settles when the primary process has died. */
+  readonly orphaned?: Promise<void>;
+}
+
+/**
+ * Resolves with the exit code. An unhandled rejection belongs to one request: it is logged and the others go on. An uncaught exception leaves
+ * an unknown state: the gateway drains, and a supervisor starts a new process.
+ */
+async function untilStopped(options: ServeOptions, { running, log, greeting, reload, orphaned }: Serving): Promise<number> {
+  return await new Promise<number>((resolve, reject) => {
+    let stopping = false;
+    const stop = (code: number): void => {
+      if (stopping) return;
+      stopping = true;
+      running.stop().then(() => resolve(code), reject);
+    };
+    options.onFault((kind, error) => {
+      log.error({ err: error, kind }, 'unhandled error');
+      if (kind === 'exception') stop(1);
+    });
+    orphaned?.then(() => {
+      log.error('the primary process ended: draining');
+      stop(1);
+    }, reject);
+    options.onSignal((signal) => {
+      if (signal === 'renew') log.warn('SIGUSR2 renews workers, and this gateway runs without --workers');
+      else if (signal === 'reload') reload();
+      else if (stopping) running.cut();
+      else stop(0);
+    });
+    // Printed after the listeners are set: a supervisor that waits for it may send a signal at once.
+    options.print(greeting);
+  });
+}

@@ -1,0 +1,118 @@
+/** `mizu check`: what is no mistake of the file and yet not what its writer meant is a note. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { codecs } from '../../src/codecs/registry.ts';
+import { parseConfig } from '../../src/http/config/parse.ts';
+import { checkVerb } from '../../src/cli/check.ts';
+import { parsePrice } from '../../src/store/prices.ts';
+import { systemClock } from '../../src/streams/clock.ts';
+
+async function notesOf(file: object): Promise<string[]> {
+  const printed: string[] = [];
+  const code = await checkVerb(codecs.textTypes)({
+    args: [],
+    options: {},
+    json: true,
+    clock: systemClock,
+    mint: (prefix) => prefix,
+    print: (text) => void printed.push(text),
+    readFile: () => '',
+    config: () =>
+      parseConfig(JSON.stringify(file), {
+        ...{ env: {}, readFile: () => '', parsePrice, path: '/etc/mizu/mizu.config.json' },
+        ...{ revision: 1, nowMs: 0 },
+      }),
+    store: () => assert.fail('no store is needed'),
+    interrupted: () => new AbortController().signal,
+  });
+  assert.equal(code, 0);
+  const { notes }: { notes: string[] } = JSON.parse(printed.join(''));
+  return notes;
+}
+
+const channel = (type: string, models: readonly string[], options: object = {}) => ({
+  ...{ id: type, type, base_url: 'https://h.example', models, options },
+});
+const price = { input: '1', output: '2' };
+
+test('a model whose channels are all out of service is served by none', async () => {
+  const out = { ...channel('messages', ['text']), weight: 0 };
+  const file = (...channels: object[]) => ({ channels, models: { text: { price } } });
+  assert.deepEqual(await notesOf(file(out)), ['model text is served by no channel']);
+  assert.deepEqual(await notesOf(file({ ...channel('messages', ['text']), disabled: true })), [
+    'model text is served by no channel',
+  ]);
+  assert.deepEqual(await notesOf(file(out, channel('responses', ['text']))), []);
+});
+
+test('a model whose channels cannot serve its kind is named', async () => {
+  const models = {
+    text: { price },
+    vectors: { kind: 'embedding', price: { input: '1' } },
+    picture: { kind: 'image', price: { image: '1' } },
+    film: { kind: 'video', price: { video: '1' } },
+  };
+  const names = Object.keys(models);
+  assert.deepEqual(await notesOf({ channels: [channel('ark_video', names)], models }), [
+    'model text is served by no channel that can answer a model of kind text',
+    'model vectors is served by no channel that can answer a model of kind embedding',
+    'model picture is served by no channel that can answer a model of kind image',
+  ]);
+  assert.deepEqual(await notesOf({ channels: [channel('responses', names)], models }), [
+    'model picture is served by no channel that can answer a model of kind image',
+    'model film is served by no channel that can answer a model of kind video',
+  ]);
+  const tool = { image_enable_openai_generation_tool: true };
+  assert.deepEqual(
+    await notesOf({ channels: [channel('responses', names, tool), channel('minimax_video', ['film'])], models }),
+    [],
+  );
+  assert.deepEqual(await notesOf({ models: { text: {} } }), [
+    'model text has no price: it is not offered',
+    'model text is served by no channel',
+  ]);
+});
+
+test('a channel that was hardly meant as it stands is named: an endpoint as its base, a variable without braces', async () => {
+  const at = (id: string, base_url: string, more: object = {}) => ({
+    id,
+    type: 'chat_completion',
+    base_url,
+    models: ['m'],
+    ...more,
+  });
+  const channels = [
+    at('a', 'https://h.example/v1/chat/completions/', { api_key: '$SOME_KEY' }),
+    at('b', 'https://h.example/v1/chat/completions', { options: { path: '/x' } }),
+    at('c', 'https://h.example/completions-proxy/v1', { api_key: 'sk-$' }),
+  ];
+  assert.deepEqual(await notesOf({ channels, models: { m: { price } } }), [
+    'channel a: base_url ends in /completions, but the gateway appends the endpoint itself',
+    `channel a: api_key is used as written; write \${NAME} to read a variable`,
+  ]);
+  for (const api_key of [`\${SOME_KEY`, '{env:SOME_KEY}', '%SOME_KEY%', 'os.environ/SOME_KEY'])
+    assert.deepEqual(
+      await notesOf({ channels: [at('a', 'https://h.example/v1', { api_key })], models: { m: { price } } }),
+      [`channel a: api_key is used as written; write \${NAME} to read a variable`],
+      api_key,
+    );
+});
+
+test('a price that is nearly one of the classes would be a tool meter that nothing counts: it is named', async () => {
+  const models = {
+    typo: { price: { ...price, cached_inputs: '0.1', web_search: '10', code_interpreter: '30' } },
+    nested: {
+      price: {
+        ...price,
+        long_context: { above: 5, ouput: '3' },
+        service_tiers: { flex: { inputs: '1', long_context: { above: 9, reasonning: '1' } } },
+      },
+    },
+  };
+  assert.deepEqual(await notesOf({ channels: [channel('messages', Object.keys(models))], models }), [
+    'models.typo.price.cached_inputs is the price of a tool; did you mean cached_input?',
+    'models.nested.price.long_context.ouput is the price of a tool; did you mean output?',
+    'models.nested.price.service_tiers.flex.inputs is the price of a tool; did you mean input?',
+    'models.nested.price.service_tiers.flex.long_context.reasonning is the price of a tool; did you mean reasoning?',
+  ]);
+});
