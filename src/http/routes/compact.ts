@@ -8,7 +8,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
-import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
+import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { checkModel, reserve } from '../exchange/admit.ts';
 import { identify } from '../request/authenticate.ts';
 import { type Channel, COMPACT_SUFFIX } from '../config/config.ts';
