@@ -44,8 +44,8 @@ async function compactPrepared(call: Call, prepared: PreparedRequest): Promise<v
   });
   call.notes.model = request.model;
   call.notes.stream = false;
-  const model = checkModel(config, principal, request.model);
-  const need = needOf(gateway.codecs, request, principal.account.class, model);
+  const model = checkModel(config, principal, request.model, 'text');
+  const need = needOf(gateway.codecs, request, principal.account.class);
   const channels = eligibleChannels(config, { ...need, types: gateway.codecs.typesOf('responses') });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const admitted = await reserve(gateway.store, principal, model, estimate, gateway.clock.now());
