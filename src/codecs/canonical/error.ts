@@ -91,6 +91,8 @@ export interface ErrorDetails {
   readonly retryAfterMs?: number;
   /** The usage that a failed answer reported. */
   readonly usage?: Usage;
+  /** The upstream may be doing what was asked, and it is something that must not be done twice. */
+  readonly lost?: boolean;
   readonly cause?: unknown;
 }
 
