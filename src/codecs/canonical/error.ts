@@ -38,6 +38,7 @@ export const ERRORS = {
   unsupported_media_type: client(415),
   upgrade_required: client(426),
   rate_limited: client(429),
+  rate_limit_exceeded: client(429),
   client_closed_request: client(499),
   invalid_websocket_event: client(400),
   websocket_connection_limit_reached: client(400),

@@ -189,6 +189,7 @@ export const JOURNAL_ROW = listed<JournalRow>({
   by: 'plain',
   note: 'plain',
   hash: 'plain',
+  state: 'plain',
 });
 
 export const SPEND_ROW = listed<SpendRow>({
