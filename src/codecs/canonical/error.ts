@@ -15,6 +15,7 @@ export const ERRORS = {
   unsupported_conversion: client(400),
   unsupported_parameter: client(400),
   previous_response_not_found: client(400),
+  item_not_found: client(400),
   background_not_supported: client(400),
   idempotency_key_required: client(400),
   unauthorized: client(401),

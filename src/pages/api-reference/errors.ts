@@ -14,6 +14,8 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   background_not_supported: '`background: true` is not offered.',
   previous_response_not_found:
     'The id is unknown, older than 30 minutes, or belongs to another key or process. Send the whole history instead.',
+  item_not_found:
+    'The input names an item by an id that is unknown, older than 30 minutes, or of another key or process. Send the item itself.',
   idempotency_key_required: 'Creating a video needs an `Idempotency-Key` header.',
   model_not_allowed: 'The key may not use this model.',
   model_not_found: 'There is no such model for this account.',
