@@ -179,7 +179,7 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       { name: 'response.done', text: 'On v1 connections, instead of `response.completed`.' },
       {
         name: 'error',
-        text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. The codes are those of POST, plus `invalid_websocket_event`, `websocket_busy` (another answer is still running), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`.',
+        text: '`{"type":"error","status","error":{"type","code","message","param"}}`: the request was refused. The codes are those of POST, plus `invalid_websocket_event`, `websocket_busy` (another answer is still running), `websocket_history_limit_exceeded`, `websocket_connection_limit_reached`, `tool_call_not_found`, `response_cancel_not_active`. A turn that fails lets go of the response that it continued.',
       },
     ],
     errors: [
@@ -191,6 +191,8 @@ export const CONVERSATION_ENDPOINTS: readonly EndpointReference[] = [
       'item_not_found',
       'invalid_websocket_event',
       'websocket_busy',
+      'tool_call_not_found',
+      'response_cancel_not_active',
       'websocket_history_limit_exceeded',
       'websocket_connection_limit_reached',
     ],
