@@ -199,7 +199,7 @@ function runServe(
     demo: options.demo === true,
     workers: workersOf(options.workers),
     cwd: process.cwd(),
-    root: resolve(dirname(fileURLToPath(import.meta.url)), '..'),
+    root: resolve(dirname(fileURLToPath(import.meta.url)), '../..'),
     codecs,
     clock: systemClock,
     mint,

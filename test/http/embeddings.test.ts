@@ -229,9 +229,9 @@ test('token ids are refused at `input` where no Channel of the model reads them'
   assert.deepEqual(await ask('text'), [503, null]);
 });
 
-test('a model of another kind is 503, and says which', async () => {
+test('a model of another kind is refused, and the refusal says which', async () => {
   const response = await place.gateway.post('/v1/embeddings', { model: 'text', input: 'x' });
-  const { error } = (await response.json()) as { error: { code: string; message: string } };
-  assert.deepEqual([response.status, error.code], [503, 'no_healthy_upstream']);
+  const { error } = (await response.json()) as { error: { code: string; message: string; param: string } };
+  assert.deepEqual([response.status, error.code, error.param], [400, 'model_kind_mismatch', 'model']);
   assert.match(error.message, /of kind text/);
 });

@@ -19,6 +19,7 @@ export const ERRORS = {
   tool_call_not_found: client(400),
   background_not_supported: client(400),
   idempotency_key_required: client(400),
+  model_kind_mismatch: client(400),
   unauthorized: client(401),
   insufficient_balance: client(402),
   api_key_spend_limit_reached: client(402),

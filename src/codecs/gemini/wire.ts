@@ -1,6 +1,6 @@
 /**
  * The shapes of the generative-content protocol that the gateway writes, and a writer that can embed JSON text as it came, so that arguments
- * keep their key order and number spelling. Reading is in `read-chunk.ts`.
+ * keep their key order and number spelling. Reading is in `answer/decode-chunk.ts`.
  */
 
 /** JSON text that is written unchanged. */

@@ -1,5 +1,5 @@
 /** `POST /v1/embeddings`: forwarded to an OpenAI-compatible upstream and billed by its input. */
-import { GatewayError, invalid } from '../../codecs/canonical/error.ts';
+import { invalid } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import {
   decodeEmbeddingAnswer,
@@ -25,13 +25,7 @@ export const embeddings: Handler = async (call) => {
   const { text, json } = await receiveJson(call, principal);
   const request = readEmbeddingRequest(text, json);
   call.notes.model = request.model;
-  const model = checkModel(config, principal, request.model);
-  if (model.kind !== 'embedding') {
-    throw new GatewayError(
-      'no_healthy_upstream',
-      `The model ${model.name} is of kind ${model.kind}: this endpoint serves embedding models.`,
-    );
-  }
+  const model = checkModel(config, principal, request.model, 'embedding');
   if (request.isTokenIds) refuseTokenIds(channelsOfModel(config, model.name, principal.account.class));
   const channels = eligibleChannels(config, {
     model: model.name,

@@ -11,6 +11,7 @@ import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
+import { routeOf } from '../server/route-table.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
@@ -36,6 +37,7 @@ export interface SessionOptions {
   readonly onClosed: () => void;
 }
 
+const RESPONSES = routeOf('responses');
 const MISSED_PINGS = 2;
 const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008, failed: 1011 } as const;
 
@@ -221,13 +223,14 @@ export class Session {
 
   #callContext(gone: AbortSignal): CallContext {
     const { gateway, request, path, ip, clientRequestId } = this.#options;
-    const trace = gateway.tracer.start(request.headers);
+    const { name, operation } = RESPONSES;
+    const trace = operation === undefined ? undefined : gateway.tracer.start(request.headers, operation);
     return {
       gateway,
       config: gateway.config.current(),
       request,
       path,
-      route: 'responses',
+      route: name,
       method: 'GET',
       requestId: gateway.mint('req_'),
       ...(clientRequestId === undefined ? {} : { clientRequestId }),

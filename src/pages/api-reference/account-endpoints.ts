@@ -10,6 +10,18 @@ const more = { additionalProperties: true } as const;
 const model = Type.String({ description: 'One of the names listed by `/v1/models`.' });
 const prices = (description: string) =>
   Type.Unsafe<Record<string, string>>({ type: 'object', additionalProperties: { type: 'string' }, description });
+const modelEntry = Type.Object(
+  {
+    id: Type.String(),
+    object: Type.Literal('model'),
+    created: Type.Integer({ description: 'When the gateway read its configuration, in seconds since 1970.' }),
+    owned_by: Type.String(),
+    type: Type.Literal('model'),
+    display_name: Type.String(),
+    created_at: Type.String({ format: 'date-time', description: 'The same time as `created`.' }),
+  },
+  { description: 'Has the members that the SDKs of OpenAI and of Anthropic read.' },
+);
 const longContext = Type.Object({
   above: Type.Integer({ description: 'A number of input tokens.' }),
   prices: prices('The prices for more input than that.'),
@@ -135,18 +147,29 @@ export const ACCOUNT_ENDPOINTS: readonly EndpointReference[] = [
         contentType: 'application/json',
         schema: Type.Object({
           object: Type.Literal('list'),
-          data: Type.Array(
-            Type.Object({
-              id: Type.String(),
-              object: Type.Literal('model'),
-              created: Type.Integer(),
-              owned_by: Type.String(),
-            }),
-          ),
+          data: Type.Array(modelEntry),
+          has_more: Type.Literal(false),
+          first_id: Type.Union([Type.String(), Type.Null()]),
+          last_id: Type.Union([Type.String(), Type.Null()]),
         }),
       },
     ],
     errors: KEY_ERRORS,
+  },
+  {
+    id: 'read-model',
+    group: ACCOUNT,
+    method: 'GET',
+    path: '/v1/models/{id}',
+    aliasRule: 'synchronous',
+    title: 'Read a model',
+    summary: 'One entry of the list.',
+    auth: 'key',
+    pathParameters: Type.Object({
+      id: Type.String({ description: 'The name of the model, percent-encoded or not. It may contain slashes.' }),
+    }),
+    responses: [{ status: 200, text: 'The model.', contentType: 'application/json', schema: modelEntry }],
+    errors: [...KEY_ERRORS, 'model_not_allowed', 'model_not_found'],
   },
   {
     id: 'read-balance',

@@ -20,6 +20,7 @@ export const ERROR_TEXTS: Readonly<Record<ErrorCode, string>> = {
   idempotency_key_required: 'Creating a video needs an `Idempotency-Key` header.',
   model_not_allowed: 'The key may not use this model.',
   model_not_found: 'There is no such model for this account.',
+  model_kind_mismatch: 'The model is of another kind than this endpoint serves. Use the endpoint of its kind.',
   thread_not_found:
     'Threads of messages cannot be continued here. Send the whole conversation; the official SDK then does so by itself.',
   video_not_found: 'This key has no such video task.',
@@ -65,6 +66,7 @@ export const ADMISSION_ERRORS = [
   'request_timeout',
   'model_not_allowed',
   'model_not_found',
+  'model_kind_mismatch',
   'model_pricing_required',
   'insufficient_balance',
   'api_key_spend_limit_reached',

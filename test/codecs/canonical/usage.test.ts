@@ -10,8 +10,8 @@ import {
   totalInput,
 } from '../../../src/codecs/canonical/usage.ts';
 import { billableUsage } from '../../../src/http/exchange/billable.ts';
-import { encodeUsage, UsageReader } from '../../../src/codecs/messages/usage.ts';
-import { readUsage } from '../../../src/codecs/responses/read-outcome.ts';
+import { encodeUsage, UsageReader } from '../../../src/codecs/messages/answer/usage.ts';
+import { readUsage } from '../../../src/codecs/responses/answer/outcome.ts';
 import { readTokenUsage } from '../../../src/codecs/answers/token-usage.ts';
 
 test('a counter is a number or a numeric string; anything else is unknown, never negative and never a number out of nowhere', () => {

@@ -1,0 +1,26 @@
+/** The whole `text_completion` body. */
+import type { Whole } from '../../canonical/fold.ts';
+import type { Native } from '../../canonical/event.ts';
+import type { ResponseContext } from '../../codec.ts';
+import { writeTokenUsage } from '../../answers/token-usage.ts';
+import { TextJoin } from '../../answers/text-join.ts';
+import { checkText, finishReason } from './text.ts';
+
+export function encodeResponse(whole: Whole, _native: Native | undefined, context: ResponseContext): string {
+  const finish = finishReason(whole.outcome);
+  const join = new TextJoin();
+  let text = '';
+  for (const { item } of whole.items) {
+    checkText(item.kind);
+    join.begin(item.kind, item.kind === 'text' ? item.phase : undefined);
+    if ((item.kind === 'text' || item.kind === 'refusal') && item.text !== '') text += join.beforeWords() + item.text;
+  }
+  return JSON.stringify({
+    id: context.responseId,
+    object: 'text_completion',
+    created: context.createdAt,
+    model: context.model,
+    choices: [{ text, index: 0, logprobs: null, finish_reason: finish }],
+    ...(whole.usage === undefined ? {} : { usage: writeTokenUsage(whole.usage) }),
+  });
+}
