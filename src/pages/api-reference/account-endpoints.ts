@@ -37,7 +37,15 @@ export const TEXT_ENDPOINTS: readonly EndpointReference[] = [
         schema: Type.Object(
           {
             model,
-            input: Type.Union([Type.String(), Type.Array(Type.String())]),
+            input: Type.Union(
+              [
+                Type.String(),
+                Type.Array(Type.String()),
+                Type.Array(Type.Integer({ minimum: 0 })),
+                Type.Array(Type.Array(Type.Integer({ minimum: 0 }))),
+              ],
+              { description: 'Texts, or token ids (upstreams of the chat and responses types).' },
+            ),
             encoding_format: Type.Optional(Type.Enum(['float', 'base64'])),
             dimensions: Type.Optional(Type.Integer({ minimum: 1 })),
           },
