@@ -80,6 +80,8 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Whether it may reason out of sight. */
+  readonly mayReason: boolean;
 }
 
 /** Limits of one API key in one process. */
