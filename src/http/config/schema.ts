@@ -55,7 +55,10 @@ const Model = Type.Object(
     min_thinking_budget: Type.Optional(Type.Integer({ minimum: 0 })),
     max_thinking_budget: Type.Optional(Type.Integer({ minimum: 1 })),
     max_output_tokens: Type.Optional(
-      Type.Integer({ minimum: 1, description: 'The most that is reserved for an answer. Used to estimate a request that sets no cap.' }),
+      Type.Integer({
+        minimum: 1,
+        description: 'The most that is reserved for an answer. Used to estimate a request that sets no cap.',
+      }),
     ),
     reasoning: Type.Optional(
       Type.Boolean({
