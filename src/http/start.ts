@@ -14,6 +14,7 @@ import { startProbes } from './dispatch/probes.ts';
 import { RetryBudget } from './dispatch/retry-budget.ts';
 import { Upstreams } from './dispatch/upstream.ts';
 import type { Gateway } from './gateway.ts';
+import { localLimits } from './limits/limits.ts';
 import { KeySlots } from './request/key-slots.ts';
 import { localMemory, type Memory } from './history/memory.ts';
 import { type WorkerLink, workersMemory } from './history/workers-memory.ts';
@@ -163,6 +164,7 @@ function createGateway(options: StartOptions, { isDraining, videoCreated }: Sign
     upstreams: new Upstreams(clock),
     envelopes: createEnvelopes(store.secrets),
     keySlots: new KeySlots(),
+    limits: localLimits(clock),
     memory: createMemory(options),
     log: options.log,
     metrics,
