@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 
 /** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
@@ -80,6 +81,8 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Of all requests for it together. */
+  readonly rateLimits?: RateLimits;
 }
 
 /** Limits of one API key in one process. */
@@ -173,4 +176,6 @@ export interface Config {
   /** Nothing is ever sent to them; that their models exist is all that is still known of them. */
   readonly disabledChannels: readonly Channel[];
   readonly models: ReadonlyMap<string, Model>;
+  /** Limits of account classes that have any, each of all its accounts together. */
+  readonly classes: ReadonlyMap<string, RateLimits>;
 }
