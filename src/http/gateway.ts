@@ -83,7 +83,7 @@ export interface CallContext {
 /** One HTTP request that is being answered. */
 export interface Call extends CallContext {
   readonly response: ServerResponse;
-  /** The path parameter of video routes. */
+  /** The parameter in its path, where the route has one. */
   readonly id?: string;
 }
 

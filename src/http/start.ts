@@ -21,7 +21,7 @@ import { ResponseHistory } from './history/response-history.ts';
 import { createMetrics } from './operations/metrics.ts';
 import { createOperationsServer, openOperations, type OperationsServer, reportsOf } from './operations/operations.ts';
 import { startRetention } from './operations/retention.ts';
-import { HANDLERS } from './routes/table.ts';
+import { HANDLERS } from './routes/handlers.ts';
 import { GatewayServer } from './server/server.ts';
 import { NO_SITE, type Site } from './server/site.ts';
 import { createOtlpExporter } from './tracing/otlp-exporter.ts';

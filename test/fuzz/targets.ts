@@ -418,7 +418,7 @@ export const TARGETS: readonly Target[] = [
     check(input) {
       const path = pathOfTarget(String(input));
       const match = matchRoute('POST', path);
-      if (match.kind === 'route' && match.id !== undefined) assert.match(match.id, /^[A-Za-z0-9_-]+$/);
+      if (match.kind === 'route' && match.route.id === 'word') assert.match(match.id ?? '', /^[A-Za-z0-9_-]+$/);
     },
   },
   {

@@ -21,7 +21,7 @@ export type Verdict =
 /** By our code first, else by the upstream's status. */
 export function verdictOf(error: GatewayError): Verdict {
   if (error.details.lost === true) return 'lost';
-  if (error.code === 'unsupported_conversion') return 'unsuitable';
+  if (error.code === 'unsupported_conversion' || error.code === 'item_not_found') return 'unsuitable';
   if (!isUpstreamFault(error)) return 'stop';
   return isDeterministic(error.details.upstream?.status) ? 'deterministic' : 'next';
 }

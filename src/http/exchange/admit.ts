@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Principal } from '../../store/keys.ts';
-import type { Rates } from '../../store/prices.ts';
+import type { ModelKind, Rates } from '../../store/prices.ts';
 import type { Reservation } from '../../store/reservations.ts';
 import type { Store } from '../../store/store.ts';
 import type { Config, Model } from '../config/config.ts';
@@ -28,8 +28,11 @@ export interface Admitted {
   readonly reservation: Reservation;
 }
 
-/** Whether the key may use the model and the account's class has it. Throws `model_not_allowed` or `model_not_found`. */
-export function checkModel(config: Config, principal: Principal, name: string): Model {
+/**
+ * The model, where the key may use it, the account's class has it and it is of the endpoint's kind. Throws `model_not_allowed`,
+ * `model_not_found` or `model_kind_mismatch`.
+ */
+export function checkModel(config: Config, principal: Principal, name: string, kind?: ModelKind): Model {
   const { models } = principal.key;
   if (models !== undefined && !models.includes(name)) {
     throw new GatewayError('model_not_allowed', 'This API key may not use this model.', { param: 'model' });
@@ -38,7 +41,17 @@ export function checkModel(config: Config, principal: Principal, name: string): 
   if (model === undefined || !classHasModel(config, name, principal.account.class)) {
     throw new GatewayError('model_not_found', `The model ${quote(name)} does not exist.`, { param: 'model' });
   }
+  if (kind !== undefined && model.kind !== kind) throw kindMismatch(model, kind);
   return model;
+}
+
+/** A 400, since no repetition helps: `no_healthy_upstream` would be repeated. */
+export function kindMismatch({ name, kind }: Model, wanted: ModelKind): GatewayError {
+  return new GatewayError(
+    'model_kind_mismatch',
+    `The model ${quote(name)} is of kind ${kind}: this endpoint serves ${wanted} models.`,
+    { param: 'model' },
+  );
 }
 
 /** Throws `model_pricing_required`, `insufficient_balance` or `api_key_spend_limit_reached`, and StoreError where the store is unhealthy. */

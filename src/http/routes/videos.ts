@@ -87,9 +87,9 @@ interface Creation extends Pick<NewVideo, 'principal' | 'idempotencyKey' | 'body
 
 async function created({ gateway, config, requestId }: Call, { wanted, text, ...request }: Creation): Promise<VideoTask> {
   const { principal } = request;
-  const model = checkModel(config, principal, wanted.model);
+  const model = checkModel(config, principal, wanted.model, 'video');
   const { routes, refusal } = routesFor(config, wanted, principal.account.class);
-  if (model.kind !== 'video' || (routes.length === 0 && refusal === undefined)) {
+  if (routes.length === 0 && refusal === undefined) {
     throw new GatewayError('no_healthy_upstream', `No upstream of the model ${JSON.stringify(wanted.model)} makes videos.`);
   }
   if (refusal !== undefined && routes.length === 0) throw refusal;

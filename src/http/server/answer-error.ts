@@ -5,22 +5,13 @@ import type { GatewayError } from '../../codecs/canonical/error.ts';
 import { encodeGenericError, isClientGone, retryAfterSeconds } from '../errors.ts';
 import { writeAnswer } from '../exchange/reply.ts';
 import type { Gateway } from '../gateway.ts';
-import { speaksMessages } from './route-table.ts';
 
 export interface Refusal {
   readonly error: GatewayError;
-  readonly path: string;
-  readonly route: string;
+  /** What the endpoint's clients read; absent: the shape of OpenAI's API. */
+  readonly dialect: Dialect | undefined;
   readonly requestId: string;
 }
-
-const DIALECTS: ReadonlyMap<string, Dialect> = new Map([
-  ['chat_completions', 'chat'],
-  ['responses', 'responses'],
-  ['responses_compact', 'responses'],
-  ['messages', 'messages'],
-  ['completions', 'completions'],
-]);
 
 /** An unread body up to this size is discarded and the connection lives on; a larger one closes the connection. */
 const MAX_DUMPED_BYTES = 1024 * 1024;
@@ -29,15 +20,12 @@ const DRAIN_BYTES = 128 * 1024 * 1024;
 
 /** Writes nothing when the client has left or the response has begun. */
 export function answerError(gateway: Gateway, request: IncomingMessage, response: ServerResponse, refusal: Refusal): void {
-  const { error, requestId } = refusal;
+  const { error } = refusal;
   if (response.headersSent || response.destroyed || isClientGone(error)) {
     if (!response.writableEnded) response.destroy();
     return;
   }
-  const dialect = speaksMessages(refusal.path) ? 'messages' : DIALECTS.get(refusal.route);
-  const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
-  const body = codec === undefined ? encodeGenericError(error) : codec.encodeError(error, requestId);
-  if (dialect === 'messages') response.setHeader('request-id', requestId);
+  const body = bodyOf(gateway, refusal);
   const retryAfter = retryAfterSeconds(error);
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
   if (request.complete || (error.code !== 'request_timeout' && isSmall(request))) {
@@ -45,6 +33,18 @@ export function answerError(gateway: Gateway, request: IncomingMessage, response
     return;
   }
   writeBeforeDrain(gateway, request, response, { status: error.status, body, headers });
+}
+
+/** A codec that throws must not leave its client without an answer. */
+function bodyOf(gateway: Gateway, { error, dialect, requestId }: Refusal): string {
+  const codec = dialect === undefined ? undefined : gateway.codecs.client(dialect);
+  if (codec === undefined) return encodeGenericError(error);
+  try {
+    return codec.encodeError(error, requestId);
+  } catch (thrown) {
+    gateway.log.error({ request_id: requestId, err: thrown }, 'an error could not be encoded');
+    return encodeGenericError(error);
+  }
 }
 
 /** Node itself discards the rest of such a body and keeps the connection. */

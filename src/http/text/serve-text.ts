@@ -56,11 +56,12 @@ async function admit(call: CallContext, codec: ClientCodec, prepared: PreparedRe
   const accountId = principal.account.id;
   const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
   const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
+  prepared.inspect?.(decoded);
   const request = asCarried(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
-  const model = checkModel(config, principal, request.model);
-  const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class, model));
+  const model = checkModel(config, principal, request.model, 'text');
+  const channels = eligibleChannels(config, needOf(gateway.codecs, request, principal.account.class));
   checkMeters(request, { codecs: gateway.codecs, channels, rates: model.rates, unpricedTools: config.unpricedTools });
   const estimate = { input: estimateInput(request), output: estimateOutput(request, model) };
   const plan: Plan = {

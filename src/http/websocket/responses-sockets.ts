@@ -96,7 +96,7 @@ export function createResponsesSockets(gateway: Gateway): ResponsesSockets {
     wants(request) {
       if (!/^websocket$/i.test(request.headers.upgrade?.trim() ?? '')) return false;
       const match = matchRoute(request.method ?? 'GET', pathOfTarget(request.url ?? '/'));
-      return request.method === 'GET' && match.kind === 'route' && match.name === 'responses';
+      return request.method === 'GET' && match.kind === 'route' && match.route.name === 'responses';
     },
     async upgrade(request, socket, head) {
       const requestId = requestIdOf(gateway, request);

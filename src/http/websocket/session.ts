@@ -11,11 +11,13 @@ import type { ClientCodec } from '../../codecs/codec.ts';
 import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
+import { routeOf } from '../server/route-table.ts';
 import { logRefusal } from '../exchange/refusal-log.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
+import { steerFailed } from './steer.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Outlet } from './outlet.ts';
 import { answerTurn, type TurnEvent } from './turn.ts';
@@ -35,6 +37,7 @@ export interface SessionOptions {
   readonly onClosed: () => void;
 }
 
+const RESPONSES = routeOf('responses');
 const MISSED_PINGS = 2;
 const CLOSE = { normal: 1000, goingAway: 1001, policy: 1008, failed: 1011 } as const;
 
@@ -131,10 +134,11 @@ export class Session {
     let streamId: string | undefined;
     try {
       const event = readClientEvent(bytesOf(data), isBinary);
-      if (event.kind === 'cancel') this.#cancel();
-      if (event.kind !== 'create' && event.kind !== 'append') return;
+      if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
-      this.#begin(event, streamId);
+      if (event.kind === 'cancel') this.#cancel();
+      else if (event.kind === 'steer') this.#outlet.send(steerFailed(event, this.#state === 'busy', this.#continuation.lastId));
+      else this.#begin(event, streamId);
     } catch (thrown) {
       this.#outlet.send(errorText(toGatewayError(thrown), streamId));
     }
@@ -165,6 +169,9 @@ export class Session {
   }
 
   #cancel(): void {
+    if (this.#state !== 'busy') {
+      throw new GatewayError('response_cancel_not_active', 'No response is being generated on this connection.');
+    }
     this.abortTurn(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
   }
 
@@ -216,13 +223,14 @@ export class Session {
 
   #callContext(gone: AbortSignal): CallContext {
     const { gateway, request, path, ip, clientRequestId } = this.#options;
-    const trace = gateway.tracer.start(request.headers);
+    const { name, operation } = RESPONSES;
+    const trace = operation === undefined ? undefined : gateway.tracer.start(request.headers, operation);
     return {
       gateway,
       config: gateway.config.current(),
       request,
       path,
-      route: 'responses',
+      route: name,
       method: 'GET',
       requestId: gateway.mint('req_'),
       ...(clientRequestId === undefined ? {} : { clientRequestId }),

@@ -350,8 +350,8 @@ const REFUSALS: readonly (readonly [
   [
     'a model that makes no videos',
     { body: { ...BODY, model: 'talk' }, headers: { 'idempotency-key': 'a' } },
-    503,
-    'no_healthy_upstream',
+    400,
+    'model_kind_mismatch',
   ],
   [
     'a model whose Channels are out of service',
