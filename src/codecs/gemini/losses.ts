@@ -33,7 +33,7 @@ export const requestLosses: RequestLosses = {
   'file: url': coerce('fileData'),
   'file: reference': coerce('fileData, where the id is a file of this vendor'),
   'file: text': coerce('text part'),
-  'native item': drop('readable by its own protocol only; refused where it is media of the user or a compaction'),
+  'native item': drop('readable by its own protocol only; refused where it is media of the user, a compaction or a reference'),
   'cache breakpoint': drop('the protocol caches by prefix'),
   'function tool': keep,
   'function tool: strict': drop('the protocol has no strict functions'),

@@ -142,8 +142,9 @@ async function countTokens(text: string): Promise<number> {
 export function completedUsage(reported: Usage | undefined, request: SentRequest, whole: () => Whole): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(request, whole());
   if (isCallsOnly(reported)) return countedUsage(request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
-  const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
+  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
+  const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
+  const knowsInput = inputs.some((count) => count !== undefined);
   return knowsInput && output !== undefined ? reported : withCounted(reported, knowsInput, countedUsage(request, whole()));
 }
 
