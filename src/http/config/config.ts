@@ -6,6 +6,7 @@ import type { BlockList } from 'node:net';
 import type { ChannelType } from '../../codecs/canonical/dialect.ts';
 import type { CodecOptions, ModelFacts } from '../../codecs/codec.ts';
 import type { ModelKind, Rates } from '../../store/prices.ts';
+import type { RateLimits } from '../../store/rate-limits.ts';
 
 /** A Channel may map `{model}-openai-compact`: the upstream model that compacts conversations of `model`, at the price of `model`. */
 export const COMPACT_SUFFIX = '-openai-compact';
@@ -82,6 +83,8 @@ export interface Model {
   readonly maxOutputTokens?: number;
   /** Whether it may reason out of sight. */
   readonly mayReason: boolean;
+  /** Of all requests for it together. */
+  readonly rateLimits?: RateLimits;
 }
 
 /** Limits of one API key in one process. */
@@ -175,4 +178,6 @@ export interface Config {
   /** Nothing is ever sent to them; that their models exist is all that is still known of them. */
   readonly disabledChannels: readonly Channel[];
   readonly models: ReadonlyMap<string, Model>;
+  /** Limits of account classes that have any, each of all its accounts together. */
+  readonly classes: ReadonlyMap<string, RateLimits>;
 }

@@ -33,6 +33,21 @@ const Channel = Type.Union([
   CHANNEL_SCHEMAS.minimax_video,
 ]);
 
+const RateLimit = (most: number, description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: most, description }));
+
+const RateLimits = (whose: string) =>
+  Type.Object(
+    {
+      requests_per_minute: RateLimit(
+        1_000_000_000,
+        'The requests that are admitted a minute, and at most at once after a pause.',
+      ),
+      tokens_per_minute: RateLimit(1_000_000_000, 'The same for input and output tokens together.'),
+      max_concurrency: RateLimit(1_000_000, 'The requests that may be under way at the same time.'),
+    },
+    { ...closed, description: `Limits of ${whose}. None by default.` },
+  );
+
 const Model = Type.Object(
   {
     kind: Type.Optional(
@@ -67,6 +82,8 @@ const Model = Type.Object(
           'Whether the model may reason out of sight. If not, a stream that its client left is charged by its text alone, and not by its time.',
       }),
     ),
+    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
+    limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,
 );
@@ -307,10 +324,18 @@ export const CONFIG_SCHEMA = Type.Object(
     channel_header: Type.Optional(Type.Boolean({ description: 'Answers carry `x-mizu-channel`, the id of the Channel.' })),
     channels: Type.Optional(Type.Array(Channel)),
     models: Type.Optional(Type.Record(Type.String({ minLength: 1 }), Model)),
+    classes: Type.Optional(
+      Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Object({ limits: Type.Optional(RateLimits('all accounts of this class together')) }, closed),
+        { description: 'Classes of accounts, by name.' },
+      ),
+    ),
   },
   { ...closed, $id: 'https://mizu.invalid/mizu.schema.json', title: 'Mizu configuration' },
 );
 
 export type ConfigFile = Static<typeof CONFIG_SCHEMA>;
 export type ChannelEntry = NonNullable<ConfigFile['channels']>[number];
+export type RateLimitsEntry = Static<ReturnType<typeof RateLimits>>;
 export type ModelEntry = NonNullable<ConfigFile['models']>[string];
