@@ -82,7 +82,6 @@ const Model = Type.Object(
           'Whether the model may reason out of sight. If not, a stream that its client left is charged by its text alone, and not by its time.',
       }),
     ),
-    max_output_tokens: Type.Optional(Type.Integer({ minimum: 1, description: 'Used to estimate a request that sets no cap.' })),
     limits: Type.Optional(RateLimits('all requests for this model together')),
   },
   closed,
