@@ -16,6 +16,11 @@ export function logRefusal(call: CallContext, error: GatewayError): void {
     gateway.log.debug({ request_id: requestId, route, code: error.code, message: error.message }, 'refused');
     return;
   }
+  const unwritten = gateway.refusals.count(principal.key.id);
+  if (unwritten === undefined) {
+    gateway.metrics.refusalThinned();
+    return;
+  }
   const entry = boundedEntry({
     exchangeId: gateway.mint(EXCHANGE_PREFIX),
     requestId,
@@ -28,7 +33,7 @@ export function logRefusal(call: CallContext, error: GatewayError): void {
     status: 'error',
     httpStatus: error.status,
     errorCode: error.code,
-    errorText: error.message,
+    errorText: unwritten === 0 ? error.message : `${error.message} [${unwritten} refusals before this one have no row]`,
     startedAtMs: call.startedAtMs,
     durationMs: Math.max(0, gateway.clock.now() - call.startedAtMs),
     ip: call.ip,
@@ -48,6 +53,7 @@ export function logRefusal(call: CallContext, error: GatewayError): void {
       status: error.status,
       error_code: error.code,
       duration_ms: entry.durationMs,
+      ...(unwritten === 0 ? {} : { unwritten }),
     },
     'refused',
   );

@@ -23,10 +23,14 @@ export async function authenticate(request: IncomingMessage, ip: string, keys: K
   return found.value;
 }
 
-/** {@link authenticate} for an exchange: a refusal from here on is written to the request log of the key. */
+/**
+ * {@link authenticate} for an exchange: a refusal from here on is written to the request log of the key. Throws `rate_limited`, too, for a key
+ * that causes too many of them.
+ */
 export async function identify(call: CallContext): Promise<Principal> {
-  const { store, clock } = call.gateway;
+  const { store, clock, refusals } = call.gateway;
   const principal = await authenticate(call.request, call.ip, store.keys, clock.now());
+  refusals.check(principal.key.id);
   call.notes.principal = principal;
   return principal;
 }
