@@ -7,7 +7,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { Owner } from '../../codecs/canonical/opaque.ts';
 import type { Outcome } from '../../codecs/canonical/outcome.ts';
 import { asSent, type CanonicalRequest, type SentRequest } from '../../codecs/canonical/request.ts';
-import { totalInput, type Usage } from '../../codecs/canonical/usage.ts';
+import { totalInput, type Usage, wholeOutput } from '../../codecs/canonical/usage.ts';
 import type { ClientCodec, ResponseContext } from '../../codecs/codec.ts';
 import { StreamError } from '../../streams/stream-error.ts';
 import type { Admitted } from '../exchange/admit.ts';
@@ -18,6 +18,7 @@ import { isUpstreamFault } from '../dispatch/verdict.ts';
 import { clientGone, isClientGone, toGatewayError } from '../errors.ts';
 import { completedUsage, countedUsage, withPictures } from '../exchange/estimate.ts';
 import type { Committed, Reply } from '../exchange/reply.ts';
+import { mayReason, withTime } from '../exchange/token-rates.ts';
 import type { CallContext } from '../gateway.ts';
 import { type Remember, rememberBody, remembering, type RememberOptions } from '../history/remembering.ts';
 import { type Ending, Meter } from '../exchange/meter.ts';
@@ -43,6 +44,8 @@ export class TextExchange {
   readonly #reply: Reply;
   /** Dropped once an upstream has answered. */
   #search: Search | undefined;
+  /** When the newest attempt began. */
+  #dispatchedAt = 0;
 
   constructor(
     call: CallContext,
@@ -102,6 +105,7 @@ export class TextExchange {
       const body = this.#codec.encodeResponse(whole, native, this.#context(owner));
       if (failure === undefined) taken.succeeded();
       else taken.failed(failure);
+      if (failure === undefined) this.#learnRate(taken, whole.usage);
       const usage = await this.#usageOf(taken.answer, failure);
       const ending = endingOf(failure, usage);
       const headers = this.#channelHeader(taken);
@@ -143,7 +147,7 @@ export class TextExchange {
           onWords: () => this.#meter.outputWritten(),
           beforeEnd: (told) => {
             const settled = this.#meter.settleFirst(async () =>
-              endingOf(failureOf(told), await this.#streamUsage(taken.answer, failureOf(told))),
+              endingOf(failureOf(told), await this.#streamUsage(taken, failureOf(told))),
             );
             return settled === undefined ? recorder?.remember() : settled.then(() => recorder?.remember());
           },
@@ -155,7 +159,7 @@ export class TextExchange {
     if (failure === undefined) taken.succeeded();
     else taken.failed(failure);
     logAnswerLosses(this.#call, this.#codec, taken.channel, () => source.fold.whole(cancelledBy(failure)));
-    const usage = this.#streamUsage(taken.answer, failure);
+    const usage = this.#streamUsage(taken, failure);
     const settled = this.#meter.settle(endingOf(failure, usage instanceof Promise ? await usage : usage));
     if (settled !== undefined) await settled;
   }
@@ -203,7 +207,10 @@ export class TextExchange {
   ): Promise<Taken<Answer>> {
     const search = this.#search;
     if (search === undefined) throw new Error('an exchange is dispatched once');
-    const ask = (target: Target): Promise<Answer> => attempt(target, search.options);
+    const ask = (target: Target): Promise<Answer> => {
+      this.#dispatchedAt = this.#call.gateway.clock.monotonic();
+      return attempt(target, search.options);
+    };
     const taken = await dispatch(search.plan, ask, this.#call.gateway.dispatcher, this.#meter.attempts);
     this.#search = undefined;
     this.#meter.answeredBy(taken.channel, taken.upstreamModel, taken.affinityHit);
@@ -246,15 +253,33 @@ export class TextExchange {
   }
 
   /** The same for a stream. Where the client left, or the gateway ended the answer, what the upstream had generated is billed. */
-  #streamUsage({ source }: StreamStart, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
-    const { fold } = source;
+  #streamUsage(taken: Taken<StreamStart>, failure: GatewayError | undefined): Usage | undefined | Promise<Usage> {
+    const { fold } = taken.answer.source;
+    const { tokenRates, clock } = this.#call.gateway;
+    const ms = clock.monotonic() - this.#dispatchedAt;
+    const { model } = this.#admitted;
     const isFinal = fold.outcome !== undefined && !fold.isUsageEarly;
     const isOurs = failure === undefined || isClientGone(failure) || OURS.has(failure.code) || isTooLong(failure);
     if (!isOurs) return fold.usage;
+    if (failure === undefined && isFinal) this.#learnRate(taken, fold.usage);
     const whole = () => fold.whole(cancelledBy(failure));
     if (isFinal) return this.#withPictures(completedUsage(fold.usage, this.#request, whole), whole);
-    const counted = countedUsage(this.#request, whole()).then((usage) => withEarly(usage, fold.usage));
+    const hasReport = fold.usage?.output !== undefined && !fold.isUsageEarly;
+    const isTimed = failure !== undefined && isClientGone(failure) && !hasReport && mayReason(this.#request, model);
+    const rate = isTimed ? tokenRates.of(taken.channel.id, model.name) : 0;
+    const counted = countedUsage(this.#request, whole()).then((usage) => {
+      const merged = withTier(withEarly(usage, fold.usage), fold.serviceTier);
+      return isTimed ? withTime(merged, { rate, ms }, this.#request, model) : merged;
+    });
     return this.#withPictures(counted, whole);
+  }
+
+  /** From a good answer that reported its usage. */
+  #learnRate({ channel }: Taken<unknown>, usage: Usage | undefined): void {
+    if (usage?.output === undefined) return;
+    const { tokenRates, clock } = this.#call.gateway;
+    const ms = clock.monotonic() - this.#dispatchedAt;
+    tokenRates.learn(channel.id, this.#admitted.model.name, wholeOutput(usage.output, usage.reasoning ?? 0), ms);
   }
 
   #withPictures(usage: Usage | Promise<Usage>, whole: () => Whole): Usage | Promise<Usage> {
@@ -278,6 +303,11 @@ function endingOf(failure: GatewayError | undefined, usage: Usage | undefined): 
     ...(failure === undefined ? {} : { error: failure, clientGone: isClientGone(failure) }),
     ...(usage === undefined ? {} : { usage }),
   };
+}
+
+/** The tier that was named before any usage. */
+function withTier(usage: Usage, serviceTier: string | undefined): Usage {
+  return serviceTier === undefined || usage.serviceTier !== undefined ? usage : { ...usage, serviceTier };
 }
 
 /** The outcome of an answer that broke off. */
