@@ -19,6 +19,7 @@ import type { Method, RouteName } from './server/route-table.ts';
 import type { Site } from './server/site.ts';
 import type { ExchangeTrace, Tracer } from './tracing/tracer.ts';
 import type { InFlight } from './exchange/in-flight.ts';
+import type { Tokenizer } from './exchange/tokenizer.ts';
 
 export interface Gateway {
   readonly config: ConfigSource;
@@ -37,11 +38,12 @@ export interface Gateway {
   readonly metrics: Metrics;
   readonly tracer: Tracer;
   readonly inFlight: InFlight;
+  readonly tokenizer: Tokenizer;
   /** The web pages of the current configuration. */
   readonly site: Site;
   /** Wakes the video worker of this process: a task was created. */
   readonly videoCreated: () => void;
-  /** Reasons why no new work is taken (`draining`, `store`); empty when ready. */
+  /** Reasons why no new work is taken (`draining`, `store`, `tokenizer`); empty when ready. */
   readonly unready: () => readonly string[];
 }
 
@@ -52,8 +54,8 @@ export interface CallNotes {
   /** As the client named it. */
   model?: string;
   stream?: boolean;
-  /** A {@link Meter} writes the row. */
-  metered?: boolean;
+  /** It became an `Exchange` (or several), which has the line and the row; until then it is a refusal. */
+  admitted?: boolean;
   /** Code of a failure that was sent inside a stream, after the 200. */
   failure?: string;
 }

@@ -12,7 +12,7 @@ import { advance } from '../../streams/lifecycle.ts';
 import { clientGone, shuttingDown, toGatewayError } from '../errors.ts';
 import type { CallContext, Gateway } from '../gateway.ts';
 import { routeOf } from '../server/route-table.ts';
-import { logRefusal } from '../exchange/refusal-log.ts';
+import { Exchange } from '../exchange/exchange.ts';
 import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
@@ -196,7 +196,7 @@ export class Session {
       if (failure.code === 'internal_error') {
         gateway.log.error({ request_id: call.requestId, err: failure.details.cause }, 'turn failed');
       }
-      logRefusal(call, failure);
+      Exchange.refused(call, failure);
       this.#outlet.send(errorText(failure, streamId));
     } finally {
       const status = failure?.status ?? 200;
