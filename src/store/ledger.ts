@@ -72,6 +72,8 @@ export interface JournalRow {
   readonly keyId?: string;
   readonly by?: string;
   readonly note?: string;
+  /** All that a key or an account is after this row, which made or changed it (`stated.ts`). Rows of older versions have none. */
+  readonly state?: string;
   /** SHA-256 over the hash before and this row, hex. */
   readonly hash: string;
 }
@@ -110,17 +112,18 @@ type Unhashed = Omit<JournalRow, 'hash' | 'by' | 'note'> & {
   readonly note?: string | undefined;
 };
 
-/** Every field of a row but its hash, in a fixed order: a JSON list. Absent ones are null there. */
+/** Every field of a row but its state and its hash, in a fixed order: a JSON list. Absent ones are null there. */
 export function journalText({ seq, atMs, kind, ref, from, to, nanos, accountId, keyId, by, note }: Unhashed): string {
   return JSON.stringify([seq, atMs, kind, ref, from, to, nanos.toString(), accountId, keyId, by, note]);
 }
 
-/** The hash of a row, given as its {@link journalText}: over the hash of the row before it and that text, in one list. */
-export function chainHash(previous: string, text: string): string {
-  return hash('sha256', `["${previous}",${text.slice(1)}`, 'hex');
+/** The hash of a row, given as its {@link journalText}: over the hash of the row before it, that text and the state, in one list. */
+export function chainHash(previous: string, text: string, state?: string): string {
+  const rest = state === undefined ? text.slice(1) : `${text.slice(1, -1)},${JSON.stringify(state)}]`;
+  return hash('sha256', `["${previous}",${rest}`, 'hex');
 }
 
 /** The hash of a row over that of the row before it (`FIRST_HASH` before the first). */
 export function journalHash(previous: string, row: Omit<JournalRow, 'hash'>): string {
-  return chainHash(previous, journalText(row));
+  return chainHash(previous, journalText(row), row.state);
 }

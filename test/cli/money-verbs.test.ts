@@ -182,6 +182,35 @@ test('a key takes every option, is changed, and loses its restrictions with "non
   assert.equal((await ops.run('ledger', ['verify'])).code, 0);
 });
 
+test('limits by time are set when a key or an account is made, changed one by one, listed, and removed with "none"', async (t) => {
+  const operator = new Operator(await openStore(t));
+  const all = { 'requests-per-minute': '60', 'tokens-per-minute': '90000', 'max-concurrency': '2' };
+  const json = { json: true };
+  await operator.run('accounts', ['create', 'ada'], { ...all, credit: '1' });
+  const made: Json = JSON.parse(
+    (await operator.run('keys', ['create'], { account: 'ada', ...all, 'max-concurrency': 'none', ...json })).text,
+  );
+  assert.deepEqual(made.rateLimits, { requestsPerMinute: 60, tokensPerMinute: 90_000 });
+  assert.match((await operator.run('keys', ['list'])).text, /60 requests\/min; 90000 tokens\/min/);
+  assert.match((await operator.run('accounts', ['list'])).text, /60 requests\/min; 90000 tokens\/min; 2 at once/);
+
+  const limited = await operator.run('keys', ['limit', made.id], { 'max-concurrency': '7', 'requests-per-minute': 'none' });
+  assert.match(limited.text, /90000 tokens\/min; 7 at once$/);
+  const twice = { 'tokens-per-minute': '5', cause: 'ticket-1', ...json };
+  const changed: Json = JSON.parse((await operator.run('accounts', ['limit', 'ada'], twice)).text);
+  assert.deepEqual(changed.rateLimits, { requestsPerMinute: 60, tokensPerMinute: 5, maxConcurrency: 2 });
+  assert.deepEqual(JSON.parse((await operator.run('accounts', ['limit', 'ada'], twice)).text), changed);
+  const rows = await operator.store.ledger.journal({ ref: 'ticket-1' });
+  assert.deepEqual(
+    rows.map(({ kind, by, note }) => [kind, by, note]),
+    [['account_changed', 'cli', '{"rateLimits":{"tokensPerMinute":5}}']],
+  );
+  const none = { 'requests-per-minute': 'none', 'tokens-per-minute': 'none', 'max-concurrency': 'none', ...json };
+  assert.equal('rateLimits' in (JSON.parse((await operator.run('accounts', ['limit', 'ada'], none)).text) as object), false);
+  assert.equal('rateLimits' in (JSON.parse((await operator.run('keys', ['limit', made.id], none)).text) as object), false);
+  assert.deepEqual((await operator.store.ledger.verify()).differences, []);
+});
+
 test('a span is counted from now', async (t) => {
   const ops = await operator(t);
   const [key] = await ops.store.keys.list();
@@ -232,6 +261,13 @@ const REFUSED: readonly (readonly [keyof typeof VERBS, readonly string[], Option
   ['keys', ['create'], { account: 'ada', expires: '2030-02-30T10:00:00Z' }, /^--expires must be a time/],
   ['keys', ['create'], { account: 'ada', expires: '2031-04-31T23:30:00-05:00' }, /^--expires must be a time/],
   ['keys', ['create'], { account: 'ada', limit: '5' }, /^keys create has no option --limit$/],
+  ['keys', ['limit', 'KEY'], {}, /^nothing to change is given$/],
+  ['keys', ['limit', 'KEY'], { 'max-concurrency': '0' }, /^--max-concurrency must be a whole number from 1 to 1000000, or none$/],
+  ['keys', ['limit', 'KEY'], { 'tokens-per-minute': '1.5' }, /^--tokens-per-minute must be a whole number from 1 to 1000000000/],
+  ['keys', ['limit', 'KEY'], { 'limit-total': '5' }, /^keys limit has no option --limit-total$/],
+  ['keys', ['create'], { account: 'ada', 'requests-per-minute': '-1' }, /^--requests-per-minute must be/],
+  ['accounts', ['limit', 'ada'], { 'requests-per-minute': 'many' }, /^--requests-per-minute must be/],
+  ['accounts', ['limit', 'nobody'], { 'requests-per-minute': '5' }, /^there is no account nobody$/],
   ['keys', ['create', 'laptop'], { account: 'ada' }, /^keys create: unexpected argument "laptop"$/],
   ['keys', ['enable', 'KEY'], { 'limit-total': '5' }, /^keys enable has no option --limit-total$/],
   ['keys', ['change', 'KEY'], { name: 'x', account: 'ada' }, /^keys change has no option --account$/],

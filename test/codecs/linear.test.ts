@@ -8,7 +8,7 @@ import type { JsonObject, JsonValue } from '../../src/codecs/canonical/json.ts';
 import { chatClient, chatUpstream } from '../../src/codecs/chat/index.ts';
 import type { UpstreamCodec } from '../../src/codecs/codec.ts';
 import { geminiUpstream } from '../../src/codecs/gemini/index.ts';
-import { chunk, frame } from './chat/fixtures.ts';
+import { chunk, frame } from './chat/support.ts';
 import {
   decodeBytes,
   encodeSteps,

@@ -111,8 +111,9 @@ export function completedUsage(
 ): Usage | Promise<Usage> {
   if (reported === undefined) return countedUsage(tokenizer, request, whole());
   if (isCallsOnly(reported)) return countedUsage(tokenizer, request, whole()).then((counted) => ({ ...reported, ...counted }));
-  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h, output } = reported;
-  const knowsInput = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite1h].some((count) => count !== undefined);
+  const { input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, output } = reported;
+  const inputs = [input, cacheRead, cacheWrite, cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h];
+  const knowsInput = inputs.some((count) => count !== undefined);
   return knowsInput && output !== undefined
     ? reported
     : withCounted(reported, knowsInput, countedUsage(tokenizer, request, whole()));

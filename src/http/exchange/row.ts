@@ -1,5 +1,5 @@
 /** An exchange as it is written down: the row of the request log, and from that one record the log line, the counters and the spans. */
-import { ERRORS, type GatewayError, type UpstreamReason } from '../../codecs/canonical/error.ts';
+import type { GatewayError } from '../../codecs/canonical/error.ts';
 import type { Usage } from '../../codecs/canonical/usage.ts';
 import { defined } from '../../codecs/defined.ts';
 import type { BillableUsage, Charge } from '../../store/charge.ts';
@@ -7,7 +7,7 @@ import { countsOf } from '../../store/day-usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
 import type { Accepted } from '../dispatch/accepted.ts';
-import { failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
+import { attemptReason, failedAttempts, failureOf, isUpstreamFault } from '../dispatch/verdict.ts';
 import type { CallContext } from '../gateway.ts';
 import { boundedEntry } from './bounded-entry.ts';
 
@@ -110,7 +110,7 @@ export function logExchange(
       model: entry.model,
       channel: entry.channelId,
       attempts: entry.attempts.length,
-      failed_attempts: failuresOf(entry.attempts),
+      failed_attempts: failedAttempts(entry.attempts),
       stream: entry.stream,
       status: entry.httpStatus,
       error_code: entry.errorCode,
@@ -123,35 +123,6 @@ export function logExchange(
     },
     what,
   );
-}
-
-/** For the log line: each failed attempt as its Channel and reason; undefined where none failed. */
-function failuresOf(attempts: readonly AttemptEntry[]): readonly string[] | undefined {
-  if (attempts.every(({ errorCode }) => errorCode === undefined)) return undefined;
-  return attempts.flatMap((attempt) => {
-    const reason = attemptReason(attempt);
-    return reason === '' ? [] : [`${attempt.channelId} ${reason}`];
-  });
-}
-
-const UPSTREAM_REASONS: Readonly<Record<UpstreamReason, true>> = {
-  http_status: true,
-  error_event: true,
-  network: true,
-  timeout: true,
-  truncated: true,
-  undecodable: true,
-  illegal_lifecycle: true,
-  malformed_event: true,
-  not_representable: true,
-  empty: true,
-};
-
-/** Why an attempt failed, from a closed set: a metric keeps every value of a label for ever, and an upstream's code could be anything. */
-function attemptReason({ errorCode, upstreamStatus }: AttemptEntry): string {
-  if (errorCode === undefined) return '';
-  if (upstreamStatus !== undefined && (upstreamStatus < 200 || upstreamStatus > 299)) return `status_${upstreamStatus}`;
-  return Object.hasOwn(UPSTREAM_REASONS, errorCode) || Object.hasOwn(ERRORS, errorCode) ? errorCode : 'error_event';
 }
 
 /** Our message with the upstream's text, for the request log only. */

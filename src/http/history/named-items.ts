@@ -4,7 +4,7 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isObject, type JsonObject } from '../../codecs/canonical/json.ts';
-import { isReference } from '../../codecs/responses/read-input.ts';
+import { isReference } from '../../codecs/responses/request/decode-input.ts';
 import type { TurnsByItem } from './memory.ts';
 import { outputItems, type PastTurn } from './past-turn.ts';
 

@@ -8,7 +8,7 @@ import type { Whole } from '../../codecs/canonical/fold.ts';
 import type { JsonObject } from '../../codecs/canonical/json.ts';
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
 import type { ClientCodec, UpstreamCodec } from '../../codecs/codec.ts';
-import { type Compaction, readCompaction } from '../../codecs/responses/compact.ts';
+import { type Compaction, readCompaction } from '../../codecs/responses/answer/compact.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { Exchange } from '../exchange/exchange.ts';
 import { Waiting } from '../exchange/reply.ts';

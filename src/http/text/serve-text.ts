@@ -62,6 +62,7 @@ async function admit(
   const accountId = principal.account.id;
   const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
   const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
+  prepared.inspect?.(decoded);
   const request = withTransport(decoded, prepared);
   call.notes.model = request.model;
   call.notes.stream = request.stream;

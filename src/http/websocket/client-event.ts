@@ -10,7 +10,9 @@ export type ClientEvent =
   | { readonly kind: 'create'; readonly text: string; readonly json: JsonObject; readonly envelope: JsonObject }
   /** `input`: the exact text of the new items. */
   | { readonly kind: 'append'; readonly input: string; readonly envelope: JsonObject }
-  | { readonly kind: 'cancel' }
+  | { readonly kind: 'cancel'; readonly envelope: JsonObject }
+  /** Input for the response that is being generated; `text` is that of the event. */
+  | { readonly kind: 'steer'; readonly text: string; readonly envelope: JsonObject }
   /** Needs no answer. */
   | { readonly kind: 'notice' };
 
@@ -24,7 +26,9 @@ export function readClientEvent(bytes: Uint8Array, isBinary: boolean): ClientEve
     case 'response.append':
       return readAppend(text, json);
     case 'response.cancel':
-      return { kind: 'cancel' };
+      return { kind: 'cancel', envelope: json };
+    case 'response.steer':
+      return { kind: 'steer', text, envelope: json };
     case 'response.processed':
       return { kind: 'notice' };
     default:

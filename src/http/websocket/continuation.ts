@@ -3,7 +3,7 @@
  * Keeps nothing longer than the connection lives.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
-import { isObject, type JsonObject, parseJson } from '../../codecs/canonical/json.ts';
+import { isObject, type JsonObject, type JsonValue, parseJson } from '../../codecs/canonical/json.ts';
 import { editJson } from '../../codecs/json/edit.ts';
 import { jsonSlicer } from '../../codecs/json/text.ts';
 import type { Principal } from '../../store/keys.ts';
@@ -42,6 +42,11 @@ export class Continuation {
 
   constructor(gateway: Gateway) {
     this.#gateway = gateway;
+  }
+
+  /** The response that the connection would continue next. */
+  get lastId(): string | undefined {
+    return this.#retained?.id;
   }
 
   /** The response that a request continues. Throws `previous_response_not_found`, and `websocket_history_limit_exceeded`. */
@@ -95,6 +100,11 @@ export class Continuation {
     if (status !== 'completed' || this.#closed) return;
     const isTooLarge = turn.totalItems > MAX_ITEMS || turn.totalBytes > this.#maxBytes();
     this.#retained = isTooLarge ? undefined : { id, turn, controls: controlsOf(request) };
+  }
+
+  /** After a turn that failed, the response that it continued is let go: the vendor does the same, and clients then send everything. */
+  evict(id: JsonValue | undefined): void {
+    if (this.#retained?.id === id) this.#retained = undefined;
   }
 
   /** The connection has closed: nothing is kept, now or later. */

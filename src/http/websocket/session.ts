@@ -17,6 +17,7 @@ import { invalidEvent, readClientEvent } from './client-event.ts';
 import type { ClientSocket } from './client-socket.ts';
 import { Continuation } from './continuation.ts';
 import { errorText } from './event-text.ts';
+import { steerFailed } from './steer.ts';
 import { SESSION, type SessionEvent, type SessionState } from './lifecycle.ts';
 import { Outlet } from './outlet.ts';
 import { answerTurn, type TurnEvent } from './turn.ts';
@@ -133,10 +134,11 @@ export class Session {
     let streamId: string | undefined;
     try {
       const event = readClientEvent(bytesOf(data), isBinary);
-      if (event.kind === 'cancel') this.#cancel();
-      if (event.kind !== 'create' && event.kind !== 'append') return;
+      if (event.kind === 'notice') return;
       streamId = streamIdOf(event.envelope);
-      this.#begin(event, streamId);
+      if (event.kind === 'cancel') this.#cancel();
+      else if (event.kind === 'steer') this.#outlet.send(steerFailed(event, this.#state === 'busy', this.#continuation.lastId));
+      else this.#begin(event, streamId);
     } catch (thrown) {
       this.#outlet.send(errorText(toGatewayError(thrown), streamId));
     }
@@ -167,6 +169,9 @@ export class Session {
   }
 
   #cancel(): void {
+    if (this.#state !== 'busy') {
+      throw new GatewayError('response_cancel_not_active', 'No response is being generated on this connection.');
+    }
     this.abortTurn(new GatewayError('client_closed_request', 'The response was cancelled.', { shownCode: 'cancelled' }));
   }
 

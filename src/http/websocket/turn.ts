@@ -14,10 +14,11 @@ import type { Answered } from '../history/remembering.ts';
 import type { PreparedRequest } from '../text/prepared-request.ts';
 import { answerText } from '../text/serve-text.ts';
 import type { ClientEvent } from './client-event.ts';
-import type { Continuation } from './continuation.ts';
+import type { Continuation, RequestText } from './continuation.ts';
 import { eventText, type Spelling } from './event-text.ts';
 import type { Outlet } from './outlet.ts';
 import type { Version } from './version.ts';
+import { refuseOrphanResults } from './orphan-results.ts';
 import { warmUp } from './warm-up.ts';
 
 /** What makes a turn. */
@@ -38,6 +39,8 @@ export interface TurnOptions {
 
 const ENDINGS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.failed']);
 
+const FAILURES: ReadonlySet<string> = new Set(['response.failed', 'error']);
+
 /** Throws only before anything was sent. Resolves when the turn is settled. */
 export async function answerTurn(options: TurnOptions): Promise<void> {
   const { call, event } = options;
@@ -52,14 +55,39 @@ export async function answerTurn(options: TurnOptions): Promise<void> {
 }
 
 async function answerFor(principal: Principal, options: TurnOptions): Promise<void> {
+  const { call, event, continuation } = options;
+  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
+  const evict = (): void => {
+    // A turn that the client cancelled, or that a drain ended, says nothing against what it continued.
+    if (!call.gone.aborted) continuation.evict(request.json['previous_response_id']);
+  };
+  try {
+    await answerRequest(principal, request, options, evict);
+  } catch (thrown) {
+    evict();
+    throw thrown;
+  }
+}
+
+/** `onFailure`: the answer ends in a failure that the client is sent. */
+async function answerRequest(
+  principal: Principal,
+  request: RequestText,
+  options: TurnOptions,
+  onFailure: () => void,
+): Promise<void> {
   const { call, codec, event, version, streamId, outlet, continuation, onEnding } = options;
   const { gateway } = call;
   const spelling: Spelling = { isV1: version === 'v1', streamId };
-  const request = event.kind === 'create' ? continuation.resume(event) : continuation.append(event.input);
   const past = await continuation.find(principal, request);
   const onTurn = (turn: PastTurn, answered: Answered): void => continuation.retain(turn, answered, request);
   const { text, json } = request;
-  const prepared: PreparedRequest = { ...(await recall({ gateway, principal, text, json, past, onTurn })), stream: true };
+  const recalled = await recall({ gateway, principal, text, json, past, onTurn });
+  const prepared: PreparedRequest = {
+    ...recalled,
+    stream: true,
+    ...(past === undefined ? {} : { inspect: refuseOrphanResults }),
+  };
   if (event.envelope['generate'] === false) {
     const frames = await warmUp(call, codec, prepared).catch((thrown: unknown) => {
       throw atClientPath(thrown, prepared.own);
@@ -68,6 +96,7 @@ async function answerFor(principal: Principal, options: TurnOptions): Promise<vo
     return;
   }
   const spell = (frame: Frame): string => {
+    if (FAILURES.has(frame.event ?? '')) onFailure();
     if (ENDINGS.has(frame.event ?? '')) onEnding();
     return eventText(frame, spelling);
   };

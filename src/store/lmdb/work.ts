@@ -121,9 +121,10 @@ export class Work {
     // What is hashed is what comes back.
     const words = { ref: storable(ref), by: by && storable(by), note: note && storable(note) };
     const text = journalText({ ...movement, ...words, seq });
-    const hash = chainHash(head.hash, text);
+    const { state } = movement;
+    const hash = chainHash(head.hash, text, state);
     this.#head = { seq, hash };
-    this.append<JournalRow | string, number>(this.tables.journal, seq, closedText(text, hash));
+    this.append<JournalRow | string, number>(this.tables.journal, seq, closedText(text, hash, state));
   }
 
   /** A journal row that moves nothing: it says why something changed, or why nothing did. */

@@ -9,7 +9,7 @@ import type { OutputItem } from '../../../src/codecs/canonical/item.ts';
 import type { Opaque } from '../../../src/codecs/canonical/opaque.ts';
 import { messagesClient, messagesUpstream } from '../../../src/codecs/messages/index.ts';
 import { checkClientStream } from '../../../src/codecs/messages/lifecycle.ts';
-import { decodeContext, decodeFrames, encodeSteps, open, owner, payloads, responseContext } from './harness.ts';
+import { decodeContext, decodeFrames, encodeSteps, open, owner, payloads, responseContext } from './support.ts';
 
 const opaque: fc.Arbitrary<Opaque> = fc.string({ minLength: 1 }).map((value) => ({ owner, value }));
 const words = fc.string({ minLength: 1, unit: 'grapheme' });

@@ -244,14 +244,15 @@ test('F37: nobody reads an item of another key, or one that is over, by its id',
   simulator.enqueue(say('A secret.'));
   const { output } = await create(gateway, { model: 'messages', input: 'hi' });
   const input = [{ role: 'user', content: 'hi' }, ...output.map(({ id }) => ({ type: 'item_reference', id })), 'and?'];
-  const reads = async (headers: Record<string, string> = {}): Promise<boolean> => {
-    simulator.enqueue(say('Yes.'));
-    await create(gateway, { model: 'chat_completion', input, store: false }, headers);
-    return lastText().includes('A secret.');
-  };
-  assert.deepEqual([await reads(), await reads({ authorization: 'Bearer sk-mizu-other' })], [true, false]);
+  simulator.enqueue(say('Yes.'));
+  await create(gateway, { model: 'chat_completion', input, store: false });
+  assert.ok(lastText().includes('A secret.'));
+  const ask = { model: 'chat_completion', input, store: false };
+  const asked = simulator.requests.length;
+  assert.equal((await refused(gateway, ask, { authorization: 'Bearer sk-mizu-other' })).code, 'item_not_found');
   clock.advance(HISTORY_TTL_MS);
-  assert.equal(await reads(), false);
+  assert.equal((await refused(gateway, ask)).code, 'item_not_found');
+  assert.equal(simulator.requests.length, asked);
 });
 
 test('F37: an unknown, a foreign and an expired id read the same', async () => {
