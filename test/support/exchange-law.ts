@@ -140,6 +140,7 @@ export async function run(rig: Rig, each: Case, faults: ReadonlyMap<string, Mode
   if (isRefused && faults.size > 0 && ![...faults.keys()].some((id) => /settle|health|codecs|mint/.test(id)))
     assert.equal(rows.length, 1, `a refusal has its row: ${what}`);
   assert.equal(new Set(rows.map(({ exchangeId }) => exchangeId)).size, rows.length);
+  assert.equal(count(/left without an end/), 0, `its owner ends it: ${what}`);
   assert.equal(store.admission.reserved(key.id), 0n, `reserved: ${what}`);
   assert.equal(gateway.keySlots.size, 0);
 

@@ -136,10 +136,7 @@ export class TextAnswer {
     try {
       // Keep-alives may flow while Channels are still tried: comments commit to no upstream.
       early = gateway.clock.setTimeout(() => commit().flushHead(), config.commitAfterMs);
-      const { search, options } = this.#takeUpstreams();
-      accepted = await exchange.dispatch<StreamStart>(search, (target) => attemptStream(target, options), {
-        usageOf: (answer, error) => this.#streamUsage(answer, error),
-      });
+      accepted = await this.#dispatchStream(exchange);
       const encoder = this.#codec.encodeEvents(this.#context(accepted.answer.owner));
       const remember = this.#rememberOptions(accepted.channel);
       recorder = remember === undefined ? undefined : remembering(encoder, remember);
@@ -167,6 +164,14 @@ export class TextAnswer {
     const ended = exchange.end({ error: failure, status: 200 });
     if (ended !== undefined) await ended;
     logAnswerLosses(this.#call, this.#codec, accepted.channel, () => source.fold.whole(cancelledBy(failure)));
+  }
+
+  /** No `async`: a frame that lasts as long as the stream would keep the request in memory. */
+  #dispatchStream(exchange: Exchange): Promise<Accepted<StreamStart>> {
+    const { search, options } = this.#takeUpstreams();
+    return exchange.dispatch<StreamStart>(search, (target) => attemptStream(target, options), {
+      usageOf: (answer, error) => this.#streamUsage(answer, error),
+    });
   }
 
   /** Throws the error where the status is not out yet; else it becomes the end of the stream. */
