@@ -1,5 +1,5 @@
 /**
- * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance and spend windows.
+ * The checks before a request is dispatched, in the order of the design: the key's models, existence, price, balance, spend windows and limits by time.
  * Takes the reservation that bounds what is in flight. Knows no dialect.
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
@@ -9,8 +9,10 @@ import type { Reservation } from '../../store/reservations.ts';
 import { StoreError } from '../../store/store-error.ts';
 import { type Clock, within } from '../../streams/clock.ts';
 import type { Config, Model } from '../config/config.ts';
+import type { Demand } from '../limits/buckets.ts';
+import { takeLimits } from '../limits/take-limits.ts';
 import { classHasModel } from '../dispatch/candidates.ts';
-import type { Gateway } from '../gateway.ts';
+import type { Call, CallContext, Gateway } from '../gateway.ts';
 
 /** Whole numbers. */
 export interface Estimate {
@@ -76,6 +78,15 @@ export async function reserve(
     throw new GatewayError('insufficient_balance', 'The balance is too low.');
   }
   throw new GatewayError('api_key_spend_limit_reached', `The ${admitted.refusal.window} spend limit of this API key is used up.`);
+}
+
+/** The limits by time of the key, its account, the model and the account's class. Throws `rate_limit_exceeded`. */
+export async function limited(call: CallContext | Call, principal: Principal, model: Model, demand: Demand): Promise<void> {
+  const taking = takeLimits(call, principal, model, demand);
+  await fromStore(call.gateway.clock, taking).catch((thrown: unknown) => {
+    taking.then(() => call.notes.limit?.release()).catch(() => undefined);
+    throw thrown;
+  });
 }
 
 /** A store answers within this time, or counts as broken. Its own statements end sooner. */

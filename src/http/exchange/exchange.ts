@@ -4,6 +4,8 @@
  */
 import { GatewayError } from '../../codecs/canonical/error.ts';
 import { isPlaceholder, type Usage } from '../../codecs/canonical/usage.ts';
+import type { BillableUsage } from '../../store/charge.ts';
+import { countsOf } from '../../store/day-usage.ts';
 import type { Principal } from '../../store/keys.ts';
 import type { Rates } from '../../store/prices.ts';
 import type { AttemptEntry, RequestLogEntry } from '../../store/request-log.ts';
@@ -14,7 +16,7 @@ import type { Accepted } from '../dispatch/accepted.ts';
 import { type Attempt, dispatch, type Plan } from '../dispatch/dispatch.ts';
 import { isClientGone } from '../errors.ts';
 import type { CallContext } from '../gateway.ts';
-import { type Estimate, estimateNanos, fromStore, reserve, type Reserved } from './admit.ts';
+import { type Estimate, estimateNanos, fromStore, limited, reserve, type Reserved } from './admit.ts';
 import { billableUsage } from './billable.ts';
 import { logExchange, reportExchange, rowOf } from './row.ts';
 import { ignoreRejection, keepSettlement, OwnReservation } from './settlement.ts';
@@ -26,6 +28,8 @@ export interface Asked {
   readonly estimate: Estimate;
   readonly stream: boolean;
   readonly effort?: string | undefined;
+  /** False where the limits by time are taken for several exchanges at once. */
+  readonly isLimited?: false;
 }
 
 /** What an attempt resolves with, as far as the exchange reads it. */
@@ -75,11 +79,18 @@ export class Exchange implements AsyncDisposable {
   #ended = false;
   #settling: Promise<void> | undefined;
 
-  /** Takes the reservation. Throws the refusals of {@link reserve}. The caller must be `await using` it before anything else can throw. */
+  /** Takes the reservation. Throws the refusals of {@link reserve} and {@link limited}. The caller must be `await using` it before anything else can throw. */
   static async admit(call: CallContext, asked: Asked): Promise<Exchange> {
     const id = exchangeIdOf(call);
     const startedAt = call.gateway.clock.monotonic();
-    const reserved = await reserve(call.gateway, asked.principal, asked.model, asked.estimate);
+    const { principal, model, estimate } = asked;
+    const reserved = await reserve(call.gateway, principal, model, estimate);
+    try {
+      if (asked.isLimited !== false) await limited(call, principal, model, { requests: 1, tokens: estimate.input });
+    } catch (thrown) {
+      reserved.reservation.release();
+      throw thrown;
+    }
     return new Exchange(call, asked, id, startedAt, reserved);
   }
 
@@ -172,6 +183,7 @@ export class Exchange implements AsyncDisposable {
 
   /** Called before the end of an answer is sent. Ends the exchange then with `strict` durability, as {@link end} does; otherwise undefined. */
   endFirst(ending: Ending = {}): Promise<void> | undefined {
+    this.#call.notes.limit?.leave();
     if (this.#call.config.durability !== 'strict' || this.#ended) return undefined;
     this.outputWritten();
     return this.end(ending);
@@ -270,6 +282,9 @@ export class Exchange implements AsyncDisposable {
     const entry = this.#entry(ending, usage);
     const kept = keepSettlement(this.#call.gateway, entry, this.#reservation);
     try {
+      const { limit } = this.#call.notes;
+      limit?.leave();
+      limit?.used(tokensOf(entry.usage));
       reportExchange(this.#call, entry);
     } catch (thrown) {
       this.#tell(thrown, 'an exchange could not be counted in metrics and traces');
@@ -329,6 +344,13 @@ export class Exchange implements AsyncDisposable {
   #tell(err: unknown, what: string): void {
     this.#call.gateway.log.error({ request_id: this.#call.requestId, exchange_id: this.#id, err }, what);
   }
+}
+
+/** Input and output, caches included: what counts towards a limit of tokens. */
+function tokensOf(usage: BillableUsage | undefined): number {
+  if (usage === undefined) return 0;
+  const { inputTokens = 0, cachedInputTokens = 0, cacheWriteTokens = 0, outputTokens = 0 } = countsOf(usage);
+  return inputTokens + cachedInputTokens + cacheWriteTokens + outputTokens;
 }
 
 /** Derived from the request id where the gateway made that id, which saves an index entry. A second exchange of a call gets an id of its own. */

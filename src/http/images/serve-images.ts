@@ -17,10 +17,11 @@ import type { Frame } from '../../codecs/codec.ts';
 import { openAiErrorType } from '../../codecs/errors/openai.ts';
 import type { Channel } from '../config/config.ts';
 import { isClientGone, toGatewayError } from '../errors.ts';
-import { checkModel } from '../exchange/admit.ts';
+import { checkModel, limited } from '../exchange/admit.ts';
 import { type Asked, Exchange } from '../exchange/exchange.ts';
 import { type Committed, Waiting } from '../exchange/reply.ts';
 import type { Call } from '../gateway.ts';
+import { arrivingBody } from '../request/arriving-body.ts';
 import { identify } from '../request/authenticate.ts';
 import { imageAttempts } from './attempt.ts';
 import { estimateImage, imageUsage } from './billing.ts';
@@ -31,10 +32,10 @@ import { receiveImageRequest } from './receive.ts';
 const MAX_AT_ONCE = 4;
 
 export async function serveImages(call: Call, operation: ImageOperation): Promise<void> {
-  const { gateway, config } = call;
+  const { config } = call;
   const principal = await identify(call);
-  const place = gateway.keySlots.enter(call, principal.key.id, config.limits.multipartBytes);
-  const request = await receiveImageRequest(call, operation, place);
+  const body = await arrivingBody(call, principal, config.limits.multipartBytes);
+  const request = await receiveImageRequest(call, operation, body);
   call.notes.model = request.model;
   call.notes.stream = request.stream;
   const model = checkModel(config, principal, request.model);
@@ -55,8 +56,12 @@ async function serveSeveral(call: Call, drawing: Drawing, asked: Asked): Promise
     for (let index = 0; index < drawing.request.count; index++) {
       // Each has its own row in the log, told apart by a suffix.
       const one = { ...call, requestId: `${call.requestId}-${index + 1}`, notes: {} };
-      pictures.push(new Picture(one, drawing, exchanges.use(await Exchange.admit(one, asked))));
+      pictures.push(new Picture(one, drawing, exchanges.use(await Exchange.admit(one, { ...asked, isLimited: false }))));
     }
+    const { principal, model, estimate } = asked;
+    const demand = { requests: pictures.length, tokens: estimate.input * pictures.length };
+    await limited(call, principal, model, demand);
+    for (const { notes } of pictures) if (call.notes.limit !== undefined) notes.limit = call.notes.limit;
   } catch (thrown) {
     for (const { exchange } of pictures) exchange.withdraw();
     throw thrown;
@@ -81,11 +86,13 @@ class Picture {
   /** The picture, once it is drawn. */
   answer: ImageAnswer | undefined;
   failure: GatewayError | undefined;
+  readonly notes: Call['notes'];
   readonly #call: Call;
   readonly #channels: readonly Channel[];
 
   constructor(call: Call, { request, channels }: Drawing, exchange: Exchange) {
     this.#call = call;
+    this.notes = call.notes;
     this.request = request;
     this.#channels = channels;
     this.exchange = exchange;

@@ -2,8 +2,7 @@
  * A text endpoint: authenticate → read → decode → admit, then the exchange. The same for every client dialect; only the codec differs.
  */
 import type { CanonicalRequest } from '../../codecs/canonical/request.ts';
-import type { JsonObject } from '../../codecs/canonical/json.ts';
-import type { ClientCodec, RequestContext } from '../../codecs/codec.ts';
+import type { ClientCodec } from '../../codecs/codec.ts';
 import type { Principal } from '../../store/keys.ts';
 import { checkModel } from '../exchange/admit.ts';
 import { Exchange } from '../exchange/exchange.ts';
@@ -14,7 +13,7 @@ import { estimateInput, estimateOutput } from '../exchange/estimate.ts';
 import { type Reply, Waiting } from '../exchange/reply.ts';
 import type { CallContext, Call } from '../gateway.ts';
 import { atClientPath } from '../history/client-path.ts';
-import { receiveJson } from '../request/receive-json.ts';
+import { type ReceivedJson, receiveJson } from '../request/receive-json.ts';
 import type { PreparedRequest } from './prepared-request.ts';
 import { needOf, reasoningKindsIn } from './need.ts';
 import { checkMeters } from './unpriced-tools.ts';
@@ -24,20 +23,18 @@ import { TextAnswer } from './text-answer.ts';
 export type Prepare = (
   call: CallContext,
   principal: Principal,
-  text: string,
-  json: JsonObject,
+  received: ReceivedJson,
 ) => PreparedRequest | Promise<PreparedRequest>;
 
 /** Throws only before anything was sent to the client. */
 export async function serveText(call: Call, codec: ClientCodec, prepare: Prepare = unchanged): Promise<void> {
   const principal = await identify(call);
-  const { text, json } = await receiveJson(call, principal);
-  const prepared = await prepare(call, principal, text, json);
+  const prepared = await prepare(call, principal, await receiveJson(call, principal));
   // Returned without `await`: a suspended frame would keep the body in memory for as long as the answer lasts.
   return answerText(call, codec, prepared, new Waiting(call));
 }
 
-const unchanged: Prepare = (_call, principal, text, json) => ({ principal, text, json });
+const unchanged: Prepare = (_call, principal, { text, json }) => ({ principal, text, json });
 
 /** Answers a prepared request over HTTP or WebSocket. Throws as {@link serveText} does. */
 export function answerText(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
@@ -47,11 +44,11 @@ export function answerText(call: CallContext, codec: ClientCodec, prepared: Prep
 
 /** No `async`, for the same reason. */
 function answer(call: CallContext, codec: ClientCodec, prepared: PreparedRequest, reply: Reply): Promise<void> {
-  return admit(call, codec, prepared, reply).then(({ answer, exchange }) => answer.run(exchange));
+  return prepareExchange(call, codec, prepared, reply).then(({ answer, exchange }) => answer.run(exchange));
 }
 
 /** What answers is made before the exchange is admitted: from there to its owner nothing can throw. */
-async function admit(
+async function prepareExchange(
   call: CallContext,
   codec: ClientCodec,
   prepared: PreparedRequest,
@@ -60,7 +57,7 @@ async function admit(
   const { gateway, config } = call;
   const { principal, text, json } = prepared;
   const accountId = principal.account.id;
-  const open: RequestContext['open'] = (sealed) => gateway.envelopes.open(sealed, accountId);
+  const open = gateway.envelopes.opener(accountId);
   const decoded = codec.decodeRequest(text, json, prepared.item === undefined ? { open } : { open, item: prepared.item });
   prepared.inspect?.(decoded);
   const request = withTransport(decoded, prepared);
