@@ -273,7 +273,7 @@ test('F42, V10: every problem names its path, and no value of a secret', () => {
 
 test('however many problems there are, each is named, beside secrets that are missing', () => {
   const words = Object.keys(CONFIG_SCHEMA.properties.limits.properties);
-  assert.equal(words.length, 8);
+  assert.equal(words.length, 10);
   const file = {
     channels: [channel({ api_key: ref('NOWHERE'), base_url: ref('NOWHERE'), weight: 'x' })],
     limits: Object.fromEntries(words.map((word) => [word, 'x'])),
