@@ -34,6 +34,7 @@ export function buildModel(name: string, entry: ModelEntry, parsePrice: ParsePri
   return {
     name,
     kind,
+    mayReason: entry.reasoning ?? true,
     ...defined({
       rates: rates?.ok === true ? rates.value : undefined,
       maxOutputTokens: entry.max_output_tokens,

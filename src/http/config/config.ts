@@ -81,6 +81,8 @@ export interface Model {
   readonly rates?: Rates;
   readonly facts: ModelFacts;
   readonly maxOutputTokens?: number;
+  /** Whether it may reason out of sight. */
+  readonly mayReason: boolean;
   /** Of all requests for it together. */
   readonly rateLimits?: RateLimits;
 }
