@@ -42,6 +42,8 @@ interface OpenItem {
   written: string;
   /** The summary parts that were written so far. */
   readonly summary: string[];
+  /** One of them has words. */
+  hasSummary: boolean;
   /** Tool call: its index. Reasoning: the index of its entries; -1 before the first of them. */
   index: number;
   /** Reasoning: the id of its entries. */
@@ -67,9 +69,9 @@ export class ChatEncoder implements ClientEncoder {
   readonly #chunks: ChunkWriter;
   /** The upstream speaks chat: its chunks are passed on. */
   #isNative = false;
-  /** All text so far. */
-  #content = '';
+  /** All text so far, in code points and in code units. */
   readonly #length = new CodePointCounter();
+  #contentUnits = 0;
   readonly #join = new TextJoin();
   #toolCallCount = 0;
   #detailCount = 0;
@@ -201,7 +203,7 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #start(index: number, head: ItemHead, out: Frame[]): void {
-    const open: OpenItem = { head, written: '', summary: [], index: -1, id: '', start: -1, base: 0 };
+    const open: OpenItem = { head, written: '', summary: [], hasSummary: false, index: -1, id: '', start: -1, base: 0 };
     this.#open.set(index, open);
     this.#join.begin(head.kind, head.kind === 'text' ? head.phase : undefined);
     if (head.kind !== 'toolCall') return;
@@ -215,8 +217,8 @@ export class ChatEncoder implements ClientEncoder {
   #place(open: OpenItem, words: string, out: Frame[]): void {
     if (open.start >= 0) return;
     if (words !== '') this.#writeText(this.#join.beforeWords(), undefined, out);
-    open.base = this.#length.count(this.#content);
-    open.start = this.#content.length;
+    open.base = this.#length.length;
+    open.start = this.#contentUnits;
   }
 
   #piece(open: OpenItem, delta: ItemDelta, out: Frame[]): void {
@@ -327,9 +329,9 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #summary(open: OpenItem, part: number, text: string, out: Frame[]): void {
-    const isFirst = open.summary.every((written) => written === '');
-    let piece = text;
-    if (part >= open.summary.length && open.summary.some((written) => written !== '')) piece = SUMMARY_SEPARATOR + text;
+    const isFirst = !open.hasSummary;
+    const piece = part >= open.summary.length && !isFirst ? SUMMARY_SEPARATOR + text : text;
+    open.hasSummary ||= text !== '';
     while (open.summary.length <= part) open.summary.push('');
     open.summary[part] = grown(open.summary[part] ?? '', text);
     if (piece === '') return;
@@ -353,7 +355,8 @@ export class ChatEncoder implements ClientEncoder {
   }
 
   #writeText(text: string, logprobs: Logprobs | undefined, out: Frame[]): void {
-    this.#content = grown(this.#content, text);
+    this.#length.add(text);
+    this.#contentUnits += text.length;
     if (text === '' && logprobs === undefined) return;
     if (logprobs === undefined) this.#chunks.text(text, out);
     else this.#chunks.delta({ content: text }, out, { content: writeLogprobs(logprobs), refusal: null });

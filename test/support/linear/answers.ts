@@ -9,9 +9,13 @@ import { CLIENTS, UPSTREAMS } from '../../../src/codecs/registry.ts';
 import { eventsOf, stepsOf } from '../arbitraries/response.ts';
 import { UPSTREAMS as SIDES } from '../dialects.ts';
 import { decodeBytes, decodeContext, encodeSteps, ownerOf, requestOf, responseContext, sseText } from '../wire.ts';
-import { ANSWERS, type BodyShape, CHAT_AND_GEMINI_STREAMS, type StreamShape } from './answer-shapes.ts';
-import { BODIES, RESPONSES_AND_MESSAGES_STREAMS } from './answer-shapes-2.ts';
+import { ANSWERS, type BodyShape, type StreamShape } from './answer-shapes.ts';
+import { BODIES } from './body-shapes.ts';
+import { CHAT } from './chat-shapes.ts';
+import { GEMINI } from './gemini-shapes.ts';
 import type { Case, Work } from './growth.ts';
+import { MESSAGES } from './messages-shapes.ts';
+import { RESPONSES } from './responses-shapes.ts';
 import { list } from './schema-shapes.ts';
 
 /** What every answer is an answer to: logprobs count, and the tools that it calls are declared. */
@@ -85,7 +89,7 @@ function wholeWork(text: string, upstream: UpstreamCodec, client: ClientCodec): 
 type Named<T> = { readonly dialect: string; readonly name: string; readonly of: (count: number) => T };
 
 const streams: readonly Named<Buffer>[] = [
-  ...[...CHAT_AND_GEMINI_STREAMS, ...RESPONSES_AND_MESSAGES_STREAMS].map(({ dialect, name, events }: StreamShape) => ({
+  ...[...CHAT, ...RESPONSES, ...MESSAGES, ...GEMINI].map(({ dialect, name, events }: StreamShape) => ({
     dialect,
     name,
     of: (count: number) => bytesOf(events(count)),
@@ -96,7 +100,13 @@ const streams: readonly Named<Buffer>[] = [
       name,
       of: (count: number) => {
         const cuts = pieces?.(count) ?? 0;
-        return Buffer.from(write(answer(count), list(cuts, (at) => (at + 1) / (cuts + 1)), interleaved));
+        return Buffer.from(
+          write(
+            answer(count),
+            list(cuts, (at) => (at + 1) / (cuts + 1)),
+            interleaved,
+          ),
+        );
       },
     })),
   ),
@@ -119,15 +129,19 @@ const bodies: readonly Named<string>[] = [
 
 export const ANSWER_CASES: readonly Case[] = [
   ...streams.flatMap(({ dialect, name, of }) =>
-    CLIENTS.map((client): Case => ({
-      name: `stream ${dialect} to ${client.dialect}: ${name}`,
-      work: (count) => streamWork(of(count), upstreamOf(dialect), client),
-    })),
+    CLIENTS.map(
+      (client): Case => ({
+        name: `stream ${dialect} to ${client.dialect}: ${name}`,
+        work: (count) => streamWork(of(count), upstreamOf(dialect), client),
+      }),
+    ),
   ),
   ...bodies.flatMap(({ dialect, name, of }) =>
-    CLIENTS.map((client): Case => ({
-      name: `whole ${dialect} to ${client.dialect}: ${name}`,
-      work: (count) => wholeWork(of(count), upstreamOf(dialect), client),
-    })),
+    CLIENTS.map(
+      (client): Case => ({
+        name: `whole ${dialect} to ${client.dialect}: ${name}`,
+        work: (count) => wholeWork(of(count), upstreamOf(dialect), client),
+      }),
+    ),
   ),
 ];

@@ -69,8 +69,8 @@ export interface Case {
 /** The smaller size: some 100 KB, so that a hidden square shows. */
 const COUNT = 2000;
 
-export function growthOfCase({ work }: Case): Growth {
-  return growthOf(work(COUNT), work(COUNT * TIMES));
+export function growthOfCase({ work }: Case, count = COUNT): Growth {
+  return growthOf(work(count), work(count * TIMES));
 }
 
 export function growthOf(small: Work, large: Work): Growth {
@@ -78,11 +78,22 @@ export function growthOf(small: Work, large: Work): Growth {
   const [less, more, lessParse, moreParse] = [new Stopwatch(small.run), new Stopwatch(large.run), parse(small), parse(large)];
   const isLinear = (): boolean => more.least / less.least <= LIMIT;
   for (let round = 0; round === 0 || (round < ROUNDS && !isLinear() && more.least < HOPELESS_MS); round += 1) {
-    for (const [watch, runs] of [[less, 5], [more, 2], [moreParse, 2]] as const) watch.measure(runs);
+    for (const [watch, runs] of [
+      [less, 5],
+      [more, 2],
+      [moreParse, 2],
+    ] as const)
+      watch.measure(runs);
   }
   if (!isLinear()) lessParse.measure(5);
   const limit = isLinear() ? LIMIT : Math.max(LIMIT, (OVER_ENGINE * moreParse.least) / lessParse.least);
-  return { ratio: more.least / less.least, limit, smallMs: less.least, largeMs: more.least, overParse: more.least / moreParse.least };
+  return {
+    ratio: more.least / less.least,
+    limit,
+    smallMs: less.least,
+    largeMs: more.least,
+    overParse: more.least / moreParse.least,
+  };
 }
 
 export function assertLinear({ ratio, limit, smallMs, largeMs }: Growth): void {

@@ -25,13 +25,18 @@ const call = (id: string, name = 'f', input = '{}') => ({ id, type: 'function', 
 const tool = (name: string, parameters: object = EMPTY) => ({ type: 'function', function: { name, parameters } });
 const long = (at: number) => `${'long'.repeat(40)}${at}`;
 const envelope = (at: number) => `mz2.${Buffer.from(JSON.stringify({ value: `v${at}`, owner: {} })).toString('base64url')}`;
+const carrier = (itemId: string) =>
+  `mz2.${Buffer.from(JSON.stringify({ value: 'v', itemId, owner: { channelType: 'gemini', scope: 's', model: 'm' } })).toString('base64url')}`;
 const said = (at: number) => ({ role: at % 2 === 0 ? 'user' : 'assistant', content: `word ${at}` });
 const mixed = (at: number) => `p${(at * 7919) % 100_003}`;
 
 /** Every schema, as the tool of each dialect and as the format of an answer. */
 const schemas: RequestShape[] = Object.entries(SCHEMAS).flatMap(([name, schema]) => [
   chat(`tool: ${name}`, (count) => ({ messages: HI, tools: [tool('f', schema(count))] })),
-  messages(`tool: ${name}`, (count) => ({ messages: HI, tools: [{ name: 'f', input_schema: { type: 'object', ...schema(count) } }] })),
+  messages(`tool: ${name}`, (count) => ({
+    messages: HI,
+    tools: [{ name: 'f', input_schema: { type: 'object', ...schema(count) } }],
+  })),
   responses(`strict tool: ${name}`, (count) => ({
     input: 'hi',
     tools: [{ type: 'function', name: 'f', parameters: { type: 'object', ...schema(count) }, strict: true }],
@@ -54,7 +59,9 @@ const histories: readonly RequestShape[] = [
     messages: [
       ...HI,
       ...list(count, (at) =>
-        at % 2 === 0 ? { role: 'assistant', tool_calls: [call(`c${at}`)] } : { role: 'tool', tool_call_id: `r${at}`, content: 'r' },
+        at % 2 === 0
+          ? { role: 'assistant', tool_calls: [call(`c${at}`)] }
+          : { role: 'tool', tool_call_id: `r${at}`, content: 'r' },
       ),
       ...HI,
     ],
@@ -97,11 +104,7 @@ const histories: readonly RequestShape[] = [
     ],
   })),
   chat('thoughts and texts in turn', (count) => ({
-    messages: [
-      ...HI,
-      ...list(count, (at) => ({ role: 'assistant', content: `t${at}`, reasoning_content: `r${at}` })),
-      ...HI,
-    ],
+    messages: [...HI, ...list(count, (at) => ({ role: 'assistant', content: `t${at}`, reasoning_content: `r${at}` })), ...HI],
   })),
   chat('signed thoughts with calls', (count) => ({
     messages: [
@@ -113,6 +116,23 @@ const histories: readonly RequestShape[] = [
         reasoning_details: list(count, (at) => ({ type: 'reasoning.encrypted', data: envelope(at), id: `c${at}`, index: at })),
       },
       ...list(count, (at) => ({ role: 'tool', tool_call_id: `c${at}`, content: 'r' })),
+    ],
+  })),
+  chat('summaries of ours without their payload', (count) => ({
+    messages: [
+      ...HI,
+      {
+        role: 'assistant',
+        content: 'x',
+        reasoning_details: list(count, (at) => ({
+          type: 'reasoning.summary',
+          summary: 's',
+          format: 'unknown',
+          id: `rs_${at}`,
+          index: at,
+        })),
+      },
+      ...HI,
     ],
   })),
   chat('annotations', (count) => ({
@@ -185,7 +205,13 @@ const histories: readonly RequestShape[] = [
       ...HI,
       ...list(count, (at) => [
         { role: 'assistant', content: [{ type: 'tool_use', id: `t${at}`, name: `f${at}`, input: {} }] },
-        { role: 'user', content: [{ type: 'text', text: 'x' }, { type: 'tool_result', tool_use_id: `t${at}`, content: [] }] },
+        {
+          role: 'user',
+          content: [
+            { type: 'text', text: 'x' },
+            { type: 'tool_result', tool_use_id: `t${at}`, content: [] },
+          ],
+        },
       ]).flat(),
     ],
   })),
@@ -250,7 +276,10 @@ const histories: readonly RequestShape[] = [
   messages('tools that come and go', (count) => ({
     messages: list(count, (at) => ({
       role: 'user',
-      content: [{ type: 'tool_addition', tool: { name: `t${at}`, input_schema: EMPTY } }, { type: 'text', text: 'x' }],
+      content: [
+        { type: 'tool_addition', tool: { name: `t${at}`, input_schema: EMPTY } },
+        { type: 'text', text: 'x' },
+      ],
     })),
   })),
   messages('documents', (count) => ({
@@ -291,6 +320,27 @@ const histories: readonly RequestShape[] = [
       ...list(count, (at) => ({ type: 'function_call_output', call_id: `c${at}`, output: 'r' })),
     ],
   })),
+  responses('carriers of signatures in front of their calls', (count) => ({
+    input: [
+      ...HI,
+      ...list(count, (at) => ({
+        type: 'reasoning',
+        id: `rs_${at}`,
+        summary: [],
+        encrypted_content: carrier(`c${count - 1 - at}`),
+      })),
+      ...list(count, (at) => ({ type: 'function_call', id: `fc_${at}`, call_id: `c${at}`, name: 'f', arguments: '{}' })),
+      ...list(count, (at) => ({ type: 'function_call_output', call_id: `c${at}`, output: 'r' })),
+    ],
+  })),
+  responses('carriers of signatures behind one text', (count) => ({
+    input: [
+      ...HI,
+      { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'x' }] },
+      ...list(count, (at) => ({ type: 'reasoning', id: `rs_${at}`, summary: [], encrypted_content: carrier('msg_1') })),
+      ...HI,
+    ],
+  })),
   responses('references to items', (count) => ({
     input: [...HI, ...list(count, (at) => ({ type: 'item_reference', id: `known_${at}` }))],
   })),
@@ -300,7 +350,12 @@ const histories: readonly RequestShape[] = [
   responses('items of the vendor', (count) => ({
     input: [
       ...HI,
-      ...list(count, (at) => ({ type: 'web_search_call', id: `ws_${at}`, status: 'completed', action: { type: 'search', query: 'q' } })),
+      ...list(count, (at) => ({
+        type: 'web_search_call',
+        id: `ws_${at}`,
+        status: 'completed',
+        action: { type: 'search', query: 'q' },
+      })),
       ...HI,
     ],
     tools: [{ type: 'web_search' }],
@@ -321,7 +376,11 @@ const histories: readonly RequestShape[] = [
   responses('tools that items bring', (count) => ({
     input: [
       ...HI,
-      ...list(count, (at) => ({ type: 'additional_tools', role: 'developer', tools: [{ type: 'function', name: `f${at}`, parameters: EMPTY }] })),
+      ...list(count, (at) => ({
+        type: 'additional_tools',
+        role: 'developer',
+        tools: [{ type: 'function', name: `f${at}`, parameters: EMPTY }],
+      })),
     ],
   })),
   responses('allowed tools', (count) => ({
@@ -348,14 +407,24 @@ const histories: readonly RequestShape[] = [
           {
             type: 'output_text',
             text: 'a'.repeat(count),
-            annotations: list(count, (at) => ({ type: 'url_citation', url: `https://e.example/${at}`, title: 't', start_index: at, end_index: at })),
+            annotations: list(count, (at) => ({
+              type: 'url_citation',
+              url: `https://e.example/${at}`,
+              title: 't',
+              start_index: at,
+              end_index: at,
+            })),
             logprobs: list(count, () => ({ token: 'a', logprob: -1, bytes: [97], top_logprobs: [] })),
           },
         ],
       },
     ],
   })),
-  responses('instructions as items', (count) => ({ instructions: list(count, said), input: list(count, said), include: list(count, long) })),
+  responses('instructions as items', (count) => ({
+    instructions: list(count, said),
+    input: list(count, said),
+    include: list(count, long),
+  })),
   completions('a long prompt', (count) => ({ prompt: 'word "quoted"\n'.repeat(count), stop: ['x'] })),
   completions('members that nobody knows', (count) => ({ prompt: 'hi', ...record(count, 'x_', (at) => ({ at })) })),
   completions('biases', (count) => ({ prompt: 'hi', logit_bias: record(count, '', () => 1) })),

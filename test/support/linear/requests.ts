@@ -35,5 +35,7 @@ function read(client: ClientCodec, bytes: Buffer, upstream: UpstreamCodec, targe
 }
 
 function knownItem(id: string) {
-  return id.startsWith('known_') ? { type: 'message', id, role: 'assistant', content: [{ type: 'output_text', text: 'x' }] } : undefined;
+  return id.startsWith('known_')
+    ? { type: 'message', id, role: 'assistant', content: [{ type: 'output_text', text: 'x' }] }
+    : undefined;
 }

@@ -1,7 +1,8 @@
 /** JSON Schemas of a size that can be chosen, each with much of one thing that a lowering has to look at. */
 import type { JsonObject, JsonValue } from '../../../src/codecs/canonical/json.ts';
 
-export const list = <T>(count: number, entry: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => entry(index));
+export const list = <T>(count: number, entry: (index: number) => T): T[] =>
+  Array.from({ length: count }, (_, index) => entry(index));
 export const record = <T>(count: number, name: string, entry: (index: number) => T): Record<string, T> =>
   Object.fromEntries(list(count, (at) => [`${name}${at}`, entry(at)]));
 
@@ -16,7 +17,11 @@ const DEPTH = 100;
 function deep(count: number, around: (inner: JsonObject, share: JsonObject) => JsonObject): JsonObject {
   const each = Math.ceil(count / DEPTH);
   let schema = object({});
-  for (let level = 0; level < DEPTH; level += 1) schema = around(schema, record(each, `l${level}_`, () => STRING));
+  for (let level = 0; level < DEPTH; level += 1)
+    schema = around(
+      schema,
+      record(each, `l${level}_`, () => STRING),
+    );
   return object({ properties: { a: schema } });
 }
 
@@ -28,7 +33,7 @@ const doubling = (count: number): JsonObject =>
   });
 
 export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = {
-  'properties': (count) => object({ properties: record(count, 'p', () => STRING) }),
+  properties: (count) => object({ properties: record(count, 'p', () => STRING) }),
   'properties that are required': (count) =>
     object({ properties: record(count, 'p', () => STRING), required: list(count, (at) => `p${at}`) }),
   'required names that repeat': (count) => object({ properties: { p0: STRING }, required: list(count, () => 'p0') }),
@@ -49,7 +54,7 @@ export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = 
     $defs: record(count, 'd', (at): JsonValue => ({ ...one(at), allOf: [{ $ref: `#/$defs/d${at + 1}` }] })),
     $ref: '#/$defs/d0',
   }),
-  'anyOf': (count) => object({ properties: { a: { anyOf: list(count, (at) => ({ const: `v${at}` })) } } }),
+  anyOf: (count) => object({ properties: { a: { anyOf: list(count, (at) => ({ const: `v${at}` })) } } }),
   'anyOf within anyOf': (count) => deep(count, (inner, share) => ({ anyOf: [inner, object({ properties: share })] })),
   'oneOf of objects': (count) => object({ properties: { a: { oneOf: list(count, one) } } }),
   'several types': (count) =>
@@ -100,12 +105,13 @@ export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = 
   }),
   'references that double': (count) => object({ $defs: doubling(count), properties: { a: { $ref: '#/$defs/d0' } } }),
   'references within references': (count) =>
-    object({ properties: { a: deep(count, (inner, share) => object({ properties: { ...share, inner, self: { $ref: '#' } } })) } }),
-  'patterns': (count) =>
-    object({ patternProperties: record(count, '^p', () => STRING), additionalProperties: { type: 'number' } }),
+    object({
+      properties: { a: deep(count, (inner, share) => object({ properties: { ...share, inner, self: { $ref: '#' } } })) },
+    }),
+  patterns: (count) => object({ patternProperties: record(count, '^p', () => STRING), additionalProperties: { type: 'number' } }),
   'patterns without the rest': (count) => object({ patternProperties: record(count, '^p', () => STRING) }),
-  'tuples': (count) => object({ properties: { a: { type: 'array', items: list(count, () => STRING), additionalItems: false } } }),
-  'prefixItems': (count) => object({ properties: { a: { type: 'array', prefixItems: list(count, () => STRING) } } }),
+  tuples: (count) => object({ properties: { a: { type: 'array', items: list(count, () => STRING), additionalItems: false } } }),
+  prefixItems: (count) => object({ properties: { a: { type: 'array', prefixItems: list(count, () => STRING) } } }),
   'every other keyword': (count) =>
     object({
       properties: record(count, 'p', (at) => ({
@@ -130,5 +136,6 @@ export const SCHEMAS: Readonly<Record<string, (count: number) => JsonObject>> = 
       unevaluatedProperties: false,
     }),
   'a long description': (count) => object({ description: 'word "quoted" '.repeat(count), properties: { a: STRING } }),
-  'large integers': (count) => object({ properties: record(count, 'p', () => ({ type: 'integer', maximum: 12345678901234567890 })) }),
+  'large integers': (count) =>
+    object({ properties: record(count, 'p', () => ({ type: 'integer', maximum: Number.MAX_SAFE_INTEGER + 1 })) }),
 };
