@@ -204,7 +204,14 @@ export class Texts {
     const start = startOf(citation);
     const latest = this.#latest;
     if (start === undefined || latest === undefined || start >= latest.base) return latest;
-    return this.#awaitingCitations.findLast((open) => open.base <= start);
+    // They stand in the order of their bases.
+    let [from, to] = [0, this.#awaitingCitations.length];
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((this.#awaitingCitations[middle]?.base ?? 0) <= start) from = middle + 1;
+      else to = middle;
+    }
+    return this.#awaitingCitations[from - 1];
   }
 
   /** True when the text that it points into has ended. */
